@@ -1,30 +1,35 @@
 // swift-tools-version: 6.2
-// One package, both ends. Module names carry the prefix so that nothing collides in an app that imports us;
-// the folders do not. Arrows between targets run one way; `script/lint` checks them against the imports.
+// One package for server and client. Module names have the prefix `Countersign`, so that they do not
+// collide in an app; folders do not have it. Dependencies between targets are acyclic; `script/lint` checks
+// them against the imports.
 import PackageDescription
 
 let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
-    // A handler stays on its loop from one await to the next; looking for another executor at each costs more than it does.
+    // A nonisolated async function stays on its caller's executor, so a handler stays on its loop: a change
+    // of executor at each await would cost more than the handler's work.
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
 ]
 
-/// For what a server is made of: a debug build can be told to have faults, so that the lab and the tests show that they see them.
+/// For the modules of the server: a debug build can have planted faults, so that the lab and the tests show
+/// that they detect them.
 let breakable = settings + [.define("SABOTAGE", .when(configuration: .debug))]
 
-/// One of our own modules: `CountersignWire` in `Sources/Wire`.
+/// A module of this package, such as `CountersignWire` in `Sources/Wire`. A `path` is relative to `Sources`.
 func module(
-    _ name: String, _ dependencies: [Target.Dependency], path: String? = nil, _ settings: [SwiftSetting] = settings
+    _ name: String, _ dependencies: [Target.Dependency], path: String? = nil,
+    _ settings: [SwiftSetting] = settings
 ) -> Target {
     .target(
         name: "Countersign\(name)", dependencies: dependencies, path: "Sources/\(path ?? name)",
         swiftSettings: settings)
 }
 
-/// One C library of the system: a module map and a shim, nothing else. Without pkg-config where the headers are where all are: SwiftPM
-/// would warn whoever builds only the server of packages that he does not need.
+/// A C library of the system: a module map and a shim. Without pkg-config if the headers are in the default
+/// folder or unused (docs/decisions/0053-glib-declarations.md): otherwise SwiftPM would warn about missing
+/// packages that a build of the server alone does not need.
 func library(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
     .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
@@ -44,6 +49,17 @@ let package = Package(
         .library(name: "CountersignServer", targets: ["CountersignServer"]),
         .executable(name: "countersign", targets: ["CountersignCLI"]),
     ],
+    // The parts of the SDK that need more libraries on Linux than OpenSSL, libsodium and libcurl
+    // (docs/decisions/0050-package-traits.md); script/traits builds without them. The traits have no effect
+    // on Apple's platforms.
+    traits: [
+        .default(enabledTraits: ["SecretService", "TPM", "Presence"]),
+        .trait(name: "SecretService", description: "The desktop's keyring as a vault, by libsecret."),
+        .trait(name: "TPM", description: "Vaults and device keys under a TPM 2.0, by tpm2-tss."),
+        .trait(
+            name: "Presence",
+            description: "Somebody present: the account's password by PAM, a finger by fprintd."),
+    ],
     targets: [
         library("CCrypto", pkgConfig: "openssl", apt: "libssl-dev"),
         library("CSodium", pkgConfig: "libsodium", apt: "libsodium-dev"),
@@ -51,12 +67,14 @@ let package = Package(
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
-        library("CSecret", pkgConfig: "libsecret-1", apt: "libsecret-1-dev"),
+        library("CGIO", apt: "libglib2.0-dev"),
+        library("CSecret", apt: "libsecret-1-dev"),
         library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
         library("CLinux", apt: "libc6-dev"),
 
-        // What the modules below share, and the standard library has for newer systems only: inline bytes, spans of arrays, a lock.
+        // What the modules below share and the standard library provides for newer systems only: inline
+        // bytes, spans of arrays, a lock.
         module("Memory", []),
         module("Wire", ["CountersignMemory"]),
         module("Sodium", ["CSodium"]),
@@ -64,14 +82,16 @@ let package = Package(
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
-        module("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CLinux", "CZlib"], breakable),
+        module(
+            "Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CLinux", "CZlib"]),
         module(
             "Authority",
             [
-                "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal",
                 "CountersignWire",
-            ], breakable),
-        // What a client of ours does: sign-up, login, refresh, signed calls. Never imports the gate.
+            ]),
+        // The client: sign-up, login, refresh, signed calls. Never imports the gate.
         module(
             "Client",
             [
@@ -79,22 +99,34 @@ let package = Package(
                 "CountersignVault",
                 "CountersignWire",
             ]),
-        // What a device keeps, and what it gives only to who is there.
-        module("Vault", ["CountersignSeal", "CountersignWire", "CPAM", "CSecret", "CTPM"]),
-        // Whom to take for a server: policies, pins and manifests. No TLS library, no network.
+        // The vault of a device, and secrets that it releases only on proof of user presence.
+        module(
+            "Vault",
+            [
+                "CountersignSeal", "CountersignWire",
+                .target(name: "CGIO", condition: .when(traits: ["Presence", "SecretService"])),
+                .target(name: "CPAM", condition: .when(traits: ["Presence"])),
+                .target(name: "CSecret", condition: .when(traits: ["SecretService"])),
+                .target(name: "CTPM", condition: .when(traits: ["TPM"])),
+            ]),
+        // The trust in servers: policies, pins and manifests. No TLS library, no network.
         module("Trust", ["CountersignMemory", "CountersignSeal", "CountersignWire"]),
-        // Requests over libcurl, under a trust.
+        // Requests over libcurl (URLSession on Apple's platforms) to servers that a trust accepts.
         module(
             "Transport",
-            ["CountersignTrust", "CountersignMemory", "CountersignSeal", "CountersignWire", "CCurl", "CCrypto"]),
-        // For tests, an app's too: transports and vaults that fail when told to, clocks that stand still, certificates made in process.
+            [
+                "CountersignTrust", "CountersignMemory", "CountersignSeal", "CountersignWire", "CCurl",
+                "CCrypto",
+            ]),
+        // For tests, including those of apps: transports and vaults with planned failures, clocks that a
+        // test moves, certificates made in process.
         module(
             "TestKit",
             [
                 "CountersignClient", "CountersignMemory", "CountersignTransport", "CountersignTrust",
                 "CountersignVault", "CountersignSeal", "CountersignWire", "CCrypto",
             ]),
-        // What an app imports: the client SDK.
+        // The client SDK, which an app imports.
         .target(
             name: "Countersign",
             dependencies: [
@@ -113,16 +145,20 @@ let package = Package(
                 "CountersignSeal",
                 "CountersignWire", "CLinux",
             ], breakable),
-        // The attack matrix: every scheme attacked, live, on loopback. Certificates and blocking servers are TestKit's.
-        module(
-            "Lab",
-            [
-                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP", "CountersignOpaque",
+        // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
+        // come from TestKit.
+        .target(
+            name: "CountersignLab",
+            dependencies: [
+                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP",
+                "CountersignMemory", "CountersignOpaque",
                 "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
-            ], breakable),
-        // Drives a port of the client, and judges it: the real gateway behind a front that loses and alters answers.
+            ],
+            path: "Lab", swiftSettings: breakable),
+        // Drives a port of the client and judges it: the real gateway behind a proxy that loses and alters
+        // responses.
         module(
             "Conformance",
             [
@@ -130,18 +166,30 @@ let package = Package(
                 "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTrust", "CountersignWire",
             ]),
-        // A target of another name than the binary's: where file names have no case, `countersign` is the SDK's.
+        // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
+        .target(
+            name: "CountersignBenchmarks",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignServer",
+                "CountersignWire",
+            ],
+            path: "Benchmarks/InProcess", swiftSettings: settings),
+        // The target has another name than the binary: on file systems that ignore case, `countersign`
+        // collides with the SDK.
         .executableTarget(
             name: "CountersignCLI",
             dependencies: [
-                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient",
-                "CountersignConformance", "CountersignGate", "CountersignHandshake", "CountersignLab",
-                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignHTTP",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignBenchmarks",
+                "CountersignClient", "CountersignConformance", "CountersignGate", "CountersignHandshake",
+                "CountersignLab",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite",
+                "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: breakable),
 
-        tests("HTTP", ["CountersignWire"]),
+        tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
         tests("Memory"),
         tests("Wire"),
@@ -167,15 +215,18 @@ let package = Package(
         tests(
             "TestKit",
             [
-                "Countersign", "CountersignMemory", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "Countersign", "CountersignMemory", "CountersignTransport", "CountersignTrust",
+                "CountersignVault",
                 "CountersignWire",
             ]),
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
-        tests("Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
+        tests(
+            "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
         tests(
             "SQLite",
             [
-                "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
+                "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
+                "CountersignSchemes",
                 "CountersignSeal", "CountersignWire",
             ]),
         tests(
@@ -188,17 +239,19 @@ let package = Package(
         tests(
             "Lab",
             [
-                "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto", "CSQLite",
+                "Countersign", "CountersignOpaque", "CountersignTestKit", "CountersignSchemes",
+                "CountersignSeal",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
+                "CSQLite",
             ]),
         tests(
             "Conformance",
             ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
-        // Speaks OPAQUE with other people's libraries in Tests/Interop; never shipped.
+        // An OPAQUE peer for other implementations in Tests/Interop; never shipped.
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
             path: "Tests/OpaquePeer", swiftSettings: settings),
-        // Lets tests in Tests/Faults take the disk from under the store; never shipped.
+        // Drives the store for tests of disk faults in Tests/Faults; never shipped.
         .executableTarget(
             name: "store-driver",
             dependencies: [
@@ -206,24 +259,28 @@ let package = Package(
                 "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Tests/StoreDriver", swiftSettings: settings),
-        // What every vault must do; for VaultTests and vault-driver, never shipped.
+        // The contract of every vault, for VaultTests and vault-driver; never shipped.
         .target(
-            name: "VaultContract", dependencies: ["CountersignVault", "CountersignSeal"], path: "Tests/VaultContract",
+            name: "VaultContract", dependencies: ["CountersignVault", "CountersignSeal"],
+            path: "Tests/VaultContract",
             swiftSettings: settings),
-        // Lets tests in Tests/Interop have two processes on one vault, and end one; never shipped.
+        // Drives a vault in a process of its own, for tests of several processes in Tests/Interop; never
+        // shipped.
         .executableTarget(
             name: "vault-driver", dependencies: ["CountersignVault", "CountersignSeal", "VaultContract"],
             path: "Tests/VaultDriver", swiftSettings: settings),
         tests("Vault", ["CountersignSeal", "VaultContract"]),
-        // One legacy client, told what to do, for Tests/Interop; never shipped.
+        // Drives a legacy client, for Tests/Interop; never shipped.
         .executableTarget(
-            name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"], path: "Tests/LegacyDriver",
+            name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"],
+            path: "Tests/LegacyDriver",
             swiftSettings: settings),
         // The sample app without its views, as a command-line program; never shipped.
         .executableTarget(
             name: "notes", dependencies: ["Countersign"], path: "Examples/Notes",
             exclude: [
-                "App/NotesApp.swift", "App/NotesStore.swift", "App/Views", "README.md", "backend.py", "serve.sh",
+                "App/NotesApp.swift", "App/NotesStore.swift", "App/Views", "README.md", "backend.py",
+                "serve.sh",
             ],
             sources: ["App/Model", "CommandLine"],
             swiftSettings: settings),
@@ -236,12 +293,14 @@ let package = Package(
             path: "Tests/ConformanceDriver", swiftSettings: settings),
         // One request over the transport, for Tests/Interop; never shipped.
         .executableTarget(
-            name: "transport-driver", dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
+            name: "transport-driver",
+            dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
             path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
             name: "SDKTests",
             dependencies: [
-                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake", "CountersignMemory",
+                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake",
+                "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
                 "CountersignTrust",
                 "CountersignVault", "CountersignWire",
@@ -250,15 +309,17 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab", "CountersignSchemes",
-                "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab",
+                "CountersignSchemes",
+                "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
 
-// Links only with libFuzzer, so this target is there only when script/fuzz asks for it.
+// This target links only with libFuzzer, so it exists only when script/fuzz asks for it.
 if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
     package.targets.append(
         .executableTarget(
@@ -274,21 +335,25 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             swiftSettings: settings))
 }
 
-// Measures and does nothing else; script/timing asks for it.
+// The timing measurement; exists only when script/timing asks for it.
 if Context.environment["COUNTERSIGN_TIMING"] == "1" {
     package.targets.append(
         .executableTarget(
-            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing", swiftSettings: settings))
+            name: "timing", dependencies: ["CountersignSeal"], path: "Benchmarks/Timing",
+            swiftSettings: settings))
     package.targets.append(
         .executableTarget(
-            name: "client-load", dependencies: ["Countersign"], path: "Benchmarks/ClientLoad", swiftSettings: settings))
+            name: "client-load", dependencies: ["Countersign"], path: "Benchmarks/ClientLoad",
+            swiftSettings: settings))
 }
 
-// Names the test targets that are wanted, by commas; what they do not need is left out. Builds under a sanitizer take long.
+// COUNTERSIGN_TESTS names the test targets to build, separated by commas; targets that they do not need are
+// left out, because builds under a sanitizer take long.
 if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
     var needed: Set<String> = []
     func need(_ name: String) {
-        guard needed.insert(name).inserted, let target = package.targets.first(where: { $0.name == name }) else {
+        guard needed.insert(name).inserted, let target = package.targets.first(where: { $0.name == name })
+        else {
             return
         }
         for dependency in target.dependencies {
@@ -303,33 +368,40 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
     package.targets.removeAll { !needed.contains($0.name) }
 }
 
-// On a host of Apple's there is the client's half alone, without the system's C libraries: frameworks do their part. For ristretto255,
-// Argon2id and XChaCha20-Poly1305, which no framework has, comes libsodium as swift-sodium builds it. Linux never resolves that.
+// On Apple's platforms, the package has only the client's targets, without the system's C libraries:
+// frameworks replace them. libsodium, as swift-sodium builds it, provides ristretto255, Argon2id and
+// XChaCha20-Poly1305, which no framework has. Linux never resolves that dependency.
 #if os(macOS)
     let ours: Set = [
         "Countersign", "CountersignClient", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
-        "CountersignSchemes", "CountersignSeal", "CountersignSodium", "CountersignTestKit", "CountersignTransport",
+        "CountersignSchemes", "CountersignSeal", "CountersignSodium", "CountersignTestKit",
+        "CountersignTransport",
         "CountersignTrust",
         "CountersignVault", "CountersignWire",
     ]
-    // What shows on a Mac whether frameworks do what libraries do here.
-    let tests: Set = ["MemoryTests", "WireTests", "SealTests", "OpaqueTests", "HandshakeTests", "SchemesTests"]
-    // script/floor compiles the SDK for these, and finds what is newer.
+    // Tests that show on a Mac whether the frameworks behave like the libraries on Linux.
+    let tests: Set = [
+        "MemoryTests", "WireTests", "SealTests", "OpaqueTests", "HandshakeTests", "SchemesTests",
+    ]
+    // script/floor compiles the SDK for these versions, and reports newer APIs.
     package.platforms = [.macOS(.v13), .iOS(.v16)]
     package.dependencies = [.package(url: "https://github.com/jedisct1/swift-sodium.git", from: "0.9.1")]
     package.products.removeAll { !ours.contains($0.name) }
     package.targets.removeAll { !ours.union(tests).contains($0.name) }
     for target in package.targets {
         target.dependencies.removeAll { dependency in
-            guard case .byNameItem(let name, _) = dependency else { return false }
-            return !ours.contains(name)
+            switch dependency {
+            case .byNameItem(let name, _), .targetItem(let name, _): return !ours.contains(name)
+            default: return false
+            }
         }
         switch target.name {
-        case "CountersignSodium": target.dependencies = [.product(name: "Clibsodium", package: "swift-sodium")]
-        // What is libcurl's and OpenSSL's.
+        case "CountersignSodium":
+            target.dependencies = [.product(name: "Clibsodium", package: "swift-sodium")]
+        // Sources that need libcurl and OpenSSL.
         case "CountersignTransport": target.exclude = ["Loop", "TLS"]
         case "CountersignTestKit": target.exclude = ["TLS"]
-        // Of RSA and P-384, which are the server's.
+        // Tests of RSA and P-384, which only the server supports.
         case "SealTests": target.exclude = ["KeyPairTests.swift"]
         default: break
         }

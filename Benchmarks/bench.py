@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""CPU per request and requests a second: the gateway, which verifies every request and remembers it, beside nginx's
-`proxy_pass`, which checks nothing. One worker each, no access log, the same backend, the same requests, rounds in turn. The backend
-must have seen each request once: an answer out of a proxy's memory would be measured as one that was forwarded.
+"""CPU per request and requests a second: the gateway, which verifies every request and remembers it, beside
+nginx's `proxy_pass`, which checks nothing. One worker each, no access log, the same backend, the same
+requests, rounds in turn. The backend must have received each request once: otherwise a cached response
+would be measured as a forwarded one.
 
 Usage: bench.py [--rounds N] [--requests N] [--json FILE]. script/bench builds what it needs and calls it.
 """
@@ -40,7 +41,8 @@ class Shape:
     """A kind of request."""
     name: str
     body: int = 0
-    # Whether each has an Idempotency-Key of its own: the gateway then writes to the disk twice, so there are fewer of them.
+    # Whether each request has its own Idempotency-Key: the gateway then writes to the disk twice, so the
+    # run sends fewer.
     is_keyed: bool = False
 
     def count(self, requests: int) -> int:
@@ -51,7 +53,7 @@ SHAPES = [Shape("GET"), Shape("POST 512 B", 512), Shape("keyed POST", 512, is_ke
 
 
 def seen(port: int) -> int:
-    """How many requests the backend has had, this one included."""
+    """The number of requests that the backend has received, including this one."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/seen", timeout=10) as answer:
         return int(answer.read().split()[9])
 
@@ -70,7 +72,8 @@ def measure(options, folder: pathlib.Path) -> list[dict]:
     backend = Nginx(folder, "backend", BACKEND.format(**ports))
     upstream = ("--upstream", f"http://127.0.0.1:{ports['backend']}", "--log", "off", "--workers", 1,
                 "--limit-kept-keys", 100_000_000)
-    # One data folder would be one lock: two gateways, one with TLS and one without, each with its own key.
+    # Two gateways, one with TLS and one without, each with its own data folder and key, because a data
+    # folder is locked by one process.
     gateways = {"plain": Gateway(folder / "plain", *upstream, "--tls", "off"), "tls": Gateway(folder / "tls", *upstream)}
     for gateway in gateways.values():
         gateway.start()
@@ -94,7 +97,7 @@ def measure(options, folder: pathlib.Path) -> list[dict]:
                         had = seen(ports["backend"]) - seen_before - 1
                         if had != result["requests"]:
                             sys.exit(f"bench: {mode}, {shape.name}, {who}: {result['requests']} answers, and the backend had {had}")
-                        # The first round warms both, and is not counted.
+                        # The first round warms up both, and does not count.
                         if round_:
                             samples.setdefault((mode, shape.name, who), []).append((took, result["per_second"]))
     finally:
@@ -107,7 +110,7 @@ def measure(options, folder: pathlib.Path) -> list[dict]:
 
 
 def summary(mode: str, shape: str, samples: dict) -> dict:
-    """Medians, and the least of each: what else runs on the machine can only add to a time."""
+    """Medians and minima: other load on the machine can only add to a time."""
     row = {"transport": mode, "request": shape}
     for who in ("gateway", "nginx"):
         taken, served = zip(*samples[mode, shape, who], strict=True)

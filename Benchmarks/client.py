@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Processor time a request: an app's call with the SDK (`client.data`, signed, answer read whole), the SDK's transport alone, and libcurl
-alone as a C program uses it; the same nginx on loopback, rounds in turn. And what it takes to sign one request.
+"""Processor time a request: an app's call with the SDK (`client.data`, signed, answer read whole), the
+SDK's transport alone, and libcurl alone as a C program uses it; the same nginx on loopback, rounds in turn.
+Also the cost of signing one request.
 
 Usage: client.py [--rounds N] [--requests N] [--json FILE]. script/bench builds what it needs and calls it.
 """

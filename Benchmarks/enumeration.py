@@ -1,7 +1,7 @@
-"""Asks whether the time that a login takes tells if there is such an account: login/start, and a finish that fails, and a wrong
-password at both doors of old clients, over real HTTP on loopback, for names with and without an account in random order. Welch's
-t-test on the two classes' times; and the same on a build that answers names without an account at once, which must be seen.
-script/enumeration starts it.
+"""Tests whether the time of a login reveals if an account exists: login/start, a failing login/finish, and
+a wrong password at both legacy endpoints, over real HTTP on loopback, for names with and without an account
+in random order. Runs Welch's t-test on the times of the two classes, and also on a build that refuses names
+without an account at once, which the test must detect. script/enumeration starts it.
 """
 
 import argparse
@@ -19,9 +19,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "Tests/Support"))
 LIMIT = 4.5
-# The slowest are cropped, over both classes at once: they are the machine's interruptions. How many of them there are is not
-# known beforehand, so, as dudect does, several crops are tried and the worst one counts. Source: Reparaz, Balasch, Verbauwhede,
-# "Dude, is my code constant time?", 2017.
+# Crops the slowest times over both classes together, because they come from interruptions. Their number is
+# not known in advance, so, like dudect, the test tries several crops and the worst result counts. Source:
+# Reparaz, Balasch, Verbauwhede, "Dude, is my code constant time?", 2017.
 CROPS = (0.0, 0.1, 0.25, 0.5, 0.75)
 ACCOUNTS = 8
 DOORS = {"login.php": "md5", "loginhmac.php": "hmac-md5-time"}
@@ -32,7 +32,8 @@ def text(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode().rstrip("=")
 
 
-# The generator of ristretto255 (RFC 9496, appendix A.1): what a server computes does not depend on which element it is given.
+# The generator of ristretto255 (RFC 9496, appendix A.1): the server's computation does not depend on the
+# element.
 ELEMENT = bytes.fromhex("e2f2ae0a6abc4e71a884a961c500515f58e30b6aa582dd8db6a65945e08d2d76")
 POINT = b"\4" + bytes(64)
 
@@ -61,7 +62,8 @@ def shuffled() -> list[str]:
 
 
 def measure_door(gateway, door: str, pairs: int) -> dict[str, list[float]]:
-    """Microseconds of a wrong password at `door`, for names that are on its rung and names that are nobody's."""
+    """Microseconds of a wrong password at the legacy endpoint `door`, for names on its rung and for names
+    without an account."""
     times = {"known": [], "unknown": []}
     answers = set()
     with gateway.connect() as connection:
@@ -80,14 +82,14 @@ def measure_door(gateway, door: str, pairs: int) -> dict[str, list[float]]:
 
 
 def measure(gateway, key, pairs: int) -> dict[str, dict[str, list[float]]]:
-    """Microseconds of each step, for known and unknown names; one pair after the other, in random order."""
+    """Microseconds of each step for known and unknown names, pair by pair, in random order."""
     times = {step: {"known": [], "unknown": []} for step in ("login/start", "login/finish")}
     prefix = "/countersign/v1/"
     shapes = set()
     with gateway.connect() as connection:
         for turn in range(-50, pairs):
             for kind in shuffled():
-                # As long for both; another one each time, as strangers would ask.
+                # Names of equal length for both classes; a new one each time, as an attacker would send.
                 name = f"{'member' if kind == 'known' else 'nobody'}{random.randrange(ACCOUNTS)}"
                 first, begun = timed(connection, key.request("POST", prefix + "login/start", start_body(name)))
                 assert begun.status == 200, begun.body
@@ -95,7 +97,7 @@ def measure(gateway, key, pairs: int) -> dict[str, dict[str, list[float]]]:
                 second, ended = timed(connection, key.request("POST", prefix + "login/finish", finish_body(login_id)))
                 assert ended.status == 401 and b"wrong-credentials" in ended.body, ended.body
                 shapes.add((len(begun.body), len(ended.body)))
-                # The first ones warm up caches and statements.
+                # The first logins warm up caches and prepared statements.
                 if turn >= 0:
                     times["login/start"][kind].append(first)
                     times["login/finish"][kind].append(second)
@@ -106,7 +108,8 @@ def measure(gateway, key, pairs: int) -> dict[str, dict[str, list[float]]]:
 def welch(known: list[float], unknown: list[float], crop: float) -> float:
     ceiling = sorted(known + unknown)[int((len(known) + len(unknown)) * (1 - crop)) - 1]
     kept = [[value for value in values if value <= ceiling] for values in (known, unknown)]
-    # Of a class that all but vanished there is nothing to compare: it is slower, and another crop shows it.
+    # A class of which the crop leaves almost nothing cannot be compared: it is slower, which another crop
+    # shows.
     if min(len(values) for values in kept) < 10:
         return 0
     means = [sum(values) / len(values) for values in kept]
@@ -129,7 +132,7 @@ def add_accounts(gateway) -> None:
 
 
 def run(pairs: int, broken: bool, only: str | None) -> dict[str, float]:
-    # Which binary is started is read when the module is: one process measures one build.
+    # The module reads the binary's path when it is imported, so one process measures one build.
     from gateway import Gateway
 
     faults = ["--sabotage", "unknown-account-fast"] if broken else []
@@ -163,7 +166,7 @@ def main() -> int:
     if options.show:
         return 0
     if options.broken:
-        # Each way must show it; a login's finish has no such fault.
+        # Each way must show the planted fault, except login/finish, which does not have it.
         return 0 if min(value for step, value in found.items() if step != "login/finish") > LIMIT else 1
     return 0 if max(found.values()) < LIMIT else 1
 

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What an ordinary client gets while strangers attack. It sends 200 signed requests a second from one address,
-and each attack of Tests/Support/attacks.py comes from another address at full speed. The server has one loop and
-a core of its own; the attackers and the client share the other core.
+"""Measures the service that an ordinary client gets while unauthenticated clients attack. The client sends
+200 signed requests a second from one address, and each attack of Tests/Support/attacks.py comes from
+another address at full speed. The server has one loop and a core of its own; the attackers and the client
+share the other core.
 
-A row holds where the 99th percentile is at most 20 ms, or at most nginx's under the same attack and 5 ms more; no
-request failed; resident memory and the log stayed within their budgets; the administrators' /health answered
-within 50 ms; and SIGTERM, sent while the attack goes on, ended the server. Exit 1 where a row does not hold.
+A row passes if the 99th percentile is at most 20 ms, or at most 5 ms above nginx's under the same attack;
+no request failed; resident memory and the log stayed within their budgets; the administrators' /health
+answered within 50 ms; and SIGTERM, sent while the attack goes on, ended the server. Exit 1 if a row does
+not pass.
 
 Usage: fairness.py [--seconds N] [--attack NAME]... [--transport plain|tls] [--json FILE] [--list] [--no-nginx]
 script/fairness builds what it needs and calls it.
@@ -35,7 +37,7 @@ MOST_P99, NGINX_MARGIN, MOST_ADMIN_P99 = 20.0, 5.0, 50.0
 BACKEND = """server {{ listen 127.0.0.1:{backend} backlog=1024;
     client_max_body_size 2m; client_body_buffer_size 1m;
     location / {{ default_type application/json; return 200 '{{"ok":true}}'; }} }}"""
-# Like the gateway, it turns away what bears no signature before it asks anybody.
+# Like the gateway, it refuses requests without a signature before it contacts the backend.
 PROXY = """upstream backend {{ server 127.0.0.1:{backend}; keepalive 128; keepalive_requests 100000000; }}
     server {{ listen 127.0.0.1:{port} {ssl} backlog=1024; {certificate}
     client_max_body_size 2m; client_body_buffer_size 1m;
@@ -48,13 +50,14 @@ def say(text: str) -> None:
 
 
 def pinned(core: int, *, first: bool = False) -> tuple[str, ...]:
-    """Runs a command on one core; `first` gives it precedence there, so that a flood does not delay the measuring."""
+    """Runs a command on one core; `first` gives it priority there, so that a flood does not delay the
+    measurement."""
     own = ("taskset", "-c", str(core))
     return (*own, "chrt", "-f", "1") if first and os.geteuid() == 0 and shutil.which("chrt") else own
 
 
 class Comparison:
-    """nginx as a proxy of the same shape."""
+    """nginx as a proxy with the same number of loops."""
 
     def __init__(self, folder: pathlib.Path, backend: int, is_tls: bool, certificate: pathlib.Path):
         self.port = free_port()
@@ -85,7 +88,7 @@ def compare(attack: Attack, is_tls: bool, options, folder: pathlib.Path, backend
 def beside_nginx(
     attack: Attack, is_tls: bool, seconds: int, folder: pathlib.Path, backend: int, places: Places
 ) -> dict:
-    """What the same client gets from nginx, under the same attack."""
+    """Measures the same client against nginx under the same attack."""
     other = Comparison(folder, backend, is_tls, folder / "data/tls")
     try:
         target = Target(other.port, is_tls, ReleaseKey("r_nobody", "c2VjcmV0", f"127.0.0.1:{other.port}"))

@@ -30,7 +30,7 @@ class Nginx:
         assert self.process.poll() is None, (folder / f"{name}.log").read_text()
 
     def cpu(self) -> float:
-        """Seconds that the worker, its only child, has used."""
+        """Seconds of CPU that the worker, its only child, has used."""
         children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
         assert len(children) == 1, children
         return cpu(int(children[0]))

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Other people's verifiers on the requests that `countersign bench` judged in the same run: botocore for sigv4,
-http-message-signatures for message-signatures, pusher for auth-v1. Each is a library in Python, so the ratio is not one of
-skill; it says what a team has today. None of them remembers a request, and pusher's parses none either.
+"""Measures other verifiers on the requests that `countersign bench` judged in the same run: botocore for
+sigv4, http-message-signatures for message-signatures, pusher for auth-v1. All are Python libraries, so the
+ratio reflects the language, too; it shows what a team uses today. None of them detects replays, and
+pusher's does not parse requests.
 
 Usage: peers.py FILE, the output of `countersign bench --json`. script/bench calls it.
 """
@@ -31,7 +32,7 @@ def decode(text: str) -> bytes:
 
 
 class Sample:
-    """A request as the gate judged it, and the key it was signed with."""
+    """A request as the gate judged it, and the key that signed it."""
 
     def __init__(self, sample: dict):
         head, self.body = decode(sample["request"]).split(b"\r\n\r\n", 1)
@@ -51,7 +52,7 @@ def message_signatures(sample: Sample):
         resolve_private_key = resolve_public_key
 
     class Verifier(HTTPMessageVerifier):
-        # The sample was signed at a time of its own.
+        # The sample has its own signing time.
         def validate_created_and_expires(self, *_, **__):
             pass
 
@@ -70,7 +71,7 @@ def sigv4(sample: Sample):
     scope = given.split("Credential=")[1].split(",")[0].split("/")
     names = given.split("SignedHeaders=")[1].split(",")[0].split(";")
     signed = {name: value for name, value in sample.headers.items() if name.lower() in names and name != "Host"}
-    # botocore signs and does not verify: whoever verifies with it signs again, and compares.
+    # botocore signs and does not verify: a server that verifies with it signs again and compares.
     credentials = Credentials(sample.key_id, sample.secret.decode())
     botocore.auth.get_current_datetime = lambda: MOMENT
 

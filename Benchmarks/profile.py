@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Where the gateway's own instructions go, counted by callgrind: the same on a busy machine as on an idle one.
+"""Counts the gateway's instructions with callgrind: the result is the same on a busy machine as on an idle
+one.
 
-Usage: profile.py [--body BYTES] [--keyed] [--tls]. Prints user-space instructions per request, by library and by
-function; the kernel's share, which is the larger one, is not seen. script/profile calls it.
+Usage: profile.py [--body BYTES] [--keyed] [--tls]. Prints user-space instructions per request, by library
+and by function; it does not see the kernel's share, which is larger. script/profile calls it.
 """
 
 import argparse
@@ -16,13 +17,13 @@ from bench import BACKEND, ROOT, Nginx, free_port, load
 from gateway import Gateway
 
 REQUESTS = 5_000
-# Few: a request takes some fifty times as long under callgrind, and of many at once most would have to wait for another turn of the loop,
-# which they do not otherwise.
+# Few requests at once: under callgrind a request takes about fifty times as long, and most of many
+# concurrent requests would wait for another turn of the loop, as they otherwise do not.
 CONNECTIONS = 2
 
 
 def record(folder: pathlib.Path, options) -> pathlib.Path:
-    """Counts REQUESTS requests, after as many that warm it, and returns callgrind's file."""
+    """Counts REQUESTS requests after the same number of warm-up requests, and returns callgrind's file."""
     port, out = free_port(), folder / "callgrind.out"
     backend = Nginx(folder, "backend", BACKEND.format(backend=port))
     gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off", "--workers", 1,
@@ -53,7 +54,7 @@ def main() -> None:
         out = record(pathlib.Path(folder), options)
         text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", out], check=True, capture_output=True,
                               text=True).stdout
-    # An object is named where it changes the reader's mind only; a line without one is of the binary itself.
+    # A line without the name of an object file belongs to the binary itself.
     for count, name, library in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  [^:\n]+:(.*?)(?: \[(.*)\])?$", text, re.MULTILINE):
         count = int(count.replace(",", "")) / REQUESTS
         libraries[pathlib.Path(library).name or "countersign"] += count

@@ -1,5 +1,5 @@
-// Account names and the files that accounts are imported from: a name has one spelling, a file the same lines however it
-// comes in pieces, and nothing that was taken is out of bounds.
+// Account names and import files: a name has one canonical form, a file yields the same rows however it is
+// split into pieces, and accepted values are within their bounds.
 import CountersignAuthority
 import CountersignSchemes
 import CountersignSeal
@@ -16,11 +16,13 @@ import CountersignWire
     precondition(((try? AccountName(checking: bytes)) != nil) == bytes.matches(name.bytes.span))
     // The other normal form of the same text is the same account.
     let apart = name.description.decomposedByHand
-    precondition(apart.utf8.count > AccountName.longestTyped || (try? AccountName(normalizing: apart)) == name)
+    precondition(
+        apart.utf8.count > AccountName.longestTyped || (try? AccountName(normalizing: apart)) == name)
 }
 
 extension String {
-    /// Syllables of Hangul taken apart by arithmetic: another spelling, made without the tables. Source: Unicode §3.12.
+    /// The text with its Hangul syllables decomposed by arithmetic, without the tables. Source: Unicode
+    /// §3.12.
     fileprivate var decomposedByHand: String {
         var text = String.UnicodeScalarView()
         for scalar in unicodeScalars {
@@ -44,26 +46,26 @@ extension String {
     }
 }
 
-/// What came of each line, in words.
+/// A description of the result of each line.
 private func lines(of bytes: Span<UInt8>, _ format: ImportReader.Format, pieces: Int) -> [String] {
     var lines: [String] = []
     func take(_ line: ImportReader.Line) {
         switch line {
-        case .problem(let problem): lines.append(problem.description)
+        case .error(let error): lines.append(error.description)
         case .account(let account):
             precondition(account.userID.number > 0)
             account.value.withExposedBytes { value in
-                precondition(account.rung.canKeep(value) == .this)
+                precondition(account.rung.validateStoredValue(value) == .valid)
                 lines.append("\(account.name) \(account.userID.number) \(account.rung) \(value.text)")
             }
         }
     }
     var reader = ImportReader(format)
-    do throws(ImportProblem) {
+    do {
         var start = 0
         while start < bytes.count {
             let end = min(start + pieces, bytes.count)
-            try reader.feed(bytes.extracting(start..<end), take)
+            try reader.feed(bytes.extracting(start..<end), take: take)
             start = end
         }
         try reader.finish(take)

@@ -1,8 +1,9 @@
-// Set-Cookie fields: whatever a server sets, what goes back is bounded, is one line, and goes where the cookie says.
+// Set-Cookie fields: for any field of a server, the cookies sent back are bounded, are one line, and match
+// the cookie's host and path.
 import Countersign
 import CountersignTransport
 
-/// The first line is the path of the request, each other one a field.
+/// The first line is the path of the request; each other line is a field.
 @Sendable func fuzzCookies(_ bytes: Span<UInt8>) {
     var copy: [UInt8] = []
     bytes.withUnsafeBufferPointer { copy.append(contentsOf: $0) }
@@ -12,15 +13,18 @@ import CountersignTransport
     let time: Int64 = 1_800_000_000
     let store = CookieStore()
     for isEncrypted in [true, false] {
-        let setting = Cookie.Setting(host: "api.example.com", path: path, isEncrypted: isEncrypted, time: time)
+        let setting = Cookie.Setting(
+            host: "api.example.com", path: path, isEncrypted: isEncrypted, time: time)
         store.take(
-            lines.dropFirst().map { HeaderField("Set-Cookie", bytes: Array($0)) }, setting, unlessRemovedSince: 0)
+            lines.dropFirst().map { HeaderField("Set-Cookie", bytes: Array($0)) }, setting: setting,
+            unlessRemovedSince: 0)
         precondition(store.cookies.count <= 50)
         for cookie in store.cookies {
             precondition(!cookie.name.isEmpty && cookie.path.hasPrefix("/"))
             precondition(cookie.expires.map { $0 > time } ?? true)
             precondition(
-                !cookie.name.utf8.contains(UInt8(ascii: ";")) && !cookie.value.utf8.contains(UInt8(ascii: ";")))
+                !cookie.name.utf8.contains(UInt8(ascii: ";"))
+                    && !cookie.value.utf8.contains(UInt8(ascii: ";")))
             let sent = store.field(path: cookie.path, isEncrypted: true, at: time)
             precondition(sent.map { "; \($0);".contains("; \(cookie.name)=\(cookie.value);") } == true)
         }

@@ -1,4 +1,5 @@
-// Heads and chunked bodies: read in one piece or in two, the verdict is the same, and what is accepted is what it says.
+// Heads and chunked bodies: parsed in one piece or in two, the result is the same, and an accepted head
+// parses again to the same value.
 import CountersignWire
 
 @testable import CountersignHTTP
@@ -11,18 +12,20 @@ private enum Verdict<Value: Equatable>: Equatable {
 
 @Sendable func fuzzHead(_ bytes: Span<UInt8>) {
     let (whole, request) = head(bytes, splitAt: nil)
-    // The first byte also says where to cut, so that one input tries one split.
+    // The first byte also selects the split position, so that one input tests one split.
     let (split, other) = head(bytes, splitAt: bytes.isEmpty ? 0 : Int(bytes[0]) * bytes.count / 256)
     precondition(whole == split)
     guard case .read(let length) = whole else { return }
     precondition(request.head == other.head && request.framing == other.framing)
-    // Without the empty line before it, or a field that was dropped; with a Host field that HTTP/1.0 left out.
+    // Without the empty line before it, or a field that was dropped; with a Host field that HTTP/1.0 left
+    // out.
     precondition(length <= bytes.count && request.head.count <= 2 * length + 64)
     precondition(request.target.count > 0 && !request.authority.isEmpty)
     let text = request.head
     for field in request.fields {
         precondition(
-            !field.name.isEmpty && field.name.end < field.value.end && Int(field.value.end) <= request.head.count - 4)
+            !field.name.isEmpty && field.name.end < field.value.end
+                && Int(field.value.end) <= request.head.count - 4)
         precondition(text[field.name.range].allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: ":") })
         precondition(!text[field.name.range].contains(UInt8(ascii: "_")))
         precondition(text[field.value.range].allSatisfy { $0 != 0 && $0 != 0x0A && $0 != 0x0D })
@@ -31,7 +34,7 @@ private enum Verdict<Value: Equatable>: Equatable {
     precondition(text[request.method.range].allSatisfy { $0 >= UInt8(ascii: "A") && $0 <= UInt8(ascii: "Z") })
     precondition(text[request.target.range].starts(with: "/".utf8) || request.text(request.target) == "*")
     precondition(request.text(request.requestTarget).hasSuffix(request.text(request.target)))
-    // What was read says the same when it is read again.
+    // A parsed head gives the same result when it is parsed again.
     let (again, second) = head(request.head.span, splitAt: nil)
     precondition(again == .read(request.head.count) && second.head == request.head)
     precondition(second.fields.count == request.fields.count && second.framing == request.framing)
@@ -42,7 +45,7 @@ private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Req
     rules.defaultAuthority = "h"
     var parser = HeadParser(limits: Limits(), rules: rules)
     var request = Request()
-    do throws(Refusal) {
+    do {
         if let cut, let early = try parser.parse(bytes.extracting(0..<cut), into: &request) {
             return (.read(early.length), request)
         }
@@ -57,7 +60,9 @@ private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Req
     for answersHEAD in [false, true] {
         var parser = ResponseParser()
         var response = UpstreamResponse()
-        guard let length = try? parser.parse(bytes, answeringHEAD: answersHEAD, into: &response) else { continue }
+        guard let length = try? parser.parse(bytes, answeringHEAD: answersHEAD, into: &response) else {
+            continue
+        }
         precondition(length <= bytes.count && response.head.count == length)
         precondition((100...999).contains(response.status))
         let output = Buffer()
@@ -99,7 +104,8 @@ private func chunks(_ bytes: Span<UInt8>, pieces: Int) -> Verdict<[UInt8]> {
     return .needsMore
 }
 
-/// The PROXY header: read at once or byte by byte, the verdict is the same, and nothing behind it is taken.
+/// The PROXY header: parsed at once or byte by byte, the result is the same, and no byte after it is
+/// consumed.
 @Sendable func fuzzProxyHeader(_ bytes: Span<UInt8>) {
     let whole = proxyHeader(bytes, pieces: max(1, bytes.count))
     precondition(whole.verdict == proxyHeader(bytes, pieces: 1).verdict)
@@ -113,10 +119,11 @@ private func proxyHeader(_ bytes: Span<UInt8>, pieces: Int) -> (verdict: Verdict
     var reader = ProxyHeaderReader()
     var position = 0
     while position < bytes.count {
-        do throws(Refusal) {
+        do {
             let end = min(position + pieces, bytes.count)
             let taken = try reader.take(bytes.extracting(position..<end))
-            precondition(taken.count <= end - position && (taken.header != nil || taken.count == end - position))
+            precondition(
+                taken.count <= end - position && (taken.header != nil || taken.count == end - position))
             position += taken.count
             if let header = taken.header { return (.read(position), header) }
         } catch {

@@ -1,15 +1,15 @@
-// What stands in key files and in structured fields that are written anew.
+// Key files, and structured fields that are written again.
 import CountersignSeal
 import CountersignWire
 
-/// A PEM file: whatever is taken for a key is written as one that is read again.
+/// A PEM file: an accepted key is written as a key that parses again.
 @Sendable func fuzzPEM(_ bytes: Span<UInt8>) {
     for algorithm in [nil, KeyAlgorithm.rsaPSS] {
         guard let key = try? PublicKey(pem: bytes, algorithm: algorithm) else { continue }
         let der = key.der
         guard let again = try? PublicKey(der: der.span, algorithm: key.algorithm) else {
-            // OpenSSL looks for small flaws in an RSA modulus with random numbers: one that nobody made on purpose may
-            // pass once and then not.
+            // OpenSSL checks an RSA modulus with random numbers, so that an invalid modulus may pass once and
+            // fail the next time.
             precondition(key.algorithm == .rsaPSS, "a key that is read cannot be written")
             continue
         }
@@ -18,7 +18,7 @@ import CountersignWire
     }
 }
 
-/// A field's value: what is written anew stays as it is when it is read once more, and one member is the member of both.
+/// A field's value: the canonical form is stable when it is parsed again, and both have the same members.
 @Sendable func fuzzCanonical(_ bytes: Span<UInt8>) {
     for kind in [StructuredField.Kind.item, .list, .dictionary] {
         var once = ByteBuffer()

@@ -1,5 +1,5 @@
-// The bodies of sign-up, login and requests for upload tickets, as the routes read them: whatever bytes come,
-// they are refused as malformed or taken, and what was taken is in its bounds.
+// The bodies of sign-up, login and requests for upload tickets, as the routes parse them: any bytes are
+// refused as malformed or accepted, and accepted values are within their bounds.
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
@@ -11,7 +11,7 @@ import CountersignWire
 @Sendable func fuzzLoginBodies(_ bytes: Span<UInt8>) {
     let body = bytes.withUnsafeBufferPointer { Array($0) }
     for read in [readRegistration, readStart, readFinish, readPasswordLogin, readUpload] {
-        do throws(Refusal) {
+        do {
             try read(body)
         } catch {
             precondition(error.code == .malformed, "\(error.code)")
@@ -19,22 +19,22 @@ import CountersignWire
         }
     }
     if let code = ResetCode(typed: bytes.text) {
-        // What was read is read again from its own spelling.
+        // A parsed code parses again from its own text.
         precondition(ResetCode(typed: code.text)?.hash == code.hash)
     }
 }
 
 @Sendable private func readRegistration(_ body: [UInt8]) throws(Refusal) {
-    let members = try Members(of: body)
+    let members = try RequestBodyMembers(of: body)
     let account = try members.account()
     precondition((1...AccountName.longest).contains(account.bytes.count))
-    let request = try members.bytes("request", 32)
+    let request = try members.bytes("request", count: 32)
     precondition(request.count == 32)
     _ = try members.isReset()
 }
 
 @Sendable private func readStart(_ body: [UInt8]) throws(Refusal) {
-    let members = try Members(of: body)
+    let members = try RequestBodyMembers(of: body)
     _ = try members.account()
     let device = try members.device()
     precondition((1...Device.Name.longest).contains(device.name.description.utf8.count))
@@ -42,27 +42,28 @@ import CountersignWire
     guard let proof = try members.members(ifAny: "proof") else { return }
     let time = try proof.integer("time")
     precondition(time >= 0)
-    _ = try proof.bytes("signature", 64)
+    _ = try proof.bytes("signature", count: 64)
 }
 
 @Sendable private func readFinish(_ body: [UInt8]) throws(Refusal) {
-    let finish = try Members(of: body).finish()
+    let finish = try RequestBodyMembers(of: body).finish()
     precondition(finish.loginID.count == 16 && finish.ke3.count == 64)
     precondition(finish.signature.count == 64 && finish.mac.count == 32)
 }
 
 @Sendable private func readUpload(_ body: [UInt8]) throws(Refusal) {
-    let asked = try UploadRequest(Members(of: body), authority: Array("shop.example".utf8), mostBytes: 1 << 30)
+    let asked = try UploadRequest(
+        RequestBodyMembers(of: body), authority: Array("shop.example".utf8), mostBytes: 1 << 30)
     let upload = asked.upload
     precondition((1...UploadRequest.longestTarget).contains(upload.target.count) && upload.sha256.count == 32)
     precondition((0...1 << 30).contains(upload.length) && (1...86_400).contains(asked.lifetime))
-    // What the strict parser reads is what was asked for, to the byte.
+    // The strict parser yields exactly the requested bytes.
     precondition(Array(asked.head.head[asked.head.target.range]) == upload.target)
     precondition(upload.target.allSatisfy { (0x21...0x7E).contains($0) })
 }
 
 @Sendable private func readPasswordLogin(_ body: [UInt8]) throws(Refusal) {
-    let members = try Members(of: body)
+    let members = try RequestBodyMembers(of: body)
     let password = try members.secret("password", upTo: 1024)
     precondition(password.count <= 1024)
     _ = try members.members("device").deviceLabel()

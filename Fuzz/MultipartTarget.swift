@@ -1,4 +1,4 @@
-// Multipart bodies: what is accepted lies inside the body, and says the same when it is written anew.
+// Multipart bodies: accepted parts lie inside the body, and parse to the same when they are written again.
 import CountersignWire
 
 /// The first line is the Content-Type, the rest the body.
@@ -30,6 +30,7 @@ import CountersignWire
     for (first, second) in zip(parts, again) {
         precondition(first.kind == second.kind)
         precondition(body.extracting(first.name.range).matches(written.span.extracting(second.name.range)))
-        precondition(body.extracting(first.content.range).matches(written.span.extracting(second.content.range)))
+        precondition(
+            body.extracting(first.content.range).matches(written.span.extracting(second.content.range)))
     }
 }

@@ -1,11 +1,11 @@
-// OPAQUE's messages: what is read is written again as the same bytes, and no message, however well formed, makes a step do
-// anything but answer or refuse.
+// OPAQUE's messages: a parsed message is written as the same bytes, and a step responds to any message or
+// refuses it.
 import CountersignOpaque
 import CountersignSeal
 
 private let parties = Parties(client: .publicKey, server: .publicKey)
 
-/// The first byte says which message the rest is meant to be.
+/// The first byte selects the message type of the rest.
 @Sendable func fuzzOpaque(_ bytes: Span<UInt8>) {
     guard bytes.count > 0 else { return }
     let kind = MessageKind.allCases[Int(bytes[0]) % MessageKind.allCases.count]
@@ -13,7 +13,7 @@ private let parties = Parties(client: .publicKey, server: .publicKey)
     do {
         try read(kind, message)
         precondition(message.count == kind.count, "taken at another length")
-    } catch let refusal as OpaqueRefusal {
+    } catch let refusal as OpaqueError {
         precondition(refusal == .malformed(kind), "refused as \(refusal)")
     } catch {
         preconditionFailure("\(error)")
@@ -65,13 +65,15 @@ private func answer(_ ke1: KE1, _ record: RegistrationRecord, _ keys: ServerKeys
 }
 
 private func password() -> Password {
-    guard let password = Password(Secret(random: 8)) else { preconditionFailure("eight bytes are a password") }
+    guard let password = Password(Secret(random: 8)) else {
+        preconditionFailure("eight bytes are a password")
+    }
     return password
 }
 
-private func cheap() -> KeyStretching {
+private func cheap() -> KeyStretchingFunction {
     let salt = [UInt8](repeating: 0, count: 16)
-    guard let stretching = KeyStretching.argon2id(memory: 8, passes: 1, lanes: 1, salt: salt) else {
+    guard let stretching = KeyStretchingFunction.argon2id(memory: 8, passes: 1, lanes: 1, salt: salt) else {
         preconditionFailure("8 KiB are enough for Argon2id")
     }
     return stretching

@@ -1,11 +1,13 @@
-// Paths, and the names by which old schemes are recognised: a path that is said to have one reading has it,
-// and the scan for names agrees with a reader of forms.
+// Paths, and the parameter names by which legacy schemes are recognised: a path that is reported as
+// unambiguous is so, and the scan for names agrees with a form parser.
 import CountersignSchemes
 import CountersignWire
 
 @Sendable func fuzzPath(_ bytes: Span<UInt8>) {
     let loose = LoosePath(bytes).segments
-    guard bytes.count > 0, bytes[0] == UInt8(ascii: "/"), LoosePath.ambiguity(of: bytes) == nil else { return }
+    guard bytes.count > 0, bytes[0] == UInt8(ascii: "/"), LoosePath.ambiguity(of: bytes) == nil else {
+        return
+    }
     var segments: [[UInt8]] = [[]]
     var index = 1
     while index < bytes.count {
@@ -14,7 +16,7 @@ import CountersignWire
             index += 1
             continue
         }
-        let escaped = bytes[index] == UInt8(ascii: "%") ? Percent.byte(in: bytes, at: index + 1) : nil
+        let escaped = bytes[index] == UInt8(ascii: "%") ? PercentEncoding.byte(in: bytes, at: index + 1) : nil
         segments[segments.count - 1].append(ASCII.lowercased(escaped ?? bytes[index]))
         index += escaped == nil ? 1 : 3
     }
@@ -25,19 +27,20 @@ import CountersignWire
 @Sendable func fuzzSignatureNames(_ bytes: Span<UInt8>) {
     let text = bytes.withUnsafeBufferPointer { Array($0) }
     var form = Draft(method: "POST", target: Array("/".utf8), authority: "h")
-    form.set("Content-Type", "application/x-www-form-urlencoded")
+    form.setField("Content-Type", to: "application/x-www-form-urlencoded")
     form.body = text
     let request = form.request()
-    let traces = [FormMD5().trace(in: request), AuthV1().trace(in: request), AuthV2().trace(in: request)]
+    let traces = [FormMD5().detect(in: request), AuthV1().detect(in: request), AuthV2().detect(in: request)]
     var (hasAppID, hasTelling, hasSignature, pairs) = (false, false, false, 0)
     var reader = Form.Reader()
     while let pair = try? reader.next(in: text.span) {
         pairs += 1
-        if Form.isNamed("app_id", pair, of: text.span) { hasAppID = true }
-        for name in ["sign", "rand", "timestamp"] as [StaticString] where Form.isNamed(name, pair, of: text.span) {
+        if Form.isNamed("app_id", pair: pair, of: text.span) { hasAppID = true }
+        for name in ["sign", "rand", "timestamp"] as [StaticString]
+        where Form.isNamed(name, pair: pair, of: text.span) {
             hasTelling = true
         }
-        if Form.isNamed("auth_signature", pair, of: text.span) { hasSignature = true }
+        if Form.isNamed("auth_signature", pair: pair, of: text.span) { hasSignature = true }
     }
     guard pairs < 1_000 else { return }
     precondition((traces[0] == .present) == (hasAppID && hasTelling))

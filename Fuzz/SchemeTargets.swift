@@ -1,5 +1,5 @@
-// Whole requests, read by every scheme as the gate does before it has a key: any claim and its string to sign come out
-// the same from buffers that another request has used.
+// Whole requests, parsed by every scheme as the gate does before it has a key: the claim and the signature
+// base are the same when buffers of another request are reused.
 import CountersignHTTP
 import CountersignSchemes
 import CountersignWire
@@ -17,10 +17,12 @@ import CountersignWire
 }
 
 private func spelled(_ request: Request, _ workspace: inout Workspace) -> [UInt8]? {
-    do throws(Refusal) {
-        let claim = try Registry.standard.claim(in: request, &workspace)
-        guard let scheme = Registry.standard.scheme(named: claim.scheme) else { preconditionFailure("no such scheme") }
-        try scheme.spell(claim, request, &workspace)
+    do {
+        let claim = try SchemeRegistry.standard.claim(in: request, workspace: &workspace)
+        guard let scheme = SchemeRegistry.standard.scheme(named: claim.scheme) else {
+            preconditionFailure("no such scheme")
+        }
+        try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
         return workspace.text.bytes.array
     } catch {
         return nil

@@ -1,11 +1,11 @@
-// What a session's requests and refreshes are read by, before anybody has proved who he is.
+// The parsers of session requests and refreshes that run before authentication.
 import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
 @testable import CountersignServer
 
-/// A token: what is taken has one spelling, and its parts make that again.
+/// A token: an accepted one is in canonical form, and its parts reproduce it.
 @Sendable func fuzzToken(_ bytes: Span<UInt8>) {
     let token = SessionToken(bytes)
     if let token {
@@ -23,12 +23,14 @@ import CountersignWire
     }
 }
 
-/// A refresh's body, as the route asks for its members: the parts are as long as they must be, or it is refused.
+/// A refresh's body, with the members that the route reads: a part of another length than required is
+/// refused.
 @Sendable func fuzzRefresh(_ bytes: Span<UInt8>) {
     let body = bytes.withUnsafeBufferPointer { Array($0) }
-    guard let sent = try? TokenRoutes.Sent(body) else { return }
+    guard let sent = try? TokenRoutes.TokenExchange(body) else { return }
     precondition(
-        sent.attempt.count == RefreshTranscript.attemptCount && sent.mac.count == 32 && sent.signature.count == 64)
+        sent.attempt.count == RefreshTranscript.attemptCount && sent.mac.count == 32
+            && sent.signature.count == 64)
     precondition(sent.time >= 0)
     let transcript = RefreshTranscript(
         app: "a", release: "r", token: sent.token, attempt: sent.attempt, time: sent.time)

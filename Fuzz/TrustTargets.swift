@@ -1,31 +1,36 @@
-// What an app is told of whom to trust, and what a server shows of itself.
+// An app's trust settings, and the certificates and responses of a server.
 import CountersignSeal
 import CountersignTrust
 import CountersignWire
 
 @testable import CountersignTransport
 
-/// Hosts and patterns, a text each: what is taken is written as what is read again, and a pattern made of a host means it.
+/// Hosts and patterns: an accepted one is written as text that parses again, and a pattern made of a host
+/// matches it.
 @Sendable func fuzzHosts(_ bytes: Span<UInt8>) {
     let text = bytes.text
     if let pattern = try? Trust.HostPattern(text) {
         precondition((try? Trust.HostPattern(pattern.description)) == pattern, "a pattern with two meanings")
     }
     guard let host = try? Trust.Host(text) else {
-        precondition((try? Trust.HostPattern(text)) == nil || text.first == "*", "a pattern for what is no host")
+        precondition(
+            (try? Trust.HostPattern(text)) == nil || text.first == "*", "a pattern for what is no host")
         return
     }
     precondition((try? Trust.Host(host.description)) == host, "a host with two spellings")
     for star in ["*.", "**."] {
-        // Either may be too long, or an address, which has no labels.
-        guard let wide = try? Trust.HostPattern(star + text), let below = try? Trust.Host("a." + text) else { continue }
+        // Each may be too long, or an address, which has no labels.
+        guard let wide = try? Trust.HostPattern(star + text), let below = try? Trust.Host("a." + text) else {
+            continue
+        }
         precondition(wide.matches(below) && wide.matches(host) == (star == "**."))
     }
     guard let own = try? Trust.HostPattern(text) else { preconditionFailure("a host that is no pattern") }
     precondition(own.matches(host))
 }
 
-/// A manifest, and a signed one: rules that stand are rules that can be made, and nobody's signature holds.
+/// A manifest and a signed manifest: every accepted rule is valid, and a signature by an unknown key does not
+/// verify.
 @Sendable func fuzzManifest(_ bytes: Span<UInt8>) {
     let text = bytes.withUnsafeBufferPointer { Array($0) }
     if let manifest = try? PinManifest(json: text) {
@@ -37,7 +42,7 @@ import CountersignWire
     }
 }
 
-/// A certificate: what is read is all of it, and its key's pin is over bytes that stand in it.
+/// A certificate: the parser reads all of it, and the pin of its key covers bytes of it.
 @Sendable func fuzzCertificate(_ bytes: Span<UInt8>) {
     let der = bytes.withUnsafeBufferPointer { Array($0) }
     if let certificate = try? Trust.Certificate(der: der) {
@@ -48,9 +53,10 @@ import CountersignWire
     _ = try? Trust.Certificate.all(inPEM: der)
 }
 
-/// The head of an answer to our client: what is taken has a status and fields with names, and no line break in a value.
+/// The head of a response to the client: an accepted one has a status and named fields, and no line break in
+/// a value.
 @Sendable func fuzzAnswerHead(_ bytes: Span<UInt8>) {
-    guard let head = AnswerHead.read(bytes.withUnsafeBufferPointer { Array($0) }) else { return }
+    guard let head = ResponseHeadParser.parse(bytes.withUnsafeBufferPointer { Array($0) }) else { return }
     precondition((100...599).contains(head.status))
     for field in head.fields {
         precondition(!field.name.isEmpty && !field.value.contains(0x0A))

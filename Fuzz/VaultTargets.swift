@@ -1,18 +1,19 @@
-// What a vault finds where it kept something, and what older programs left.
+// Stored vault records, and the credentials that older programs left.
 import CountersignSeal
 import CountersignWire
 
 @testable import CountersignVault
 
-/// All that a vault lays down, sealed or not: what is taken is written as it was read, and opens for nobody who has no key.
+/// Every record of a vault, sealed or not: an accepted record is written back unchanged, and does not open
+/// without its key.
 @Sendable func fuzzVault(_ bytes: Span<UInt8>) {
     let stored = bytes.withUnsafeBufferPointer { Array($0) }
-    if let (head, sealed) = try? SealedHead.read(stored) {
+    if let (head, sealed) = try? SealedFileHeader.read(stored) {
         precondition(head.bytes + sealed == stored, "a head with two spellings")
     }
     let secret = Secret(copying: bytes)
     if let table = ItemTable(secret) {
-        // In another order perhaps, and nothing more or less.
+        // The same items, possibly in another order.
         let again = ItemTable(table.contents)
         precondition(table.contents.count == stored.count && again?.items.count == table.items.count)
         for (name, item) in table.items {
@@ -21,27 +22,31 @@ import CountersignWire
     }
     if let item = VaultItem(stored: secret) { precondition(exposed(item.stored) == stored) }
     guard let name = try? ItemName(service: "fuzz", account: "fuzz") else { preconditionFailure("no name") }
-    if let box = PresenceBox(stored, for: name) {
+    if let box = PresenceSealedSecret(stored, for: name) {
         precondition(box.bytes == stored && box.underTPM?.isEmpty != true)
-        precondition(box.open(Secret(copying: [UInt8](repeating: 7, count: 32).span)) == nil, "opens for nobody's key")
+        precondition(
+            box.open(Secret(copying: [UInt8](repeating: 7, count: 32).span)) == nil, "opens for nobody's key")
     }
-    // Says no before it computes anything: nobody gives a passphrase.
+    // Without a passphrase, opening fails before the key derivation.
     precondition((try? PassphraseGuard(ask: { nil }).open(stored)) == nil)
 }
 
-/// A user's name and his password in Base64, a line each: what is moved is that password, to that account.
+/// A user's name and password in Base64, one line each: the migration moves that password to that account.
 @Sendable func fuzzRemembered(_ bytes: Span<UInt8>) {
-    let lines = bytes.text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    let lines = bytes.text.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).map(
+        String.init)
     guard lines.count == 2 else { return }
-    let remains = DefaultsRemains(userName: lines[0], remembers: .on, password: lines[1])
-    guard let all = try? remains.remains(spelled: .base64, service: "fuzz") else {
+    let remains = LegacyDefaultsItems(userName: lines[0], remembers: .on, password: lines[1])
+    guard let all = try? remains.credentials(encodedAs: .base64, service: "fuzz") else {
         precondition((try? ItemName(service: "fuzz", account: lines[0])) == nil || lines[0].isEmpty)
         return
     }
     guard case .move(let contents, let name) = all.first?.fate else { return }
     precondition(name.account == lines[0], "another's password")
     let password = contents.bytes
-    precondition(Base64.encode(password.span, .standard) == lines[1], "another password")
+    precondition(Base64.encode(password.span, as: .standard) == lines[1], "another password")
 }
 
-private func exposed(_ secret: Secret) -> [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
+private func exposed(_ secret: Secret) -> [UInt8] {
+    secret.withExposedBytes { span in span.indices.map { span[$0] } }
+}

@@ -1,24 +1,25 @@
-// Structured fields, forms and JSON: offsets stay inside the text, and what is written is read again as the same.
+// Structured fields, forms and JSON: offsets stay inside the text, and written values parse to the same
+// values.
 import CountersignWire
 
 @Sendable func fuzzStructuredField(_ bytes: Span<UInt8>) {
     let isDictionary = (try? StructuredField.checkDictionary(bytes)) != nil
     var reader = StructuredField(bytes)
     var members = 0
-    do throws(StructuredField.Problem) {
+    do {
         while let key = try reader.nextMember() {
             precondition(!key.isEmpty && key.range.upperBound <= bytes.count)
             members += 1
             try readMember(&reader, within: bytes.count)
         }
     } catch {
-        precondition(!isDictionary && (0...bytes.count).contains(error.at))
+        precondition(!isDictionary && (0...bytes.count).contains(error.offset))
         return
     }
     precondition(isDictionary && reader.isAtEnd && members <= bytes.count)
 }
 
-private func readMember(_ reader: inout StructuredField, within count: Int) throws(StructuredField.Problem) {
+private func readMember(_ reader: inout StructuredField, within count: Int) throws(ParseError) {
     if reader.takeEquals() {
         if reader.openList() {
             var first = true
@@ -38,7 +39,8 @@ private func readMember(_ reader: inout StructuredField, within count: Int) thro
 
 private func check(_ item: StructuredField.BareItem, within count: Int) {
     switch item {
-    case .decimal(let slice), .string(let slice), .token(let slice), .bytes(let slice), .displayString(let slice):
+    case .decimal(let slice), .string(let slice), .token(let slice), .bytes(let slice),
+        .displayString(let slice):
         precondition(slice.start <= slice.end && slice.range.upperBound <= count)
     case .integer(let value), .date(let value):
         precondition(abs(value) <= 999_999_999_999_999)
@@ -47,12 +49,12 @@ private func check(_ item: StructuredField.BareItem, within count: Int) {
 }
 
 private func decoded(
-    _ slice: Slice, _ spelling: Form.Spelling, _ bytes: Span<UInt8>
-) throws(Form.Problem) -> [UInt8] {
+    _ slice: ByteRange, _ encoding: Form.Encoding, _ bytes: Span<UInt8>
+) throws(ParseError) -> [UInt8] {
     var buffer = ByteBuffer()
     _ = try Form.decode(slice, of: bytes, into: &buffer)
     let written = bytes.extracting(slice.range).withUnsafeBufferPointer { Array($0) }
-    precondition(spelling == .escaped || buffer.array == written)
+    precondition(encoding == .escaped || buffer.array == written)
     return buffer.array
 }
 
@@ -60,26 +62,27 @@ private func decoded(
     var reader = Form.Reader()
     var pairs: [(name: String, value: [UInt8])] = []
     var written: [UInt8] = []
-    do throws(Form.Problem) {
+    do {
         while let pair = try reader.next(in: bytes) {
             precondition(!pair.name.isEmpty && pair.value.range.upperBound <= bytes.count)
-            let name = try decoded(pair.name, pair.spelling, bytes)
-            let value = try decoded(pair.value, pair.spelling, bytes)
+            let name = try decoded(pair.name, pair.encoding, bytes)
+            let value = try decoded(pair.value, pair.encoding, bytes)
             precondition(!name.contains(0) && !value.contains(0))
-            // Names that are not UTF-8 cannot be written through a String; the reader alone is tried with those.
+            // Names that are not UTF-8 cannot be written through a String; only the parser is tested with
+            // those.
             guard let text = String(validating: name, as: UTF8.self) else { return }
             pairs.append((text, value))
-            Form.append(text, value.span, to: &written)
+            Form.append(text, value: value.span, to: &written)
         }
     } catch {
-        precondition((0...bytes.count + 1).contains(error.at))
+        precondition((0...bytes.count + 1).contains(error.offset))
         return
     }
     var again = Form.Reader()
     for pair in pairs {
         guard let read = try? again.next(in: written.span) else { preconditionFailure("a pair was lost") }
-        guard let name = try? decoded(read.name, read.spelling, written.span),
-            let value = try? decoded(read.value, read.spelling, written.span)
+        guard let name = try? decoded(read.name, read.encoding, written.span),
+            let value = try? decoded(read.value, read.encoding, written.span)
         else { preconditionFailure("what was written cannot be read") }
         precondition(name == Array(pair.name.utf8) && value == pair.value)
     }
@@ -88,13 +91,15 @@ private func decoded(
 @Sendable func fuzzJSON(_ bytes: Span<UInt8>) {
     let text = bytes.withUnsafeBufferPointer { Array($0) }
     for dialect in [JSONReader.Dialect.strict, .comments] {
-        do throws(MalformedJSON) {
+        do {
             let document = try JSONReader.read(text, dialect: dialect)
             precondition(document.root.raw.range.upperBound <= text.count && !document.root.raw.isEmpty)
             _ = document.integer(document.root, in: Int.min...Int.max)
-            // The value alone is a text of its own, and the strict dialect is the narrower one.
+            // The value alone is a JSON text, and the strict dialect accepts a subset.
             let value = Array(document.bytes(of: document.root))
-            guard (try? JSONReader.read(value, dialect: dialect)) != nil else { preconditionFailure("read once only") }
+            guard (try? JSONReader.read(value, dialect: dialect)) != nil else {
+                preconditionFailure("read once only")
+            }
             if dialect == .strict, (try? JSONReader.read(text, dialect: .comments)) == nil {
                 preconditionFailure("strict, but not with comments allowed")
             }
@@ -104,7 +109,7 @@ private func decoded(
     }
 }
 
-/// Languages are few, each once in its one form, and a look-up ends.
+/// Languages are bounded in number, unique and in canonical form, and a look-up ends.
 @Sendable func fuzzLanguages(_ bytes: Span<UInt8>) {
     let accepted = AcceptedLanguages(bytes)
     precondition(accepted.tags.count <= 16)

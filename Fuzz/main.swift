@@ -1,8 +1,9 @@
-// One program for libFuzzer, with a target for each parser; COUNTERSIGN_FUZZ_TARGET says which one runs. A parser may
-// refuse, and nothing else: a trap, a stray read or a promise that does not hold ends the run. script/fuzz builds it.
+// One program for libFuzzer, with a target for each parser; COUNTERSIGN_FUZZ_TARGET selects it. A parser may
+// refuse its input; a trap, an out-of-bounds read or a failed precondition ends the run. script/fuzz builds
+// it.
 import Glibc
 
-/// What is done with each input. A property that must hold is a `precondition`.
+/// The function for each input. A `precondition` states each property.
 let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "head": fuzzHead, "answer": fuzzAnswer, "chunks": fuzzChunks, "proxy": fuzzProxyHeader,
     "fields": fuzzStructuredField, "form": fuzzForm,
@@ -19,14 +20,17 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "planted": fuzzPlanted,
 ]
 
-/// Traps at three bytes that only coverage can lead to. Source: none of ours; script/fuzz runs it first.
+/// Traps at three bytes that a fuzzer finds only by coverage. script/fuzz runs it first, to prove that the
+/// instrumentation works.
 @Sendable func fuzzPlanted(_ bytes: Span<UInt8>) {
     guard bytes.count > 2, bytes[0] == 0x43, bytes[1] == 0x53 else { return }
     precondition(bytes[2] != 0x21)
 }
 
 let target: @Sendable (Span<UInt8>) -> Void = {
-    guard let name = getenv("COUNTERSIGN_FUZZ_TARGET").map({ String(cString: $0) }), let target = targets[name] else {
+    guard let name = getenv("COUNTERSIGN_FUZZ_TARGET").map({ String(cString: $0) }),
+        let target = targets[name]
+    else {
         print("fuzz: COUNTERSIGN_FUZZ_TARGET is none of \(targets.keys.sorted())")
         exit(2)
     }
@@ -45,7 +49,7 @@ var argumentCount = CommandLine.argc
 var arguments = CommandLine.unsafeArgv
 exit(
     runDriver(&argumentCount, &arguments) { start, count in
-        // A copy on the heap, of just this size, so that one byte too far is seen by the address sanitizer.
+        // A heap copy of exactly this size, so that the address sanitizer detects a read past its end.
         let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
         target(bytes.span)
         return 0

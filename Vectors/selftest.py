@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Writes the signed requests that `countersign selftest` carries, from */cases.json: an operator has the binary alone.
+"""Writes the signed requests that `countersign selftest` contains, from */cases.json.
 
-Run it after generate.py: `python3 Vectors/selftest.py`. Tests/LabTests verifies each.
+Run it after generate.py: `python3 Vectors/selftest.py`. With `--check`, it changes nothing, and fails if the
+file differs. Tests/LabTests verifies each request.
 """
+import argparse
 import json
 import pathlib
+import sys
 
 HERE = pathlib.Path(__file__).parent
-TARGET = HERE.parent / "Sources/Lab/SelfTest/Checks/PublishedVector+All.swift"
+TARGET = HERE.parent / "Lab/SelfTest/Checks/PublishedVectors.swift"
 FORM = "application/x-www-form-urlencoded"
 MOST = 8
 
@@ -57,12 +60,15 @@ def text(value):
 
 
 def is_plain(folder, case):
-    """Over TLS, with a shared secret, in the spelling that the scheme itself has."""
+    """Over TLS, with a shared secret, in the scheme's own format."""
     return not (case["name"].startswith("random ") or case.get("transport") == "http"
                 or case.get("spelling", "standard") != "standard" or (folder == "sigv4" and "X-Amz-Signature" in case["target"]))
 
 
 def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="only compare the output with the file")
+    options = parser.parse_args()
     vectors = []
     for folder, (name, made) in SCHEMES.items():
         cases = [case for case in json.loads((HERE / folder / "cases.json").read_text())["cases"] if is_plain(folder, case)]
@@ -72,11 +78,16 @@ def main():
             scheme: .{name}, name: {text(case["name"])}, keyID: {text(key_id)},
             secret: [{", ".join(map(str, secret))}],
             text: {text(request)}),""")
-    TARGET.write_text("\n".join([
+    output = "\n".join([
         "// Written by Vectors/selftest.py. Data; its lines are as long as what they hold.", "// swift-format-ignore-file",
         "import CountersignSchemes", "",
-        "extension PublishedVector {", "    /// Some for each scheme, in the spelling that the scheme itself has.",
-        "    package static let all: [PublishedVector] = [", *vectors, "    ]", "}", ""]))
+        "extension PublishedVector {", "    /// Vectors of each scheme, in the scheme's own format.",
+        "    package static let all: [PublishedVector] = [", *vectors, "    ]", "}", ""])
+    if options.check:
+        if output != TARGET.read_text(encoding="utf-8"):
+            sys.exit(f"selftest: {TARGET.name} is not the output of Vectors/selftest.py")
+        return
+    TARGET.write_text(output, encoding="utf-8")
 
 
 if __name__ == "__main__":

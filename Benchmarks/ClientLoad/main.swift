@@ -1,6 +1,7 @@
-// What a request takes of the processor when an app makes it with the SDK, for Benchmarks/client.py to hold against libcurl alone.
-// `client-load data URL REQUESTS PLACES`, `client-load carry URL REQUESTS PLACES` (the transport without the client), and
-// `client-load sign URL REQUESTS 1`. Prints microseconds of processor time a request, of all threads.
+// Measures the processor time of a request made with the SDK, which Benchmarks/client.py compares with
+// libcurl alone. `client-load data URL REQUESTS PLACES`, `client-load carry URL REQUESTS PLACES` (the
+// transport without the client), and `client-load sign URL REQUESTS 1`. Prints microseconds of processor time
+// per request, over all threads.
 import Countersign
 import Glibc
 
@@ -10,16 +11,18 @@ struct Load {
     let places: Int
 
     init?(_ arguments: [String]) {
-        guard arguments.count == 5, let requests = Int(arguments[3]), let places = Int(arguments[4]) else { return nil }
+        guard arguments.count == 5, let requests = Int(arguments[3]), let places = Int(arguments[4]) else {
+            return nil
+        }
         (url, self.requests, self.places) = (arguments[2], requests, places)
     }
 
-    /// The server is nginx's on loopback, and what is measured is not its certificate.
+    /// The server is nginx on loopback; its certificate is not part of the measurement.
     func client() throws -> CountersignClient {
-        var carriage = TransportOptions()
-        carriage.concurrentRequests = places
+        var transport = TransportOptions()
+        transport.concurrentRequests = places
         var options = CountersignOptions()
-        options.carriage = .standard(carriage)
+        options.transport = .standard(transport)
         options.remembers = .nothing
         if url.hasPrefix("http://") { options.encryption = .noneSoThatAnybodyReadsAndChangesEverything }
         let key = try ReleaseKey(id: "r_bench", secret: String(repeating: "A", count: 43))
@@ -37,7 +40,7 @@ struct Load {
         get throws { Trust([try .host("localhost", .acceptsAnyServerAndSoAnyAttacker)], others: .refused) }
     }
 
-    /// As many tasks as there are places, each of which asks again when it was answered.
+    /// Runs one task for each place; each sends its next request once the previous one is answered.
     func run(_ count: Int, _ ask: @escaping @Sendable () async throws -> Int) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for place in 0..<places {
@@ -77,9 +80,10 @@ func question(_ kind: String, _ load: Load) throws -> (@Sendable () async throws
         let carrier = try load.carrier()
         let parts = load.url.split(separator: ":")
         guard parts.count == 3, let port = UInt16(parts[2]) else { return nil }
-        let origin = Origin(parts[0] == "https" ? .tls : .plaintext, try Trust.Host("localhost"), port: port)
+        let origin = Origin(
+            parts[0] == "https" ? .tls : .plaintext, host: try Trust.Host("localhost"), port: port)
         return {
-            let answer = try await carrier.send(OutgoingRequest("GET", origin, "/bench"))
+            let answer = try await carrier.send(OutgoingRequest("GET", origin: origin, target: "/bench"))
             _ = try await answer.body.collect(upTo: 1 << 20)
             return answer.status
         }

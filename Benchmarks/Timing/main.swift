@@ -1,14 +1,15 @@
 import CountersignSeal
 import Glibc
 
-// Does comparing a MAC take longer the more of it is right? Two classes of MACs, one that differs from the right one in
-// its first byte and one that differs in its last, are compared in random order; Welch's t-test says whether their times
-// have the same mean. Source: Reparaz, Balasch, Verbauwhede, "Dude, is my code constant time?", 2017.
+// Measures whether the time of comparing a MAC depends on the length of its correct prefix. Two classes of
+// MACs, one that differs from the right MAC in its first byte and one that differs in its last, are compared
+// in random order; Welch's t-test shows whether their times have the same mean. Source: Reparaz, Balasch,
+// Verbauwhede, "Dude, is my code constant time?", 2017.
 
 let samples = 400_000
-/// Each sample times this many comparisons of one pair: one alone is shorter than the clock's step.
+/// The number of comparisons of one pair in each sample: a single one is shorter than the clock's resolution.
 let repetitions = 16
-/// As dudect does, the slowest are cropped, over both classes at once: they are the machine's interruptions.
+/// The share of the slowest samples of both classes that is cropped, as in dudect: interruptions cause them.
 let cropped = 0.1
 let limit = 4.5
 
@@ -18,8 +19,11 @@ func nanoseconds() -> UInt64 {
     return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
 }
 
-/// |t| of the two classes' times. The comparison is handed in, so that the compiler does not see that once would do.
-@inline(never) func measure(_ compare: ([UInt8], [UInt8]) -> Bool, samples: Int, repetitions: Int, cropped: Double)
+/// |t| of the two classes' times. The comparison is an argument, so that the compiler cannot hoist it out of
+/// the loop.
+@inline(never) func measure(
+    _ compare: ([UInt8], [UInt8]) -> Bool, samples: Int, repetitions: Int, cropped: Double
+)
     -> Double
 {
     let right = SystemRandom().bytes(32)
@@ -29,7 +33,7 @@ func nanoseconds() -> UInt64 {
     times.reserveCapacity(samples)
     for _ in 0..<samples {
         let isFirst = Bool.random(using: &random)
-        // The same memory for both classes: where it lies is not what is measured.
+        // Both classes use the same memory, so that its address has no influence.
         for index in right.indices { sent[index] = right[index] }
         sent[isFirst ? 0 : 31] ^= 1
         var equal = 0
@@ -41,7 +45,8 @@ func nanoseconds() -> UInt64 {
     }
     let slowest = times.map(\.time).sorted()[Int(Double(samples) * (1 - cropped))]
     let kept = times.filter { $0.time < slowest }
-    return welch(kept.filter(\.isFirst).map { Double($0.time) }, kept.filter { !$0.isFirst }.map { Double($0.time) })
+    return welch(
+        kept.filter(\.isFirst).map { Double($0.time) }, kept.filter { !$0.isFirst }.map { Double($0.time) })
 }
 
 func welch(_ left: [Double], _ right: [Double]) -> Double {
@@ -63,9 +68,21 @@ func welch(_ left: [Double], _ right: [Double]) -> Double {
 let ours = measure(constantTime, samples: samples, repetitions: repetitions, cropped: cropped)
 let plain = measure(operatorEquals, samples: samples, repetitions: repetitions, cropped: cropped)
 print(
-    "samples \(samples), \(repetitions) comparisons each, slowest \(Int(cropped * 100)) % cropped, limit |t| \(limit)")
-print("ConstantTime.equals  |t| = \((ours * 100).rounded() / 100)  \(ours < limit ? "no difference seen" : "LEAKS")")
+    """
+    samples \(samples), \(repetitions) comparisons each, slowest \(Int(cropped * 100)) % cropped, limit |t| \
+    \(limit)
+    """
+)
 print(
-    "== on [UInt8]        |t| = \((plain * 100).rounded() / 100)  \(plain > limit ? "leaks, as it should" : "NOT SEEN TO LEAK")"
+    """
+    ConstantTime.equals  |t| = \((ours * 100).rounded() / 100)  \
+    \(ours < limit ? "no difference seen" : "LEAKS")
+    """
+)
+print(
+    """
+    == on [UInt8]        |t| = \((plain * 100).rounded() / 100)  \
+    \(plain > limit ? "leaks, as it should" : "NOT SEEN TO LEAK")
+    """
 )
 exit(ours < limit && plain > limit ? 0 : 1)

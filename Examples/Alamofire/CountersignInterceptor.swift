@@ -1,18 +1,20 @@
-// Signs what Alamofire sends, and pins its servers. Written for Alamofire 5.10. Compiled here against declarations of our own, and never
-// run: Alamofire is not there where this package is tested.
+// Signs what Alamofire sends, and pins its servers. Written for Alamofire 5.10. Compiled here against
+// declarations of our own, and never run: Alamofire is not there where this package is tested.
 //
 //     let session = Session(
 //         interceptor: CountersignInterceptor(client: client),
 //         serverTrustManager: ServerTrustManager(evaluators: ["api.example.com": CountersignEvaluator(trust: trust)]))
 //     let notes = try await session.request("https://api.example.com/notes").validate().serializingData().value
 //
-// Without `validate()` a 401 is no failure to Alamofire: `retry` is never asked, and a token that ran out is not renewed.
+// Without `validate()` a 401 is no failure to Alamofire: `retry` is never asked, and a token that ran out is
+// not renewed.
 import Alamofire
 import Countersign
 import Foundation
 import Security
 
-/// Each request leaves with its own signature and nonce: Alamofire asks again for each attempt, so that none is sent twice.
+/// Each request leaves with its own signature and nonce: Alamofire asks again for each attempt, so that none
+/// is sent twice.
 struct CountersignInterceptor: RequestInterceptor {
     let client: CountersignClient
 
@@ -29,13 +31,15 @@ struct CountersignInterceptor: RequestInterceptor {
         }
     }
 
-    /// A token that ran out is renewed, and the request is sent once more, signed anew. Of other failures nobody knows whether the request was
-    /// received: it goes again only where that does no harm.
+    /// A token that ran out is renewed, and the request is sent once more, signed anew. Of other failures
+    /// nobody knows whether the request was received: it goes again only where that does no harm.
     func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void
     ) {
-        guard request.retryCount == 0, request.response?.statusCode == 401 else { return completion(.doNotRetry) }
+        guard request.retryCount == 0, request.response?.statusCode == 401 else {
+            return completion(.doNotRetry)
+        }
         Task {
             do {
                 try await client.confirmSession()
@@ -47,15 +51,18 @@ struct CountersignInterceptor: RequestInterceptor {
     }
 }
 
-/// The client's rules for servers, for Alamofire's own connections. It keeps the trust that it was made with: pins that the client takes on
-/// later (`updatePins`, `fetchPins`) do not reach it, so make a new `Session` with them.
+/// The client's rules for servers, for Alamofire's own connections. It keeps the trust that it was made with:
+/// pins that the client takes on later (`updatePins`, `fetchPins`) do not reach it, so make a new `Session`
+/// with them.
 struct CountersignEvaluator: ServerTrustEvaluating {
     private let pinning: PinningDelegate
 
     init(trust: Trust) { pinning = PinningDelegate(trust: trust) }
 
     func evaluate(_ trust: SecTrust, forHost host: String) throws {
-        guard let verdict = pinning.judge(trust, for: host) else { throw TransportError(.hostNotFound, .notSent) }
+        guard let verdict = pinning.judge(trust, for: host) else {
+            throw TransportError(.hostNotFound, fate: .notSent)
+        }
         guard verdict.isAccepted else { throw verdict }
     }
 }

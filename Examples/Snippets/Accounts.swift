@@ -9,7 +9,8 @@ func logIn(_ client: CountersignClient, _ name: String, _ password: String) asyn
     } catch {
         switch error {
         case .wrongCredentials: return "The name or the password is wrong."
-        case .refused(let refusal) where refusal.retryAfter != nil: return "Try again in \(refusal.retryAfter ?? 0) s."
+        case .refused(let refusal) where refusal.retryAfter != nil:
+            return "Try again in \(refusal.retryAfter ?? 0) s."
         case .refused(let refusal): return refusal.title
         case .unusableName(let why), .unusablePassword(let why): return why
         case _ where error.isOffline: return "You are offline."
@@ -49,7 +50,7 @@ func logOut(_ client: CountersignClient) async throws {
     do {
         try await client.logOut()
     } catch {
-        guard error.isOffline else { throw error }
+        guard error.isUnreachable else { throw error }
         // It lives on at the authority, until another device ends it.
         try await client.forgetSession()
     }

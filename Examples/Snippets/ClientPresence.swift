@@ -1,7 +1,8 @@
 // A device key that comes out only for who is there.
 import Countersign
 
-/// The device's signing key is bound to a person; whoever copies the vault has no session that can be renewed.
+/// The device's signing key is bound to a person; whoever copies the vault has no session that can be
+/// renewed.
 func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     var options = CountersignOptions()
     options.deviceKey = .boundToPresence(presence)
@@ -26,7 +27,8 @@ func withoutGate(_ options: CountersignOptions) -> CountersignOptions {
     return options
 }
 
-/// Routes that want the device's own signature, a refresh, another password: within the closure, and not outside of it.
+/// Routes that want the device's own signature, a refresh, another password: within the closure, and not
+/// outside of it.
 func pay(_ client: CountersignClient, _ payment: APIRequest) async throws -> Int {
     try await client.withPresence("Confirm payment") { client in
         try await client.data(for: payment).1.status

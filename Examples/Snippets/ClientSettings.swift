@@ -19,7 +19,7 @@ func rareOptions() -> CountersignOptions {
     var transport = TransportOptions()
     transport.concurrentRequests = 4
     var options = CountersignOptions()
-    options.carriage = .standard(transport)
+    options.transport = .standard(transport)
     options.routes = "/countersign/v1"
     options.clock = .system
     options.encryption = CountersignOptions.Encryption.required
@@ -43,12 +43,12 @@ func passwordLogin(whileAccountsMove isMoving: Bool) -> CountersignOptions {
 }
 
 /// A bench on this machine, without TLS, and with passwords to whatever certificate.
-func benchOptions(_ carrier: any Carrier) -> CountersignOptions {
+func benchOptions(_ carrier: any RequestTransport) -> CountersignOptions {
     var options = CountersignOptions()
     options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
     options.bearerSecrets = .toAnyCertificateThatVerifies
     options.missingAuthorityKey = CountersignOptions.MissingAuthorityKey.leavesRefusalsUnverified
-    options.carriage = CountersignOptions.Carriage.custom(carrier)
+    options.transport = CountersignOptions.TransportChoice.custom(carrier)
     options.json = .standard
     options.missingAuthorityKey = .isAnError
     return options
@@ -70,7 +70,7 @@ struct Offline: APIInterceptor {
             return try await next(request)
         } catch {
             guard error.isOffline else { throw error }
-            return APIAnswer(status: 200, fields: [HeaderField("Age", "3600")], body: Array("[]".utf8))
+            return APIAnswer(status: 200, fields: [HeaderField("Age", value: "3600")], body: Array("[]".utf8))
         }
     }
 }
@@ -94,7 +94,9 @@ func withPins(_ options: CountersignOptions, _ keys: [[UInt8]], file: String) ->
     return options
 }
 
-func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws { print(try client.updatePins(manifest)) }
+func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws {
+    print(try client.updatePins(manifest))
+}
 
 /// From the authority's own route, once a day.
 func refreshPins(_ client: CountersignClient) async throws { print(try await client.fetchPins() ?? 0) }

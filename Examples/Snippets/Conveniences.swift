@@ -65,7 +65,8 @@ func order(_ client: CountersignClient) async throws -> Int {
 /// Why the backend said no.
 func reason(_ error: CountersignError) -> String {
     guard let problem = error.body(as: ProblemDetails.self) else { return "\(error)" }
-    return [problem.title, problem.detail, problem.type, problem.instance].compactMap(\.self).joined(separator: ": ")
+    return [problem.title, problem.detail, problem.type, problem.instance].compactMap(\.self).joined(
+        separator: ": ")
         + " (\(problem.status ?? 0))"
 }
 

@@ -1,29 +1,33 @@
 // What older versions of the app left, moved into the vault and erased where it was.
 import CountersignVault
 
-/// A file of settings with a remembered password, as an app may have on Linux. On Apple's platforms `DefaultsCredentials` and
-/// `KeychainCredentials` are there already.
-struct OldSettings: RememberedCredentials {
+/// A file of settings with a remembered password, as an app may have on Linux. On Apple's platforms
+/// `DefaultsCredentials` and `KeychainCredentials` are there already.
+struct OldSettings: RememberedCredentialSource {
     let file: SettingsFile
 
-    func read() -> Reading<[RememberedCredential]> {
+    func read() -> VaultReadResult<[RememberedCredential]> {
         guard let settings = file.load() else { return .absent }
-        var remains = DefaultsRemains(userName: settings["user"], password: settings["password"])
-        remains.remembers = settings["remember"] == "1" ? DefaultsRemains.Switch.on : .off
+        var remains = LegacyDefaultsItems(userName: settings["user"], password: settings["password"])
+        remains.remembers = settings["remember"] == "1" ? LegacyDefaultsItems.Switch.on : .off
         remains.userName = remains.userName?.lowercased()
         do {
-            return .value(try remains.remains(spelled: DefaultsRemains.Spelling.base64, service: "com.example.app"))
+            return .value(
+                try remains.credentials(
+                    encodedAs: LegacyDefaultsItems.PasswordEncoding.base64, service: "com.example.app"))
         } catch {
             return .failed("\(error)")
         }
     }
 
-    func erase(_ remembered: RememberedCredential) throws(VaultProblem) { file.remove(remembered.key) }
+    func erase(_ remembered: RememberedCredential) throws(VaultError) { file.remove(remembered.key) }
 }
 
 /// At each start; it costs little once nothing is left.
 func moveIn(_ settings: SettingsFile, to vault: Vault) async throws {
-    let report: VaultMigration.Report = try await VaultMigration(from: OldSettings(file: settings), into: vault).run()
+    let report: VaultMigration.Report = try await VaultMigration(
+        from: OldSettings(file: settings), into: vault
+    ).run()
     print("moved \(report.moved), the vault's were newer: \(report.superseded), erased: \(report.discarded)")
     for (key, reason) in report.left { print("\(key) is still there: \(reason)") }
     assert(report != VaultMigration.Report())
@@ -39,8 +43,8 @@ func device(_ token: [UInt8], keptUnder key: String) throws -> RememberedCredent
 }
 
 /// Plain passwords, and a switch that was turned off: what is left of the password is erased.
-let turnedOff = DefaultsRemains(userName: "anna", remembers: .off, password: "pass")
-let plain = DefaultsRemains.Spelling.plain
+let turnedOff = LegacyDefaultsItems(userName: "anna", remembers: .off, password: "pass")
+let plain = LegacyDefaultsItems.PasswordEncoding.plain
 
 /// The app's own.
 protocol SettingsFile: Sendable {

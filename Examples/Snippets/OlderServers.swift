@@ -4,8 +4,10 @@ import Foundation
 
 func legacyClient() throws -> LegacyClient {
     let client = try LegacyClient(
-        scheme: .formMD5(appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", zone: 28_800),
-        baseURL: "https://api.example.com", login: LegacyLogin(.md5Salt("gdyb21LQTcIANtvYMT7QVQ==")), vault: .platform,
+        scheme: .formMD5(
+            appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", zone: 28_800),
+        baseURL: "https://api.example.com", login: LegacyLogin(.md5Salt("gdyb21LQTcIANtvYMT7QVQ==")),
+        vault: .platform,
         trust: [
             .host(
                 "api.example.com", pins: ["sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="],
@@ -70,7 +72,8 @@ func remains(token: String) throws -> LegacySessionRemains {
 /// A server that hashes the parameters and then the key, or one that has the key among them.
 func formScheme(keyIsAppended: Bool) throws -> LegacyScheme {
     let key = keyIsAppended ? LegacyScheme.FormMD5Key.appended : LegacyScheme.FormMD5Key.pair
-    return try .formMD5(appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", key: key)
+    return try .formMD5(
+        appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", key: key)
 }
 
 /// How other servers sign.
@@ -99,7 +102,7 @@ func legacyOptions() -> LegacyOptions {
     options.remembers = .session
     options.bearerSecrets = .onlyToThePinnedCertificate
     options.encryption = .required
-    options.carriage = .standard(TransportOptions())
+    options.transport = .standard(TransportOptions())
     options.clock = .system
     options.json = .standard
     options.largestAnswer = 1 << 20

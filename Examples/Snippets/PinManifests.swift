@@ -9,17 +9,19 @@ func keeper(_ builtIn: Trust, folder: String, keys: [[UInt8]]) throws -> TrustKe
 }
 
 /// A manifest that was fetched, from wherever: only its signature counts.
-func takeUp(_ text: [UInt8], _ keeper: TrustKeeper, _ carrier: any Carrier, at time: Int64) {
-    do throws(ManifestProblem) {
+func takeUp(_ text: [UInt8], _ keeper: TrustKeeper, _ carrier: any RequestTransport, at time: Int64) {
+    do throws(ManifestError) {
         let generation: TrustKeeper.Generation = try keeper.takeUp(text, at: time)
         carrier.replaceTrust(by: generation.trust)
-        print("generation \(generation.number), version \(generation.version), until \(generation.validUntil ?? 0)")
+        print(
+            "generation \(generation.number), version \(generation.version), until \(generation.validUntil ?? 0)"
+        )
     } catch {
         print("\(explain(error)); version \(keeper.current.version) stays in force")
     }
 }
 
-func explain(_ problem: ManifestProblem) -> String {
+func explain(_ problem: ManifestError) -> String {
     switch problem {
     case .malformed(let detail): "not a manifest: \(detail)"
     case .badSignature: "signed by nobody who may"
@@ -39,10 +41,11 @@ func show(_ text: [UInt8], keys: [[UInt8]]) throws {
     print(try PinManifest(json: Array(#"{"app":"notes"}"#.utf8)).app)
 }
 
-/// A store of one's own: what the last manifest was has to outlive the process, lest an older one be taken up again.
+/// A store of one's own: what the last manifest was has to outlive the process, lest an older one be taken up
+/// again.
 struct DefaultsStore: ManifestStore {
     let file: ManifestFile
 
-    func read() throws(ManifestProblem) -> [UInt8]? { try file.read() }
-    func write(_ bytes: [UInt8]) throws(ManifestProblem) { try file.write(bytes) }
+    func read() throws(ManifestError) -> [UInt8]? { try file.read() }
+    func write(_ bytes: [UInt8]) throws(ManifestError) { try file.write(bytes) }
 }

@@ -1,7 +1,8 @@
 // Secrets that come out only for who is there.
 import CountersignVault
 
-/// Linux: a finger, else the password of the account. On Apple's platforms it is `UserPresence.platform`, and asks by itself.
+/// Linux: a finger, else the password of the account. On Apple's platforms it is `UserPresence.platform`, and
+/// asks by itself.
 func presence(askPassword: @escaping @Sendable (String) async -> String?) -> UserPresence {
     .platform(service: "login") { reason in await askPassword(reason) }
 }
@@ -17,9 +18,12 @@ func recoveryCode(_ presence: UserPresence, in vault: Vault) async throws -> [UI
     return nil
 }
 
-func keepRecoveryCode(_ code: [UInt8], _ presence: UserPresence, in vault: Vault) async throws -> PresenceStep? {
+func keepRecoveryCode(_ code: [UInt8], _ presence: UserPresence, in vault: Vault) async throws
+    -> PresenceStep?
+{
     let name = try ItemName(service: "com.example.app", account: "recovery-code")
-    let kept: PresenceAnswer<Void> = try await presence.setBytes(code, at: name, in: vault, reason: "Keep the code")
+    let kept: PresenceAnswer<Void> = try await presence.setBytes(
+        code, at: name, in: vault, reason: "Keep the code")
     if case .notPresent(let step, _) = kept { return step }
     return nil
 }

@@ -11,25 +11,31 @@ func notes(_ client: CountersignClient) async throws -> [Note] {
     let note = try APIRequest.json(.post, "/notes", Note(title: "Milk"))
     let kept: Note = try await client.value(for: note)
     print(kept.title)
-    return try await client.value(for: APIRequest("/notes").adding(query: ["q": "crème brûlée"]), as: [Note].self)
+    return try await client.value(
+        for: APIRequest("/notes").adding(query: ["q": "crème brûlée"]), as: [Note].self)
 }
 
 /// All of a request.
 func whole(_ client: CountersignClient, _ picture: URL) async throws {
     var request = APIRequest(
-        .put, "/pictures/1", fields: [HeaderField("Content-Type", "image/png")], body: .bytes([1, 2]))
+        .put, "/pictures/1", fields: [HeaderField("Content-Type", value: "image/png")], body: .bytes([1, 2]))
     request.set("Accept-Language", "de-AT")
     request.caller = .app
-    print(request.method, request.path, request.value(of: "accept-language") ?? "", request.fields.count, request.body)
+    print(
+        request.method, request.path, request.value(of: "accept-language") ?? "", request.fields.count,
+        request.body)
     let (data, response) = try await client.data(for: request) { far in print(far.sent) }
     print(data.count, response.isSuccess, response.fields.count, response.value(of: "ETag") ?? "")
 
     let deleting = APIRequest(.delete, picture)
     _ = try await client.data(for: deleting)
-    for method: APIMethod in [.get, .head, .patch, .options, APIMethod("REPORT")] { print(method.description) }
+    for method: APIMethod in [.get, .head, .patch, .options, APIMethod("REPORT")] {
+        print(method.description)
+    }
 }
 
-/// A wish that outlives the call: the key is kept first, and given again after a restart, so that it is done once.
+/// A wish that outlives the call: the key is kept first, and given again after a restart, so that it is done
+/// once.
 func pay(_ client: CountersignClient, _ key: String) async throws {
     var payment = try APIRequest.json(.post, "/payments", ["amount": 12], coding: .snakeCase)
     payment.idempotencyKey = key
@@ -42,9 +48,12 @@ func pay(_ client: CountersignClient, _ key: String) async throws {
 }
 
 /// Large bodies, either way. What a body is says whether it can be sent twice.
-func large(_ client: CountersignClient, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8]) async throws {
+func large(_ client: CountersignClient, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8])
+    async throws
+{
     _ = try await client.upload(APIRequest(.put, "/film"), from: .file(path: file)) { far in print(far.sent) }
-    _ = try await client.upload(APIRequest(.put, "/log"), from: .once(OnceBody(.bytes(9), lines), sha256: sha256))
+    _ = try await client.upload(
+        APIRequest(.put, "/log"), from: .once(OnceBody(.bytes(9), pieces: lines), sha256: sha256))
     let again = ReplayableBody(.bytes(0)) { AsyncStream { $0.finish() } }
     _ = try await client.upload(APIRequest(.put, "/log"), from: .replayable(again))
 
@@ -61,7 +70,9 @@ func watch(_ client: CountersignClient) async throws {
     }
 }
 
-func polling(_ client: CountersignClient) -> APIPolling { client.poll(APIRequest("/news"), every: .seconds(30)) }
+func polling(_ client: CountersignClient) -> APIPolling {
+    client.poll(APIRequest("/news"), every: .seconds(30))
+}
 
 /// Signed here, sent by another HTTP stack.
 func elsewhere(_ client: CountersignClient) async throws {

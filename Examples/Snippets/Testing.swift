@@ -10,17 +10,19 @@ func aMockTransport() async throws {
     let clock = ManualClock(wall: 1_767_225_600)
     let transport = MockTransport(
         [
-            .answer(MockAnswer(404, text: "nothing here")),
-            .fail(TransportError(.timedOut(.idle), .outcomeUnknown)),
-            .perform { request in MockAnswer(200, body: request.body) },
+            .answer(MockResponse(404, text: "nothing here")),
+            .fail(TransportError(.timedOut(.idle), fate: .outcomeUnknown)),
+            .perform { request in MockResponse(200, body: request.body) },
         ], clock: clock)
     transport.append(
-        .answer(MockAnswer(text: "late").after(.seconds(5))), .answer(MockAnswer(text: "ha").breakingOff()))
+        .answer(MockResponse(text: "late").after(.seconds(5))),
+        .answer(MockResponse(text: "ha").breakingOff()))
 
-    let request = OutgoingRequest("GET", Origin(.tls, try Trust.Host("api.example.com")), "/notes")
+    let request = OutgoingRequest(
+        "GET", origin: Origin(.tls, host: try Trust.Host("api.example.com")), target: "/notes")
     let response = try await transport.send(request)
     assert(response.status == 404)
-    for seen: SeenRequest in transport.seen {
+    for seen: RecordedRequest in transport.seen {
         print(
             seen.method, seen.url, seen.origin, seen.target, seen.fields.count, seen.body.count,
             seen.value(of: "accept") ?? "")
@@ -32,18 +34,19 @@ func aMockTransport() async throws {
 func aMockServer() -> MockTransport {
     MockTransport { request in
         request.target == "/time"
-            ? MockAnswer(text: "12:00") : MockAnswer(404, fields: [HeaderField("Retry-After", "1")])
+            ? MockResponse(text: "12:00")
+            : MockResponse(404, fields: [HeaderField("Retry-After", value: "1")])
     }
 }
 
 /// An answer in parts, as it is.
-func anAnswerInParts() -> MockAnswer {
-    var answer = MockAnswer()
+func anAnswerInParts() -> MockResponse {
+    var answer = MockResponse()
     answer.status = 206
-    answer.fields = [HeaderField("Content-Type", "text/plain")]
+    answer.fields = [HeaderField("Content-Type", value: "text/plain")]
     answer.pieces = [Array("one".utf8), Array("two".utf8)]
     answer.delay = .milliseconds(200)
-    answer.ending = MockAnswer.Ending.brokenOff(.cancelled)
+    answer.ending = MockResponse.Ending.brokenOff(.cancelled)
     answer.ending = .whole
     return answer
 }
@@ -95,7 +98,9 @@ func lastTrust(_ transport: MockTransport, _ trust: Trust) -> Trust? {
 /// For an implementation of one's own, in whatever language: what is signed, and what comes out.
 func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
     for vector: SignatureVector in SignatureVector.all {
-        let expected = vector.fields.first { $0.name == "Signature" }.map { String(decoding: $0.value, as: UTF8.self) }
+        let expected = vector.fields.first { $0.name == "Signature" }.map {
+            String(decoding: $0.value, as: UTF8.self)
+        }
         let request =
             "\(vector.method) \(vector.scheme)://\(vector.authority)\(vector.target), \(vector.body.count) bytes"
         assert(
@@ -110,9 +115,10 @@ func aSignedInClient(_ key: ReleaseKey) throws -> (CountersignClient, MockTransp
     try vault.pretend("anna", isSignedInTo: "api.example.com", app: key.app)
     let (clock, transport) = (ManualClock(), aMockServer())
     var options = CountersignOptions()
-    options.carriage = .custom(transport)
+    options.transport = .custom(transport)
     options.clock = clock.deviceClock
     let client = try CountersignClient(
-        release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
+        release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system,
+        options: options)
     return (client, transport)
 }

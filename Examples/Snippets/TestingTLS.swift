@@ -1,13 +1,14 @@
-// Certificates made in the test's own process, and a server that shows them: for tests of trust, over real TLS.
+// Certificates made in the test's own process, and a server that shows them: for tests of trust, over real
+// TLS.
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 
 /// An authority, one between, and a server's certificate.
-func chain(at time: Int64) throws -> [Issued] {
+func chain(at time: Int64) throws -> [IssuedCertificate] {
     var request = CertificateRequest("Root", at: time)
     request.role = .authority
-    let root = try Issued.selfSigned(request)
+    let root = try IssuedCertificate.selfSigned(request)
     request.subject = "Between"
     let between = try root.issue(request)
     let server = try between.issue(CertificateRequest("Server", hosts: ["api.example.com"], at: time))
@@ -16,7 +17,7 @@ func chain(at time: Int64) throws -> [Issued] {
 }
 
 /// Requests of other kinds.
-func others(at time: Int64, _ server: Issued) throws -> [CertificateRequest] {
+func others(at time: Int64, _ server: IssuedCertificate) throws -> [CertificateRequest] {
     var renewed = CertificateRequest("Renewed", at: time)
     renewed.key = .of(server)
     renewed.hosts = ["api.example.com", "192.0.2.1"]
@@ -38,12 +39,12 @@ func aRevokedServer(at time: Int64) async throws {
     let chain = try chain(at: time)
     let staple = try Staple.make(
         .revoked, of: chain[0], issuedBy: chain[1], signedBy: chain[1], at: time)
-    var identity = TestServer.Identity(Array(chain[..<2]), staple: staple)
+    var identity = TestServer.Credentials(Array(chain[..<2]), staple: staple)
     identity.newest = .tls13
     let server = try TestServer(.tls(identity)) { connection in
         guard let head = connection.readHead() else { return }
         print(head, connection.readBody(2))
-        connection.answer("200 OK", "hello", fields: "Content-Type: text/plain\r\n")
+        connection.answer("200 OK", body: "hello", fields: "Content-Type: text/plain\r\n")
     }
     defer { server.stop() }
     var options = TransportOptions()
@@ -51,14 +52,15 @@ func aRevokedServer(at time: Int64) async throws {
     options.addresses = [try Trust.Host("api.example.com"): try Trust.Host("127.0.0.1")]
     options.clock.wall = { time }
     let transport = try HTTPTransport(trust: .system, options: options)
-    let origin = Origin(.tls, try Trust.Host("api.example.com"), port: server.port)
+    let origin = Origin(.tls, host: try Trust.Host("api.example.com"), port: server.port)
     do {
-        _ = try await transport.send(OutgoingRequest("GET", origin, "/"))
+        _ = try await transport.send(OutgoingRequest("GET", origin: origin, target: "/"))
     } catch {
         print(error.cause)
     }
     assert(server.tally.received == 0)
-    // Counted on the socket once the connection is over: no record of application data (RFC 8446: 23), in the handshake neither.
+    // Counted on the socket once the connection is over: no record of application data (RFC 8446: 23), in the
+    // handshake neither.
     while server.tally.closed == 0 { TestServer.rest(milliseconds: 1) }
     assert(server.tally.records[23] == nil)
 }
@@ -74,19 +76,20 @@ func aServerThatBreaksOff() throws -> TestServer {
 
 /// What came in, and cutting it.
 func watch(_ server: TestServer) {
-    let tally: TestServer.Tally = server.tally
-    print(tally.connections, tally.handshakes, tally.received)
+    let tally: TestServer.Counters = server.tally
+    print(tally.connections, tally.handshakes, tally.resumptions, tally.received)
     server.cutConnections()
     print(server.isClosed)
 }
 
 /// Parts that tests vary.
-func varied(_ identity: TestServer.Identity, good: Staple.Standing = .good) -> TestServer.Security {
+func varied(_ identity: TestServer.Credentials, good: Staple.CertificateStatus = .good) -> TestServer.Security
+{
     var identity = identity
-    identity.newest = TestServer.Identity.Version.tls12
+    identity.newest = TestServer.Credentials.Version.tls12
     print(identity.chain.count, identity.staple.count, good)
     return .tls(identity)
 }
 
 /// What the fixture could not do.
-func failure(_ error: TestFailure) -> String { error.description }
+func failure(_ error: TestError) -> String { error.description }

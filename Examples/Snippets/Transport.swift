@@ -4,8 +4,10 @@ import CountersignTrust
 
 func fetch(_ trust: Trust) async throws -> [UInt8] {
     let transport: HTTPTransport = try PlatformTransport(trust: trust)
-    let origin = Origin(.tls, try Trust.Host("status.example.net"))
-    let request = OutgoingRequest("GET", origin, "/now?part=all", fields: [HeaderField("Accept", "application/json")])
+    let origin = Origin(.tls, host: try Trust.Host("status.example.net"))
+    let request = OutgoingRequest(
+        "GET", origin: origin, target: "/now?part=all",
+        fields: [HeaderField("Accept", value: "application/json")])
     let response = try await transport.send(request)
     guard response.status == 200 else { return [] }
     print(response.value(of: "Content-Type") ?? [], response.fields.map(\.name))

@@ -3,11 +3,13 @@ import CountersignTransport
 import CountersignTrust
 
 /// A body by its kind: which can be sent again, its type says.
-func upload(_ lines: AsyncStream<[UInt8]>, _ transport: any Carrier, to origin: Origin) async throws {
-    var request = OutgoingRequest("PUT", origin, "/files/1", body: .bytes(Array("short".utf8)))
+func upload(_ lines: AsyncStream<[UInt8]>, _ transport: any RequestTransport, to origin: Origin) async throws
+{
+    var request = OutgoingRequest(
+        "PUT", origin: origin, target: "/files/1", body: .bytes(Array("short".utf8)))
     _ = try await transport.send(request)
 
-    let once = OnceBody(.unknown, lines)
+    let once = OnceBody(.unknown, pieces: lines)
     request.body = .once(once)
     _ = try await transport.send(request) { far in print("\(far.sent) bytes sent") }
     print(once.isUsedUp)
@@ -32,13 +34,15 @@ let beginning = TransferProgress()
 let nothingKnown = TransferProgress.Total.unknown
 
 /// A carrier of one's own: another HTTP stack under the same client.
-struct OwnCarrier: Carrier {
+struct OwnCarrier: RequestTransport {
     let stack: any OwnStack
 
     func send(
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse {
-        guard let (status, source) = await stack.perform(request) else { throw TransportError(.offline, .notSent) }
+        guard let (status, source) = await stack.perform(request) else {
+            throw TransportError(.offline, fate: .notSent)
+        }
         return IncomingResponse(status: status, fields: [], body: ResponseBody(source))
     }
 

@@ -28,7 +28,8 @@ func ownCertificate(folder: String, pem: [UInt8]) throws -> [Trust.Rule] {
 /// A demand of one's own besides the others.
 func demanding(_ pins: [String], _ backups: [String]) throws -> Trust.Policy {
     let short = Trust.Policy.custom("short chains") { evidence in
-        evidence.served.count <= 3 ? .accept : .refuse("\(evidence.host) served \(evidence.served.count) certificates")
+        evidence.served.count <= 3
+            ? .accept : .refuse("\(evidence.host) served \(evidence.served.count) certificates")
     }
     return try .all([.pins(pins, backups: backups), short])
 }
@@ -61,12 +62,13 @@ func pins(of certificate: Trust.Certificate, key: [UInt8]) throws -> PinSet {
     let spare = Trust.Pin(subjectPublicKeyInfo: key)
     let set = try PinSet([certificate.pin], backups: [spare])
     print(set.pins, set.backups, set.all.map(\.digest))
-    return try PinSet([Trust.Pin("sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")], backups: set.backups)
+    return try PinSet(
+        [Trust.Pin("sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")], backups: set.backups)
 }
 
 /// What a mistake in a rule looks like: one sentence for who wrote it.
 func complaint() -> String? {
-    do throws(TrustProblem) {
+    do throws(TrustError) {
         _ = try Trust.HostPattern("*.*.example.com")
         return nil
     } catch {

@@ -3,7 +3,9 @@ import CountersignTrust
 
 /// Enough to tell a lost key from an attack.
 func explain(_ verdict: Trust.Verdict) -> String {
-    guard !verdict.isAccepted else { return verdict.decision == .reported ? "accepted, and reported" : "accepted" }
+    guard !verdict.isAccepted else {
+        return verdict.decision == .reported ? "accepted, and reported" : "accepted"
+    }
     let expected = verdict.expected.map(\.description), served = verdict.served.map(\.description)
     return "\(verdict.host): expected \(expected), served \(served); "
         + verdict.reasons.map(sentence).joined(separator: "; ")
@@ -16,7 +18,8 @@ func sentence(_ reason: Trust.Verdict.Reason) -> String {
     case .wrongHost(let names): "the certificate is for \(names)"
     case .pinNotMet: "another key"
     case .certificateNotPinned(let problem): "another certificate: \(sentence(problem))"
-    case .serverCertificateNotPinned: "another certificate; the chain is not checked, so only the server's own counts"
+    case .serverCertificateNotPinned:
+        "another certificate; the chain is not checked, so only the server's own counts"
     case .serverKeyNotPinned: "another key; the chain is not checked, so only the server's own counts"
     case .custom(let name, let reason): "\(name): \(reason)"
     case .customNotReached(let name, let problem): "\(name) was not called: \(sentence(problem))"
@@ -25,7 +28,7 @@ func sentence(_ reason: Trust.Verdict.Reason) -> String {
     }
 }
 
-func sentence(_ problem: Trust.PathProblem) -> String {
+func sentence(_ problem: Trust.PathError) -> String {
     switch problem {
     case .noCertificate: "no certificate"
     case .expired: "expired: or the device's clock is wrong"
@@ -50,7 +53,8 @@ func name(_ decision: Trust.Verdict.Decision) -> String {
 }
 
 /// For a stack of one's own: the same judgement over what its TLS library has found.
-func judge(_ chain: [[UInt8]], for name: String, at time: Int64, by trust: Trust, _ library: OwnLibrary) throws
+func judge(_ chain: [[UInt8]], for name: String, at time: Int64, by trust: Trust, _ library: OwnLibrary)
+    throws
     -> Trust.Verdict
 {
     let served = try chain.map { der in try Trust.Certificate(der: der) }
@@ -68,7 +72,7 @@ struct OwnLibrary: Trust.PathValidation {
 
     func path(
         for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64
-    ) throws(Trust.PathProblem) -> [Trust.Certificate] {
+    ) throws(Trust.PathError) -> [Trust.Certificate] {
         let path: [Trust.Certificate]? =
             switch anchors {
             case .system: validate(served, nil, time)
@@ -81,7 +85,9 @@ struct OwnLibrary: Trust.PathValidation {
 
 /// A policy that looks at the whole path, and at when.
 let longLived = Trust.Policy.custom("no root that is older than the app") { evidence in
-    guard evidence.time > 1_700_000_000, let path = try? evidence.path(to: Trust.Anchors.system) else { return .accept }
+    guard evidence.time > 1_700_000_000, let path = try? evidence.path(to: Trust.Anchors.system) else {
+        return .accept
+    }
     return path.count > 1
         ? Trust.Policy.Opinion.accept : Trust.Policy.Opinion.refuse("a server that is its own authority")
 }

@@ -19,7 +19,7 @@ func keepATheme() async throws {
 func countAStart(_ vault: Vault) async throws {
     let starts = try ItemName(service: "com.example.app", account: "starts")
     while true {
-        let item = try await vault.item(starts).certain()
+        let item = try await vault.item(starts).get()
         let count = item?.text.flatMap { Int($0) } ?? 0
         let expected: Vault.Expectation = item.map { .version($0.version) } ?? .absent
         do {
@@ -44,9 +44,9 @@ func forgetEverything(_ vault: Vault) async throws {
 /// Several steps that nobody else does meanwhile, be it the app's own extension.
 func moveBytes(_ vault: Vault, from old: ItemName, to new: ItemName) async throws {
     try await vault.withLease(within: .seconds(10)) {
-        guard let bytes = try await vault.bytes(old).certain() else { return }
+        guard let bytes = try await vault.bytes(old).get() else { return }
         let version: ItemVersion = try await vault.setBytes(bytes, at: new)
-        guard try await vault.item(new).certain()?.version == version else { return }
+        guard try await vault.item(new).get()?.version == version else { return }
         try await vault.remove(old)
     }
 }
@@ -62,9 +62,9 @@ func keepBoth(in vault: Vault) async throws {
 }
 
 /// What a refused name, or a vault that does not answer, looks like.
-func explain(_ problem: VaultProblem) -> String {
+func explain(_ problem: VaultError) -> String {
     switch problem {
-    case .badName(let detail): "expected 1 to \(ItemName.most) bytes: \(detail)"
+    case .badName(let detail): "expected 1 to \(ItemName.longest) bytes: \(detail)"
     case .locked(let detail): "closed for now: \(detail)"
     case .changed: "somebody else was faster"
     case .failed(let detail): "cannot be told: \(detail)"

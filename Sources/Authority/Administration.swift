@@ -3,67 +3,85 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What administrators do. Each is durable, and seen by a running server, once it returns.
+/// Administration of apps and releases. Each change is durable, and visible to a running server, when its
+/// call returns.
 extension Deployment {
-    /// `settings` are `KEY=VALUE`, as `--set` has them; `level` is what the backend's routes ask for.
+    /// `settings` are `KEY=VALUE` texts as `--set` takes them; `level` is what the backend's routes
+    /// require.
     package func addApp(
         _ name: AppName, settings: [String], requiring level: RouteRule.Level = .session, at now: Int64
-    ) throws(Fault) -> App {
+    ) throws(OperationalError) -> App {
         var app = App(name: name, created: now)
         app.settings[App.routesSetting] = .text(RouteRules(all: level).text)
         let changes = try app.resolved(try changes(settings, of: name))
         for change in changes { app.settings[change.name] = change.setting }
-        guard try store.insert(app, recording: recording(.appAdd, .app(name), Deployment.told(changes))) == .yes else {
-            throw Fault(.failed, "app \(name): there is one of that name")
+        guard
+            try store.insert(
+                app,
+                recording: auditDraft(
+                    for: .appAdd, on: .app(name), details: Deployment.auditDetails(of: changes))) == .yes
+        else {
+            throw OperationalError(.failed, message: "app \(name): there is one of that name")
         }
         generation.advance()
         return app
     }
 
-    package func setPolicy(_ assignments: [String], of name: AppName) throws(Fault) {
+    package func setPolicy(_ assignments: [String], of name: AppName) throws(OperationalError) {
         let changes = try changes(assignments, of: name)
-        try changeApp(name) { (app) throws(Fault) in try app.resolved(changes) }
+        try changeApp(name) { (app) throws(OperationalError) in try app.resolved(changes) }
     }
 
-    package func app(_ name: AppName) throws(Fault) -> App {
+    package func app(_ name: AppName) throws(OperationalError) -> App {
         guard let app = try store.app(name) else { throw Deployment.noApp(name) }
         return app
     }
 
-    package func release(_ id: KeyID) throws(Fault) -> Release {
-        guard let release = try store.release(id) else { throw Fault(.failed, "release \(id): there is none") }
+    package func release(_ id: KeyID) throws(OperationalError) -> Release {
+        guard let release = try store.release(id) else {
+            throw OperationalError(.failed, message: "release \(id): there is none")
+        }
         return release
     }
 
-    package func addRelease(_ draft: ReleaseDraft, at now: Int64) throws(Fault) -> IssuedRelease {
+    package func addRelease(_ draft: ReleaseDraft, at now: Int64) throws(OperationalError) -> IssuedRelease {
         guard try store.app(draft.app) != nil else { throw Deployment.noApp(draft.app) }
         guard draft.publicKey == nil || draft.scheme == .messageSignatures else {
-            throw Fault(.usage, "a public key is for message-signatures; \(draft.scheme.rawValue) has shared secrets")
+            throw OperationalError(
+                .usage,
+                message: "a public key is for message-signatures; \(draft.scheme.rawValue) has shared secrets"
+            )
         }
         guard !draft.id.isReserved else {
-            throw Fault(
-                .usage, "key id \(draft.id): what begins with `s_`, `b_` or `l_` is a session's token; expected another"
+            throw OperationalError(
+                .usage,
+                message:
+                    "key id \(draft.id): an id that begins with `s_`, `b_` or `l_` is a session's token; "
+                    + "expected another"
             )
         }
         guard !draft.id.description.hasPrefix(HostedApp.otherVersionsPrefix) else {
-            throw Fault(
+            throw OperationalError(
                 .usage,
-                "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands for "
-                    + "versions that are "
-                    + "not registered; expected another")
+                message: "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands "
+                    + "for versions that are not registered; expected another")
         }
         let answerKey = AnswerKey.publicHalf(of: try answerKey())
-        guard let answerKey else { throw Fault(.failed, "answer key: not an Ed25519 seed") }
+        guard let answerKey else {
+            throw OperationalError(.failed, message: "answer key: not an Ed25519 seed")
+        }
         var release = Release(
-            id: draft.id, app: draft.app, platform: draft.platform, version: draft.version, scheme: draft.scheme,
+            id: draft.id, app: draft.app, platform: draft.platform, version: draft.version,
+            scheme: draft.scheme,
             sealedSecret: [], created: now)
         release.sealedSecret = seal(draft, for: release)
         let told: [(name: String, value: JSONValue)] = [
-            ("platform", .string(draft.platform.description)), ("version", .string(draft.version.description)),
+            ("platform", .string(draft.platform.description)),
+            ("version", .string(draft.version.description)),
             ("scheme", .string(draft.scheme.rawValue)),
             ("key", draft.scheme == .token ? "none" : draft.publicKey == nil ? "secret" : "public"),
         ]
-        let audit = recording(.releaseAdd, .release(draft.id, of: draft.app), told)
+        let audit = auditDraft(for: .releaseAdd, on: .release(draft.id, of: draft.app), details: told)
         guard try store.insert(release, recording: audit) == .yes else {
             throw try conflict(of: draft)
         }
@@ -71,8 +89,8 @@ extension Deployment {
         return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
     }
 
-    /// What stands in the way of a release that the store has not taken.
-    private func conflict(of draft: ReleaseDraft) throws(Fault) -> Fault {
+    /// The reasons why the store rejected the release.
+    private func conflict(of draft: ReleaseDraft) throws(OperationalError) -> OperationalError {
         var reasons: [String] = []
         if let other = try store.release(draft.id) {
             reasons.append(
@@ -89,27 +107,27 @@ extension Deployment {
                     + "\(same.id); `countersign release rotate \(same.id)` gives it another")
         }
         if reasons.isEmpty { reasons.append("it is there already") }
-        return Fault(.failed, "release: \(reasons.joined(separator: "; and "))")
+        return OperationalError(.failed, message: "release: \(reasons.joined(separator: "; and "))")
     }
 
-    /// `assignments` are `KEY=VALUE`; an empty value gives the setting back to the app.
-    package func setPolicy(_ assignments: [String], ofRelease id: KeyID) throws(Fault) {
+    /// `assignments` are `KEY=VALUE` texts; an empty value restores the app's setting.
+    package func setPolicy(_ assignments: [String], ofRelease id: KeyID) throws(OperationalError) {
         var changes: [(name: String, text: String?)] = []
         for assignment in assignments {
             let (key, value) = try PolicyKey.changeOfRelease(assignment)
             changes.append((key.name, value))
         }
         let told = changes.map { (name: $0.name, value: JSONValue.optional($0.text)) }
-        let audit = recording(.releasePolicy, .release(id, of: try release(id).app), told)
-        guard try store.change(id, changes, recording: audit) == .yes else {
-            throw Fault(.failed, "release \(id): there is none")
+        let audit = auditDraft(for: .releasePolicy, on: .release(id, of: try release(id).app), details: told)
+        guard try store.change(id, applying: changes, recording: audit) == .yes else {
+            throw OperationalError(.failed, message: "release \(id): there is none")
         }
         generation.advance()
     }
 
     private func changes(
         _ assignments: [String], of app: AppName
-    ) throws(Fault) -> [(name: String, setting: StoredSetting?)] {
+    ) throws(OperationalError) -> [(name: String, setting: StoredSetting?)] {
         var changes: [(name: String, setting: StoredSetting?)] = []
         for assignment in assignments {
             let (key, value) = try PolicyKey.change(assignment, at: clock.now)
@@ -125,9 +143,9 @@ extension Deployment {
         return changes
     }
 
-    /// Settings for the audit log: that a secret was set, never which.
-    static func told(
-        _ changes: [(name: String, setting: StoredSetting?)]
+    /// Settings for the audit log; a secret appears as `(sealed)`.
+    static func auditDetails(
+        of changes: [(name: String, setting: StoredSetting?)]
     ) -> [(name: String, value: JSONValue)] {
         changes.map { change in
             switch change.setting {
@@ -138,12 +156,13 @@ extension Deployment {
         }
     }
 
-    static func noApp(_ name: AppName) -> Fault {
-        Fault(.failed, "app \(name): there is none; `countersign app add \(name)` makes it")
+    static func noApp(_ name: AppName) -> OperationalError {
+        OperationalError(
+            .failed, message: "app \(name): there is none; `countersign app add \(name)` makes it")
     }
 }
 
-/// A release before it has a row: made new, or brought along by a team that moves to us.
+/// A release before it has a row, with a new key or with one that the team already uses.
 package struct ReleaseDraft: Sendable {
     package var app: AppName
     package var platform: Platform
@@ -151,14 +170,16 @@ package struct ReleaseDraft: Sendable {
     package var scheme: SchemeName
     package var id: KeyID
     package var secret: Secret
-    /// What its callers' signatures verify under, where they sign with a key pair; `secret` is then nobody's.
+    /// The key that verifies signatures of clients with a key pair; `secret` is then random and unused.
     package var publicKey: PublicKey?
 
     package init(
-        app: AppName, platform: Platform, version: Version, scheme: SchemeName, id: KeyID, publicKey: PublicKey
+        app: AppName, platform: Platform, version: Version, scheme: SchemeName, id: KeyID,
+        publicKey: PublicKey
     ) {
         self.init(
-            app: app, platform: platform, version: version, scheme: scheme, id: id, secret: Secret(random: 32))
+            app: app, platform: platform, version: version, scheme: scheme, id: id, secret: Secret(random: 32)
+        )
         self.publicKey = publicKey
     }
 
@@ -174,17 +195,17 @@ package struct ReleaseDraft: Sendable {
     }
 }
 
-/// What is told once, when a release is added, and never again.
+/// The result of adding a release; its secret is shown only here.
 package struct IssuedRelease: Sendable {
     package var release: Release
     package var secret: Secret
-    /// The Ed25519 public key that answers of this authority verify under.
+    /// The Ed25519 public key that verifies the authority's answers.
     package var answerKey: [UInt8]
 }
 
 extension KeyID {
-    /// Whether it begins as tokens do: a release of such a name would be taken for a session. Source: docs/protocol.md,
-    /// "Sessions" and "Bearer sessions".
+    /// Whether the id begins like a token's; a release of such a name would be taken for a session. Source:
+    /// docs/protocol.md, "Sessions" and "Bearer sessions".
     package var isReserved: Bool {
         let text = bytes
         guard text.count >= 2, text[1] == UInt8(ascii: "_") else { return false }

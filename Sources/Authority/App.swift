@@ -1,7 +1,7 @@
 import CountersignGate
 import CountersignWire
 
-/// The name of an app, as the team calls it: 1 to 64 lower-case letters, digits, `-` and `.`.
+/// The name of an app, as its team chose it: 1 to 64 lower-case letters, digits, `-` and `.`.
 package struct AppName: Sendable, Hashable, CustomStringConvertible {
     package let description: String
 
@@ -11,10 +11,12 @@ package struct AppName: Sendable, Hashable, CustomStringConvertible {
         description = text
     }
 
-    /// For arguments of commands: the same, with a message.
-    package init(argument text: String) throws(Fault) {
+    /// The same for arguments of commands, with an error message.
+    package init(argument text: String) throws(OperationalError) {
         guard let name = AppName(text) else {
-            throw Fault(.usage, "app name `\(text)`: expected 1 to 64 lower-case letters, digits, `-` and `.`")
+            throw OperationalError(
+                .usage,
+                message: "app name `\(text)`: expected 1 to 64 lower-case letters, digits, `-` and `.`")
         }
         self = name
     }
@@ -28,12 +30,12 @@ package struct AppName: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// An app and what its team decided about it.
+/// An app and the settings that its team chose.
 package struct App: Sendable, Equatable {
     package var name: AppName
     /// Whole Unix seconds.
     package var created: Int64
-    /// Only what was set; the rest is at its default. By the key's name.
+    /// Only the settings that were set, by the key's name; all others have their default.
     package var settings: [String: StoredSetting]
 
     package init(name: AppName, created: Int64, settings: [String: StoredSetting] = [:]) {
@@ -42,35 +44,41 @@ package struct App: Sendable, Equatable {
         self.settings = settings
     }
 
-    /// The rules the gate judges this app's callers by, where their release has none of its own.
-    package func policy() throws(Fault) -> Policy { try policy(over: [:]) }
+    /// The policy for this app's callers whose release has no settings of its own.
+    package func policy() throws(OperationalError) -> Policy { try policy(over: [:]) }
 
-    /// The rules for that release's callers: each setting is the release's, else the app's, else the default.
-    package func policy(for release: Release) throws(Fault) -> Policy { try policy(over: release.settings) }
+    /// The policy for that release's callers: each setting is the release's, else the app's, else the
+    /// default.
+    package func policy(for release: Release) throws(OperationalError) -> Policy {
+        try policy(over: release.settings)
+    }
 
-    private func policy(over own: [String: String]) throws(Fault) -> Policy {
+    private func policy(over own: [String: String]) throws(OperationalError) -> Policy {
         var policy = Policy()
         policy.routes = try routes()
         for (name, setting) in settings
-        where own[name] == nil && name != App.routesSetting && !RefusalTextSetting.isOne(name) {
-            if case .text(let text) = setting { try apply(name, text, to: &policy) }
+        where own[name] == nil && name != App.routesSetting && !RefusalTextSetting.isRefusalText(name) {
+            if case .text(let text) = setting { try apply(name, value: text, to: &policy) }
         }
-        for (name, text) in own where !RefusalTextSetting.isOne(name) {
-            try apply(name, text, to: &policy)
+        for (name, text) in own where !RefusalTextSetting.isRefusalText(name) {
+            try apply(name, value: text, to: &policy)
         }
         return policy
     }
 
-    private func apply(_ name: String, _ text: String, to policy: inout Policy) throws(Fault) {
-        guard let key = PolicyKey.all.first(where: { $0.name == name }), key.apply(&policy, text) != nil else {
-            throw Fault(.failed, "app \(self.name): policy \(name): the store holds what this build cannot read")
+    private func apply(_ name: String, value text: String, to policy: inout Policy) throws(OperationalError) {
+        guard let key = PolicyKey.all.first(where: { $0.name == name }), key.apply(&policy, text) != nil
+        else {
+            throw OperationalError(
+                .failed,
+                message: "app \(self.name): policy \(name): this build cannot read the stored value")
         }
     }
 }
 
-/// A policy setting as the store keeps it.
+/// A policy setting in the form that the store keeps.
 package enum StoredSetting: Sendable, Equatable {
     case text(String)
-    /// A secret, under the master key.
+    /// A secret, sealed under the master key.
     case sealed([UInt8])
 }

@@ -1,48 +1,53 @@
 import CountersignSeal
 import CountersignWire
 
-/// The seeds of the Ed25519 keys that sign assertions to backends: apart from the answer key, because other parties trust
-/// them, for another purpose. Source: docs/protocol.md, "To the upstream".
+/// The seeds of the Ed25519 keys that sign assertions to backends. They are separate from the answer key,
+/// because other parties trust them for another purpose. Source: docs/protocol.md, "To the upstream".
 package struct AssertionSeeds: Sendable {
-    /// The key before this one: its public half stays listed while assertions that it signed may still be on their way.
+    /// The previous key: its public key stays listed while assertions that it signed may still be in
+    /// transit.
     package struct Previous: Sendable, Equatable {
         package var publicHalf: [UInt8]
-        /// When another took its place, whole Unix seconds.
+        /// When the current key replaced it, whole Unix seconds.
         package var replaced: Int64
     }
 
     package var current: Secret
-    /// Signs nothing yet. Listed with the current one, so that backends know it before it does.
+    /// Signs nothing yet. It is listed with the current key, so that backends know it before it is used.
     package var next: Secret
     package var previous: Previous?
 }
 
 extension Deployment {
-    /// Made at first use.
-    package func assertionSeeds() throws(Fault) -> AssertionSeeds {
+    /// Created at first use.
+    package func assertionSeeds() throws(OperationalError) -> AssertionSeeds {
         if let stored = try store.value(of: .assertionKeys) { return try opened(stored) }
         let fresh = AssertionSeeds(
             current: Secret(random: AnswerKey.seedCount), next: Secret(random: AnswerKey.seedCount))
-        return try opened(store.claim(.assertionKeys, sealed(fresh)))
+        return try opened(store.setIfAbsent(.assertionKeys, to: sealed(fresh)))
     }
 
-    /// The next key signs from now on, and a new one is next. Two that rotate at once end with the same current key.
-    package func rotateAssertionKeys(at now: Int64) throws(Fault) {
+    /// Makes the next key the current one, and a new key the next one. Two concurrent rotations end with
+    /// the same current key.
+    package func rotateAssertionKeys(at now: Int64) throws(OperationalError) {
         let seeds = try assertionSeeds()
         guard let publicHalf = AnswerKey.publicHalf(of: seeds.current) else { throw Deployment.alteredSeeds }
         let rotated = AssertionSeeds(
             current: seeds.next, next: Secret(random: AnswerKey.seedCount),
             previous: AssertionSeeds.Previous(publicHalf: publicHalf, replaced: now))
         try store.set(
-            .assertionKeys, to: sealed(rotated), recording: recording(.assertionKeysRotate, .deployment))
+            .assertionKeys, to: sealed(rotated),
+            recording: auditDraft(for: .assertionKeysRotate, on: .deployment))
         generation.advance()
     }
 
-    // `sealed current ‖ sealed next`, and after a rotation `‖ when (8 bytes) ‖ sealed public half of the previous one`.
-    // Each part is sealed for its own place, and the last for its time too: none can stand for another.
+    // `sealed current ‖ sealed next`, and after a rotation `‖ time (8 bytes) ‖ sealed public key of the
+    // previous one`. Each part is sealed for its own place, and the last also for its time, so that no part
+    // can replace another.
 
     private func sealed(_ seeds: AssertionSeeds) -> [UInt8] {
-        var bytes = seal(seeds.current, as: .assertionKey("current")) + seal(seeds.next, as: .assertionKey("next"))
+        var bytes =
+            seal(seeds.current, as: .assertionKey("current")) + seal(seeds.next, as: .assertionKey("next"))
         if let previous = seeds.previous {
             let time = UInt64(bitPattern: previous.replaced)
             bytes += (0..<8).map { UInt8(truncatingIfNeeded: time >> UInt64(56 - 8 * $0)) }
@@ -52,8 +57,8 @@ extension Deployment {
         return bytes
     }
 
-    private func opened(_ stored: [UInt8]) throws(Fault) -> AssertionSeeds {
-        // Seeds and public halves are 32 bytes, so their sealed forms are of one length.
+    private func opened(_ stored: [UInt8]) throws(OperationalError) -> AssertionSeeds {
+        // Seeds and public keys are 32 bytes each, so their sealed forms have the same length.
         let each = seal(Secret(random: AnswerKey.seedCount), as: .assertionKey("current")).count
         guard stored.count == 2 * each || stored.count == 3 * each + 8,
             let current = open(Array(stored[..<each]), as: .assertionKey("current")),
@@ -63,7 +68,9 @@ extension Deployment {
         if stored.count > 2 * each {
             let time = stored[2 * each..<2 * each + 8].reduce(0) { $0 << 8 | UInt64($1) }
             let place = SealBinding.assertionKey("previous", replaced: time)
-            guard let half = open(Array(stored[(2 * each + 8)...]), as: place) else { throw Deployment.alteredSeeds }
+            guard let half = open(Array(stored[(2 * each + 8)...]), as: place) else {
+                throw Deployment.alteredSeeds
+            }
             seeds.previous = AssertionSeeds.Previous(
                 publicHalf: half.withExposedBytes { span in span.indices.map { span[$0] } },
                 replaced: Int64(bitPattern: time))
@@ -71,8 +78,9 @@ extension Deployment {
         return seeds
     }
 
-    private static var alteredSeeds: Fault {
-        Fault(.failed, "assertion keys: their sealed value does not open; the row was altered")
+    private static var alteredSeeds: OperationalError {
+        OperationalError(
+            .failed, message: "assertion keys: their sealed value does not open; the row was altered")
     }
 }
 

@@ -3,88 +3,100 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A data folder, its store and its master key, opened together and known to belong together.
+/// A data folder, its store and its master key, opened together and checked to belong together.
 package final class Deployment: Sendable {
     package let folder: DataFolder
     package let store: any Store
-    package let generation: Generation
+    package let generation: DeploymentGeneration
     let masterKey: MasterKey
     let auditChain: AuditChain
-    /// In whose name changes are recorded.
+    /// The party that changes are recorded for.
     let actor: AuditActor
     let clock: any TimeSource
+    let rootSealer: any SessionRootSealer
 
-    /// Opens, and at first use makes, a deployment. A master key that is not the one everything was sealed with is
-    /// found before anything is written.
+    /// Opens a deployment, or creates it at first use. A wrong master key is detected before anything is
+    /// written.
     package init(
         folder: DataFolder, store: any Store, environment: [String: String], actor: AuditActor = .thisProcess,
-        clock: any TimeSource = SystemTime()
-    ) throws(Fault) {
+        clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer()
+    ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         if let check = try store.value(of: .masterKeyCheck) {
             let found = try source.find()
-            let opened = try Deployment.opened(check, found, folder)
+            let opened = try Deployment.openCheck(check, with: found, folder: folder)
             try store.prepare()
-            (masterKey, auditChain) = try Deployment.begun(store, opened, check, folder)
+            (masterKey, auditChain) = try Deployment.ensureAuditLog(
+                in: store, opened: opened, check: check, folder: folder)
         } else {
             let found = try source.findOrMake()
             try store.prepare()
-            (masterKey, auditChain) = try Deployment.begun(store, MasterKeyCheck(key: found), nil, folder)
+            (masterKey, auditChain) = try Deployment.ensureAuditLog(
+                in: store, opened: MasterKeyCheck(key: found), check: nil, folder: folder)
         }
         self.actor = actor
         self.clock = clock
+        self.rootSealer = rootSealer
         self.folder = folder
         self.store = store
-        self.generation = try Generation(folder.generation)
+        self.generation = try DeploymentGeneration(folder.generation)
     }
 
-    private static func opened(
-        _ check: [UInt8], _ key: MasterKey?, _ folder: DataFolder
-    ) throws(Fault) -> MasterKeyCheck {
+    private static func openCheck(
+        _ check: [UInt8], with key: MasterKey?, folder: DataFolder
+    ) throws(OperationalError) -> MasterKeyCheck {
         guard let key else {
-            throw Fault(
+            throw OperationalError(
                 .failed,
-                "master key: there is none, but the store was sealed with one; expected it in "
+                message: "master key: there is none, but the store was sealed with one; expected it in "
                     + "\(MasterKeySource.variable), a systemd credential or \(folder.masterKey)")
         }
         guard let opened = MasterKeyCheck(check, under: key) else {
-            throw Fault(.failed, "master key: not the one this store was sealed with; nothing was changed")
+            throw OperationalError(
+                .failed, message: "master key: not the one this store was sealed with; nothing was changed")
         }
         return opened
     }
 
-    /// Makes sure that the store has an audit log: a new store's begins with it, and one from before there were such logs
-    /// gets it now. `check` is what `opened` was read from; nil where the store has none yet.
-    private static func begun(
-        _ store: any Store, _ opened: MasterKeyCheck, _ check: [UInt8]?, _ folder: DataFolder
-    ) throws(Fault) -> (MasterKey, AuditChain) {
+    /// Ensures that the store has an audit log: a new store's log begins here, and so does that of a store
+    /// from a version without audit logs. `check` is the stored value that `opened` was read from; nil if
+    /// there is none yet.
+    private static func ensureAuditLog(
+        in store: any Store, opened: MasterKeyCheck, check: [UInt8]?, folder: DataFolder
+    ) throws(OperationalError) -> (MasterKey, AuditChain) {
         if let auditKey = opened.auditKey { return (opened.key, AuditChain(key: auditKey)) }
         let auditKey = Secret(random: AuditChain.keyCount)
         let now = try store.exchange(
-            .masterKeyCheck, check, for: MasterKeyCheck.sealed(under: opened.key, auditKey: auditKey),
+            .masterKeyCheck, from: check, to: MasterKeyCheck.sealed(under: opened.key, auditKey: auditKey),
             with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
-        // Of two that begin at once one wins, and both use its key.
-        guard let kept = try Deployment.opened(now, opened.key, folder).auditKey else {
-            throw Fault(.failed, "master key: its check was put back to an earlier one while the store was opened")
+        // Of two processes that start at once one succeeds, and both use its key.
+        guard let kept = try Deployment.openCheck(now, with: opened.key, folder: folder).auditKey else {
+            throw OperationalError(
+                .failed,
+                message: "master key: its check was restored to an earlier one while the store was opened")
         }
         return (opened.key, AuditChain(key: kept))
     }
 
     func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] { masterKey.seal(secret, as: binding) }
 
-    /// Nil where it was not sealed as that.
-    func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? { try? masterKey.open(sealed, as: binding) }
+    /// Nil if `sealed` was not sealed for this binding.
+    func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
+        try? masterKey.open(sealed, as: binding)
+    }
 
-    /// The Ed25519 seed that signs the authority's answers; made at first use.
-    package func answerKey() throws(Fault) -> Secret {
+    /// The Ed25519 seed that signs the authority's answers; created at first use.
+    package func answerKey() throws(OperationalError) -> Secret {
         var sealed = try store.value(of: .answerKey)
         if sealed == nil {
-            sealed = try store.claim(.answerKey, seal(Secret(random: AnswerKey.seedCount), as: .answerKey))
+            sealed = try store.setIfAbsent(
+                .answerKey, to: seal(Secret(random: AnswerKey.seedCount), as: .answerKey))
         }
         do {
             return try masterKey.open(sealed ?? [], as: .answerKey)
         } catch {
-            throw Fault(.failed, "answer key: its sealed value does not open; the row was altered")
+            throw OperationalError(
+                .failed, message: "answer key: its sealed value does not open; the row was altered")
         }
     }
 }
@@ -94,5 +106,38 @@ extension SealBinding {
 
     static func policy(_ name: String, of app: AppName) -> SealBinding {
         SealBinding(kind: "policy", app: app.description, row: name)
+    }
+}
+
+/// The value by which a wrong master key is detected: a fixed text sealed under the master key, followed by
+/// the audit log's key.
+///
+/// They are one value so that the log cannot be made to look as if it had never begun: without the audit
+/// log's key the deployment does not open.
+struct MasterKeyCheck {
+    let key: MasterKey
+    /// Nil if the store is new, or from a version without audit logs.
+    let auditKey: Secret?
+
+    private static let text = Array("countersign".utf8)
+    private static let place = SealBinding(kind: "master-key-check", row: "check")
+
+    init(key: MasterKey) {
+        self.key = key
+        auditKey = nil
+    }
+
+    /// Nil if `sealed` was not sealed under that key.
+    init?(_ sealed: [UInt8], under key: MasterKey) {
+        guard let opened = try? key.open(sealed, as: MasterKeyCheck.place) else { return nil }
+        self.key = key
+        let count = MasterKeyCheck.text.count
+        auditKey =
+            opened.count == count + AuditChain.keyCount
+            ? opened.withExposedBytes { Secret(copying: $0.extracting(count...)) } : nil
+    }
+
+    static func sealed(under key: MasterKey, auditKey: Secret) -> [UInt8] {
+        key.seal(auditKey.prefixed(by: "countersign"), as: place)
     }
 }

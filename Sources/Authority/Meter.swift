@@ -1,11 +1,12 @@
 import CountersignSchemes
 import CountersignWire
 
-/// So many requests of one release, on one day, that ended alike. What a team reads before it turns a scheme off.
+/// The number of requests of one release with one outcome on one day. Teams read it before they turn a
+/// scheme off.
 package struct MeterEntry: Sendable, Equatable {
-    /// What the gate said of the requests, and of which release.
+    /// The outcome of the requests, and the release that they belong to.
     package struct Subject: Sendable, Hashable {
-        /// Empty, as the other two are, for requests that name no release.
+        /// Empty, as are `release` and `scheme`, for requests that name no release.
         package var app: String
         /// The release's key id.
         package var release: String
@@ -24,7 +25,7 @@ package struct MeterEntry: Sendable, Equatable {
     /// Days since 1970-01-01, UTC.
     package var day: Int64
     package var count: Int64
-    /// Whole Unix seconds; as exact as the meter is written down often.
+    /// Whole Unix seconds, as precise as the interval at which the meter is written.
     package var lastSeen: Int64
 
     package init(subject: Subject, day: Int64, count: Int64, lastSeen: Int64) {
@@ -35,25 +36,26 @@ package struct MeterEntry: Sendable, Equatable {
     }
 }
 
-/// How the gate judged a request. A request that was let in counts as that, whatever the backend made of it.
+/// The gate's judgement of a request. An accepted request counts as accepted, whatever the backend answers.
 package enum MeterOutcome: Sendable, Hashable {
     case accepted
-    /// Under the key that is to follow the current one.
+    /// Accepted under the next key.
     case acceptedUnderNextKey
-    /// By an upload ticket, without a signature.
+    /// Accepted by an upload ticket, without a signature.
     case acceptedByTicket
-    /// Let through to a route that is open to anybody: nothing was judged.
+    /// Passed to a route that is open to anyone, without judgement.
     case open
-    /// Let through although it would be refused for this: its route only observes.
+    /// Passed although it would be refused with this code, because its route only observes.
     case observed(Refusal.Code)
     case refused(Refusal.Code)
 
-    /// Every one, in an order that does not change while the process runs.
+    /// All outcomes, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
-        [.accepted, .acceptedUnderNextKey, .acceptedByTicket, .open] + Refusal.Code.allCases.map { .refused($0) }
+        [.accepted, .acceptedUnderNextKey, .acceptedByTicket, .open]
+        + Refusal.Code.allCases.map { .refused($0) }
         + Refusal.Code.allCases.map { .observed($0) }
 
-    /// How the store spells it: never reused.
+    /// The outcome's name in the store; names are never reused.
     package var name: String {
         switch self {
         case .accepted: "accepted"
@@ -82,14 +84,15 @@ package enum MeterOutcome: Sendable, Hashable {
     }
 }
 
-/// Where the meter is written down. Not a change of what requests are judged by: the store's revision stays.
+/// The stored meter. Writing it does not change the store's revision, because it does not affect
+/// judgements.
 package protocol MeterStore: Sendable {
-    /// Adds to what is there, all or none, and durable once it returns.
-    func add(_ entries: [MeterEntry]) throws(Fault)
-    /// Of that day and later, by day.
-    func meter(since day: Int64) throws(Fault) -> [MeterEntry]
-    /// Forgets what is older than that day.
-    func forgetMeter(before day: Int64) throws(Fault)
-    /// Gives back what the machine lent. A later call opens the store again.
+    /// Adds to the stored counts, all or none, durably.
+    func add(_ entries: [MeterEntry]) throws(OperationalError)
+    /// The entries of that day and later, by day.
+    func meter(since day: Int64) throws(OperationalError) -> [MeterEntry]
+    /// Deletes the entries of days before `day`.
+    func forgetMeter(before day: Int64) throws(OperationalError)
+    /// Releases the store's resources. A later call opens the store again.
     func close()
 }

@@ -1,9 +1,9 @@
 import CountersignSchemes
 import CountersignWire
 
-/// What an app's users are told in one language in place of our own words, by refusal: a JSON object of
-/// texts, whose names are refusal codes (`session-ended`) or old clients' numbers (`-100`). Source:
-/// docs/protocol.md, "Texts of refusals".
+/// An app's own texts of refusals in one language: a JSON object whose names are refusal codes
+/// (`session-ended`) or the numbers of legacy clients (`-100`). Source: docs/protocol.md, "Texts of
+/// refusals".
 package struct RefusalTexts: Sendable, Equatable {
     package static let longestFile = 64 << 10
     /// Bytes of one text.
@@ -14,31 +14,35 @@ package struct RefusalTexts: Sendable, Equatable {
     /// By name.
     private let texts: [String: String]
 
-    /// Reads a file; a ``Fault`` of usage that says what it cannot hold.
-    package init(json bytes: [UInt8]) throws(Fault) {
+    /// Parses a file; throws a usage error that names the problem.
+    package init(json bytes: [UInt8]) throws(OperationalError) {
         var bounds = JSONReader.Bounds()
         (bounds.bytes, bounds.depth) = (RefusalTexts.longestFile, 1)
         let document: JSONDocument
-        do throws(MalformedJSON) {
+        do {
             document = try JSONReader.read(bytes, bounds: bounds)
         } catch {
-            throw Fault(.usage, "texts: \(error)")
+            throw OperationalError(.usage, message: "texts: \(error)")
         }
         guard let members = document.root.members, !members.isEmpty else {
-            throw Fault(
-                .usage, "texts: expected a JSON object of texts by refusal code, such as {\"-100\": \"…\"}")
+            throw OperationalError(
+                .usage,
+                message: "texts: expected a JSON object of texts by refusal code, such as {\"-100\": \"…\"}")
         }
         var texts: [String: String] = [:]
         for member in members {
             guard RefusalTexts.names.contains(member.name) else {
                 let known = RefusalTexts.names.sorted().joined(separator: ", ")
-                throw Fault(.usage, "texts: `\(member.name.prefix(64))` is no refusal; known are \(known)")
+                throw OperationalError(
+                    .usage,
+                    message: "texts: `\(member.name.prefix(64))` is not a refusal code; known are \(known)")
             }
             guard let text = member.value.string, RefusalTexts.isGood(text) else {
-                throw Fault(
+                throw OperationalError(
                     .usage,
-                    "texts: \(member.name): expected 1 to \(RefusalTexts.longestText) bytes without control "
-                        + "characters"
+                    message:
+                        "texts: \(member.name): expected 1 to \(RefusalTexts.longestText) bytes without "
+                        + "control characters"
                 )
             }
             texts[member.name] = text
@@ -59,27 +63,27 @@ package struct RefusalTexts: Sendable, Equatable {
             }
     }
 
-    /// The text of the code's own name, else that of its number; nil where there is neither.
+    /// The text of the code's name, else that of its number; nil if there is neither.
     package func text(for code: Refusal.Code) -> String? {
         texts[code.name] ?? texts[String(code.legacyNumber)]
     }
 
     package var count: Int { texts.count }
 
-    /// As they are kept and shown.
+    /// The form that is stored and shown.
     package var json: JSONValue {
         .object(texts.sorted { $0.key < $1.key }.map { (name: $0.key, value: JSONValue.string($0.value)) })
     }
 }
 
-/// How texts stand among an app's and a release's settings: one for each language.
+/// The encoding of texts among an app's and a release's settings: one setting for each language.
 enum RefusalTextSetting {
     private static let prefix = "messages/"
 
     static func name(_ language: LanguageTag) -> String { prefix + language.description }
 
-    /// Those of all languages. What this build cannot read counts as none: words decide nothing, and must not
-    /// keep a server from its keys.
+    /// The texts of all languages. Texts that this build cannot read are ignored: they affect no decision,
+    /// and must not keep a server from its keys.
     static func read(_ settings: [String: String]) -> [LanguageTag: RefusalTexts] {
         var found: [LanguageTag: RefusalTexts] = [:]
         for (name, text) in settings {
@@ -89,7 +93,7 @@ enum RefusalTextSetting {
         return found
     }
 
-    static func isOne(_ name: String) -> Bool { name.hasPrefix(prefix) }
+    static func isRefusalText(_ name: String) -> Bool { name.hasPrefix(prefix) }
 
     /// Nil for other settings.
     static func language(ofSetting name: String) -> LanguageTag? {
@@ -107,53 +111,56 @@ extension App {
 }
 
 extension Release {
-    /// By language; where it has none, its app's stand.
+    /// By language; for other languages the app's texts apply.
     package func refusalTexts() -> [LanguageTag: RefusalTexts] { RefusalTextSetting.read(settings) }
 
-    /// What was set of its policy.
+    /// The release's own policy settings.
     package var ownPolicy: [String: String] {
-        settings.filter { !RefusalTextSetting.isOne($0.key) }
+        settings.filter { !RefusalTextSetting.isRefusalText($0.key) }
     }
 }
 
 extension Deployment {
-    /// Puts the texts of a language in place of earlier ones, or removes them; of one release, or of the app.
+    /// Sets or removes the texts of a language, of one release or of the app.
     package func setRefusalTexts(
         _ texts: RefusalTexts?, in language: LanguageTag, of name: AppName, release id: KeyID?
-    ) throws(Fault) {
+    ) throws(OperationalError) {
         let app = try app(name)
-        let release = try id.map { (id) throws(Fault) in try self.release(id) }
+        let release = try id.map { (id) throws(OperationalError) in try self.release(id) }
         if let release, release.app != name {
-            throw Fault(.failed, "release \(release.id): is of \(release.app), not of \(name)")
+            throw OperationalError(
+                .failed, message: "release \(release.id): belongs to \(release.app), not to \(name)")
         }
         let earlier = release?.refusalTexts() ?? app.refusalTexts()
         if texts == nil, earlier[language] == nil {
-            throw Fault(.failed, "texts: there are none in \(language)")
+            throw OperationalError(.failed, message: "texts: there are no texts in \(language)")
         }
         guard texts == nil || earlier[language] != nil || earlier.count < RefusalTexts.mostLanguages else {
-            throw Fault(
-                .failed, "texts: there are \(earlier.count) languages, which is the most there can be")
+            throw OperationalError(
+                .failed,
+                message: "texts: there are \(earlier.count) languages, which is the maximum")
         }
         let setting = RefusalTextSetting.name(language)
         let told: [(name: String, value: JSONValue)] = [
             ("language", .string(language.description)), ("texts", .integer(Int64(texts?.count ?? 0))),
         ]
-        let changed: Changed
+        let changed: ChangeOutcome
         if let release {
-            let draft = recording(.appMessages, .release(release.id, of: name), told)
-            changed = try store.change(release.id, [(setting, texts?.json.text)], recording: draft)
+            let draft = auditDraft(for: .appMessages, on: .release(release.id, of: name), details: told)
+            changed = try store.change(release.id, applying: [(setting, texts?.json.text)], recording: draft)
         } else {
-            let draft = recording(.appMessages, .app(name), told)
+            let draft = auditDraft(for: .appMessages, on: .app(name), details: told)
             let stored = texts.map { StoredSetting.text($0.json.text) }
-            changed = try store.change(name, [(setting, stored)], recording: draft)
+            changed = try store.change(name, applying: [(setting, stored)], recording: draft)
         }
-        guard changed == .yes else { throw Fault(.failed, "app \(name): it was removed meanwhile") }
+        guard changed == .yes else {
+            throw OperationalError(.failed, message: "app \(name): it was removed meanwhile")
+        }
         generation.advance()
     }
 }
 
-/// The texts of all apps and releases, as one moment's. For refusals alone: nothing that is let in asks for
-/// it.
+/// The texts of all apps and releases at one moment. Only refusals read it; accepted requests do not.
 struct RefusalTextTable: Sendable {
     private var apps: [String: [LanguageTag: RefusalTexts]] = [:]
     private var releases: [KeyID: [LanguageTag: RefusalTexts]] = [:]
@@ -170,8 +177,7 @@ struct RefusalTextTable: Sendable {
 
     var isEmpty: Bool { apps.isEmpty && releases.isEmpty }
 
-    /// In the language that comes first in `languages`; there the release's, where it has one, else the
-    /// app's.
+    /// The text in the first of `languages` that has one: the release's, else the app's.
     func find(
         _ code: Refusal.Code, of app: String, release: KeyID?, in languages: AcceptedLanguages
     ) -> RefusalText? {

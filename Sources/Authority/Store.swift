@@ -2,32 +2,34 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 
-/// What the authority asks of a store: the truth about apps, releases and keys, accounts and sessions. Secrets reach it
-/// sealed.
+/// The store that decides about apps, releases and keys, accounts and sessions. Secrets reach it sealed.
 ///
-/// Every change is durable when its call returns. One of apps, releases and keys counts the store's revision up by one, in
-/// the same transaction; accounts and sessions leave it as it is, and sessions have a count of their own.
-package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore, IdempotencyStore,
+/// Every change is durable when its call returns. A change of apps, releases and keys increments the
+/// store's revision in the same transaction; accounts and sessions do not change it, and sessions have a
+/// counter of their own.
+package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
+    IdempotencyStore,
     UploadTicketStore
 {
-    /// Makes the store, or brings it up to this build's layout. Until then, a store that was never made is read as an
-    /// empty one, and nothing is written.
-    func prepare() throws(Fault)
+    /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
+    /// is read as empty, and nothing is written.
+    func prepare() throws(OperationalError)
 
-    /// Gives back what the machine lent. A later call opens the store again.
+    /// Releases the store's resources. A later call opens the store again.
     func close()
 
-    /// Everything that requests need, as of one moment.
-    func snapshot() throws(Fault) -> StoreSnapshot
+    /// Everything that the gate needs, read at one moment.
+    func snapshot() throws(OperationalError) -> StoreSnapshot
 
-    /// Goes up with each change, whoever makes it.
-    func revision() throws(Fault) -> Int64
+    /// The number of committed changes to apps, releases and keys, by any process.
+    func revision() throws(OperationalError) -> Int64
 
-    /// Makes each change by itself, in order, and all of them durable together before it returns: a disk's delay is paid once.
-    /// What a change is handed is this store, within the transaction, and good until the change returns. One that
-    /// throws leaves nothing behind, and its fault is in its place in the answer; the others stand. Throws where they cannot
-    /// be made durable: then there is nothing of any of them.
-    func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?]
+    /// Applies each change by itself, in order, and makes all of them durable together before it returns,
+    /// so that one disk sync serves all. A change receives this store within the transaction, valid until
+    /// the change returns. A change that throws is rolled back, and its error is at its index in the
+    /// result; the others are kept. Throws if they cannot be made durable; then none of them is applied.
+    func applyTogether(_ changes: [(any Store) throws(OperationalError) -> Void]) throws(OperationalError)
+        -> [OperationalError?]
 }
 
 package struct StoreSnapshot: Sendable, Equatable {
@@ -42,96 +44,98 @@ package struct StoreSnapshot: Sendable, Equatable {
     }
 }
 
-/// Apps and their releases. A change that comes about is recorded in the audit log, in the same transaction.
+/// The stored apps and releases. The transaction of a change also records it in the audit log.
 package protocol ReleaseStore: Sendable {
     /// By name.
-    func apps() throws(Fault) -> [App]
-    func app(_ name: AppName) throws(Fault) -> App?
-    func insert(_ app: App, recording draft: AuditDraft) throws(Fault) -> Inserted
+    func apps() throws(OperationalError) -> [App]
+    func app(_ name: AppName) throws(OperationalError) -> App?
+    func insert(_ app: App, recording draft: AuditDraft) throws(OperationalError) -> InsertOutcome
 
-    /// Sets, or with nil removes, settings of an app: all of them or none.
+    /// Sets settings of an app, or removes them with nil: all of them or none.
     func change(
-        _ app: AppName, _ changes: [(name: String, setting: StoredSetting?)], recording draft: AuditDraft
-    ) throws(Fault) -> Changed
+        _ app: AppName, applying changes: [(name: String, setting: StoredSetting?)],
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome
 
-    /// By app, platform, and the order in which they were added; of all apps with nil.
-    func releases(of app: AppName?) throws(Fault) -> [Release]
-    func release(_ id: KeyID) throws(Fault) -> Release?
-    func insert(_ release: Release, recording draft: AuditDraft) throws(Fault) -> Inserted
-    /// In the place of a retirement that it has.
+    /// By app, platform, and the order in which they were added; of all apps if `app` is nil.
+    func releases(of app: AppName?) throws(OperationalError) -> [Release]
+    func release(_ id: KeyID) throws(OperationalError) -> Release?
+    func insert(_ release: Release, recording draft: AuditDraft) throws(OperationalError) -> InsertOutcome
+    /// Replaces the release's retirement, if it has one.
     func retire(
-        _ id: KeyID, _ retirement: ReleaseKey.Retirement, recording draft: AuditDraft
-    ) throws(Fault) -> Changed
-    /// `missing` where it has none.
-    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed
+        _ id: KeyID, with retirement: AppRelease.Retirement, recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome
+    /// `missing` if it has no retirement.
+    func undoRetirement(of id: KeyID, recording draft: AuditDraft) throws(OperationalError) -> ChangeOutcome
 
-    /// Sets, or with nil removes, settings of a release: all of them or none.
+    /// Sets settings of a release, or removes them with nil: all of them or none.
     func change(
-        _ release: KeyID, _ changes: [(name: String, text: String?)], recording draft: AuditDraft
-    ) throws(Fault) -> Changed
+        _ release: KeyID, applying changes: [(name: String, text: String?)], recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome
 
-    /// Gives a release a next key. One that it has stays: `taken`, as for a release that is not there. What the meter
-    /// has of earlier next keys goes to the current one.
+    /// Adds a next key to a release. The outcome is `taken` if the release has one, or does not exist. The
+    /// meter's counts of an earlier next key are added to the current one's.
     func insertNext(
         _ sealedNextSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
-    ) throws(Fault) -> Inserted
-    /// Puts `sealedSecret` in the current key's place and removes the next one, if that is still `sealedNextSecret`:
-    /// what was opened and sealed again must be what is replaced.
+    ) throws(OperationalError) -> InsertOutcome
+    /// Replaces the current key by `sealedSecret` and removes the next one, if the next one is still
+    /// `sealedNextSecret`; this ensures that the key that was sealed again is the one that is replaced.
     func promote(
         _ sealedNextSecret: [UInt8], as sealedSecret: [UInt8], of release: KeyID, recording draft: AuditDraft
-    ) throws(Fault) -> Changed
-    /// Removes the next key; `missing` where there is none.
-    func removeNext(of release: KeyID, recording draft: AuditDraft) throws(Fault) -> Changed
+    ) throws(OperationalError) -> ChangeOutcome
+    /// Removes the next key; `missing` if there is none.
+    func removeNext(of release: KeyID, recording draft: AuditDraft) throws(OperationalError) -> ChangeOutcome
 }
 
-/// What the store remembers about the deployment itself.
+/// Values of the deployment itself.
 package protocol MetaStore: Sendable {
-    func value(of name: MetaName) throws(Fault) -> [UInt8]?
-    func set(_ name: MetaName, to value: [UInt8]) throws(Fault)
-    /// The same, and recorded.
-    func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(Fault)
-    /// Sets it if it is `old` (nil: not there), and the others with it; answers the value it has now.
+    func value(of name: MetaName) throws(OperationalError) -> [UInt8]?
+    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError)
+    /// The same, with an audit record.
+    func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(OperationalError)
+    /// Sets the value if it is absent or `old`, and the others with it; returns the current value.
     func exchange(
-        _ name: MetaName, _ old: [UInt8]?, for new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
-    ) throws(Fault) -> [UInt8]
-    /// Sets it unless it has a value; answers the value it has now. Two that race get the same answer.
-    func claim(_ name: MetaName, _ value: [UInt8]) throws(Fault) -> [UInt8]
+        _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
+    ) throws(OperationalError) -> [UInt8]
+    /// Sets the value unless there is one; returns the current value. Concurrent callers get the same
+    /// result.
+    func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8]
 }
 
 package enum MetaName: String, Sendable, CaseIterable {
-    /// A fixed text and the audit log's key under the master key: who opens it has the right key.
+    /// A fixed text and the audit log's key, sealed under the master key, by which a wrong key is detected.
     case masterKeyCheck = "master-key-check"
-    /// Where the audit log ends, authenticated under its key.
+    /// The authenticated head of the audit log.
     case auditHead = "audit-head"
-    /// Which replay file belongs to this store, so that one that vanished is missed.
+    /// The replay file that belongs to this store, so that its loss is detected.
     case replayFile = "replay-file"
-    /// When an administrator last confirmed the clock, and which creation times are refused since: JSON.
+    /// The operator's last confirmation of the clock and the creation times refused since: JSON.
     case replayConfirmation = "replay-confirmation"
-    /// The seed of the Ed25519 key that signs answers, under the master key.
+    /// The seed of the Ed25519 key that signs answers, sealed under the master key.
     case answerKey = "answer-key"
-    /// The seeds of the Ed25519 keys that sign assertions to backends, each under the master key.
+    /// The seeds of the Ed25519 keys that sign assertions to backends, each sealed under the master key.
     case assertionKeys = "assertion-keys"
-    /// OPAQUE's seed and key pair, under the master key.
+    /// OPAQUE's seed and key pair, sealed under the master key.
     case opaqueKeys = "opaque-keys"
-    /// The X25519 key that registrations are sealed to, under the master key.
+    /// The X25519 key that registrations are encrypted to, sealed under the master key.
     case registrationKey = "registration-key"
-    /// What the tokens of bearer sessions are derived under, sealed under the master key.
+    /// The key that tokens of bearer sessions are derived with, sealed under the master key.
     case bearerKey = "bearer-key"
-    /// What clients are told of pins: signed manifests, by app.
+    /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"
-    /// Since when requests are counted: whole Unix seconds, in decimal.
+    /// When the counting of requests began: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
-    /// When a server last tried whether the store takes changes: whole Unix seconds, in decimal.
+    /// When a server last tested whether the store accepts changes: whole Unix seconds, in decimal.
     case writeCheck = "write-check"
 }
 
-package enum Inserted: Sendable, Equatable {
+package enum InsertOutcome: Sendable, Equatable {
     case yes
-    /// One of that identity is there, and stays as it was.
+    /// A row of that identity exists and stays unchanged.
     case taken
 }
 
-package enum Changed: Sendable, Equatable {
+package enum ChangeOutcome: Sendable, Equatable {
     case yes
     case missing
 }

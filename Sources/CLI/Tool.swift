@@ -17,13 +17,16 @@ enum Tool {
         .serve, .restart, .appAdd, .appList, .appPolicy, .appMessages,
         .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
         .routeSet, .routeList, .routeRemove, .routeTest,
-        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset, .accountImport,
+        .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
+        .accountImport,
         .sessionList, .sessionRevoke,
-        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys, .assertionRotate,
+        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys,
+        .assertionRotate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
-        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab, .version,
+        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab,
+        .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)
@@ -44,7 +47,7 @@ enum Tool {
                     Invocation(arguments: parsed, console: console, environment: environment))
             }
         } catch {
-            console.complain(error.message)
+            console.reportError(error.message)
             switch error.kind {
             case .usage: return .usage
             case .failed: return .failed
@@ -52,4 +55,18 @@ enum Tool {
             }
         }
     }
+}
+
+extension Command {
+    static let version = Command(
+        words: ["version"], summary: "say which version this is", options: [.json]
+    ) { (run) throws(OperationalError) in
+        try run.print(["version": .string(Product.version)]) { "countersign \(Product.version)" }
+        return .success
+    }
+}
+
+/// What this is.
+enum Product {
+    static let version = "0.1.0"
 }

@@ -3,35 +3,36 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// One version of an app on one device, as it faces one authority.
+/// One version of an app on one device, with the authority that it talks to.
 package struct Installation: Sendable {
-    /// The authority's host, with its port where that does not go without saying: the `Host` field of what is sent there.
+    /// The authority's host, with its port unless that is the default: the `Host` field of the requests.
     package var host: String
     package var transport: Request.Transport
-    /// Where the authority's own routes begin.
+    /// The path prefix of the authority's own routes.
     package var prefix = Installation.standardPrefix
     /// The release key.
     package var release: Credentials
-    /// The app's name; nil where it is to be learnt from the authority.
+    /// The app's name; nil if the client learns it from the authority.
     package var app: String?
-    /// Verifies what the authority signs for callers without a session; nil where it is not known.
+    /// Verifies what the authority signs for callers without a session; nil if it is not known.
     package var authorityKey: SigningKey?
     package var userAgent: String
-    /// Whether the connection itself vouches for the authority, whose own key is then not needed to sign up.
+    /// Whether the connection itself authenticates the authority, so that a sign-up does not need the
+    /// authority's key.
     package var channel: Channel
     package var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
 
     package enum Channel: Sendable {
-        /// A certificate was named for this authority and no other will do.
+        /// A certificate is pinned for this authority; the client accepts no other.
         case pinned
-        /// Any certificate that somebody out there vouches for, or none at all.
+        /// Any certificate that a trusted authority of the system issued, or no TLS at all.
         case open
     }
 
-    /// Where a password, or a token that whoever reads it can use, is sent. Never but over TLS.
+    /// Where the client may send a password or a bearer token. Never without TLS.
     package enum BearerSecrets: Sendable {
         case onlyToThePinnedCertificate
-        /// Also where only one of the system's many authorities says who is there.
+        /// Also to a server whose certificate is issued by any authority that the system trusts.
         case toAnyCertificateThatVerifies
     }
 
@@ -48,57 +49,69 @@ package struct Installation: Sendable {
     }
 
     /// A request for one of the authority's own routes; `path` begins with `/`.
-    func draft(_ method: String, _ path: String, _ body: JSONValue? = nil) -> Draft {
+    func draft(_ method: String, path: String, body: JSONValue? = nil) -> Draft {
         var draft = Draft(
             method: method, target: Array("\(prefix)\(path)".utf8), authority: host, transport: transport)
-        draft.fields = [Draft.Field("User-Agent", userAgent), Draft.Field("Accept", "application/json")]
+        draft.fields = [
+            Draft.Field(name: "User-Agent", value: userAgent),
+            Draft.Field(name: "Accept", value: "application/json"),
+        ]
         if let body {
-            draft.set("Content-Type", "application/json")
+            draft.setField("Content-Type", to: "application/json")
             draft.body = Array(body.text.utf8)
         }
         return draft
     }
 }
 
-/// What a client needs of the world, as arguments.
-package struct Surroundings: Sendable {
+/// The client's dependencies.
+package struct ClientEnvironment: Sendable {
     package var transport: any Transport
     package var keeper: StateKeeper
     package var time: any ClientTime
     package var random: any RandomSource
-    /// Signs for the device where its key is bound to presence, and somebody is present.
+    /// Signs for the device if its key is bound to presence and the user is present.
     package var signer: (any DeviceSigner)?
-    /// Where a login by OPAQUE notes whose it was; nil where nothing is to be noted.
+    /// Where an OPAQUE login notes its account; nil if it notes nothing.
     package var opaqueAccounts: OpaqueAccounts?
-    /// What every device of a deployment keeps to. Nothing outside this module and its tests sees it: a record made with a cheaper one
-    /// is cheaper to guess.
-    var stretching = KeyStretching.standard
+    /// The parameters that every device of a deployment uses. Only this module and its tests set it: a record
+    /// made with cheaper parameters is cheaper to guess.
+    var stretching = KeyStretchingFunction.standard
 
-    /// `keeper` is the client's one and only.
-    package init(transport: any Transport, keeper: StateKeeper, time: any ClientTime, random: any RandomSource) {
+    /// `keeper` is the only one of the client.
+    package init(
+        transport: any Transport, keeper: StateKeeper, time: any ClientTime, random: any RandomSource
+    ) {
         self.transport = transport
         self.keeper = keeper
         self.time = time
         self.random = random
     }
+
+    /// A new idempotency key: 16 random bytes in base64url. Source: docs/protocol.md, "Idempotent requests".
+    package func newIdempotencyKey() -> String { Base64.encode(random.bytes(16).span, as: .url) }
 }
 
-/// Two clocks: one that says what time it is, and may be wrong, and one that says how long something took.
+/// Two clocks: the device's clock, which may be wrong, and a monotonic clock.
 package protocol ClientTime: Sendable {
-    /// Whole Unix seconds, by the device.
+    /// Whole Unix seconds, from the device's clock.
     var now: Int64 { get }
-    /// Milliseconds since some moment; never goes back.
+    /// Milliseconds from an arbitrary start; never goes back.
     var milliseconds: Int64 { get }
 }
 
 extension Installation {
-    /// Whom a password's registration may go to. It is sealed to whoever says he is the authority, so it must be known that
-    /// he is: by his key, or by the certificate. Source: RFC 9807 §10.3 asks for an authenticated channel.
-    func trustForPasswords() throws(ClientProblem) -> AuthorityRoutes.Trust {
+    /// What must prove the authority before it receives a password's registration. The registration is sealed
+    /// to the authority, so the client must know it is the authority: by its key or by the certificate.
+    /// Source: RFC 9807 §10.3 requires an authenticated channel.
+    func trustForPasswords() throws(ClientOperationError) -> AuthorityRoutes.Trust {
         if authorityKey != nil { return .authority }
         guard channel == .pinned, transport == .tls else {
             throw .incomplete(
-                "neither the authority's key is known nor its certificate pinned: whoever is in between could take the password"
+                """
+                neither the authority's key is known nor its certificate pinned: whoever is in between could \
+                take the password
+                """
             )
         }
         return .authorityIfKnown
@@ -106,31 +119,60 @@ extension Installation {
 }
 
 extension Installation {
-    /// Whether what comes over the connection is the authority's or its backend's, though no key says so: there is one certificate
-    /// that will do. Where the authority's key is known, that counts and nothing else.
+    /// Whether the connection proves that a response comes from the authority or its backend, without a key:
+    /// the certificate is pinned. If the authority's key is known, only that counts.
     var connectionVouches: Bool { authorityKey == nil && channel == .pinned && transport == .tls }
 
     /// Whether a request is for one of the authority's own routes, which no backend answers.
     func isOwn(_ draft: Draft) -> Bool { draft.target.starts(with: "\(prefix)/".utf8) }
 
-    /// Whom a secret may go to that whoever reads it can use. The authority's key does not help here: it says who answered, when the
-    /// secret is with whoever listened.
-    func trustForBearerSecrets() throws(ClientProblem) -> AuthorityRoutes.Trust {
+    /// What must prove the authority before it receives a bearer secret. The authority's key is not enough
+    /// here: it proves the sender of a response, but by then a listener has read the secret.
+    func trustForBearerSecrets() throws(ClientOperationError) -> AuthorityRoutes.Trust {
         guard transport == .tls else {
-            throw .incomplete("passwords and tokens are sent over TLS only; the server's URL begins with http://")
+            throw .incomplete(
+                "passwords and tokens are sent over TLS only; the server's URL begins with http://")
         }
         guard channel == .pinned || bearerSecrets == .toAnyCertificateThatVerifies else {
             throw .certificateNotPinned
         }
         guard channel == .pinned || authorityKey != nil else {
             throw .incomplete(
-                "neither the authority's key is known nor its certificate pinned: no answer could be believed")
+                "neither the authority's key is known nor its certificate pinned: no answer could be believed"
+            )
         }
         return .authorityIfKnown
     }
 }
 
 extension JSONValue {
-    /// Bytes as the routes have them: base64url without padding.
-    static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, .url)) }
+    /// Bytes as the routes encode them: base64url without padding.
+    static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, as: .url)) }
+}
+
+/// The app's name at the authority: OPAQUE's server identity, and so a part of every proof.
+///
+/// If it is not configured, the client takes it from the response to `login/start`. A false name makes the
+/// login fail and gains an attacker nothing: the proof binds the release as well, and a registration's name
+/// cannot change later.
+struct AppIdentity {
+    /// The configured name, or the one learnt before.
+    let name: String?
+
+    init(_ installation: Installation, state: PersistedState) { name = installation.app ?? state.app }
+
+    /// The name to use.
+    func resolved(by answer: ResponseFields) throws(ClientOperationError) -> String {
+        let told = answer.optionalText("app")
+        switch (name, told) {
+        case (let known?, nil): return known
+        case (let known?, let told?):
+            guard known.utf8.elementsEqual(told.utf8) else {
+                throw .notGenuine("the server calls the app `\(told)`; expected `\(known)`")
+            }
+            return known
+        case (nil, let told?) where !told.isEmpty: return told
+        case (nil, _): throw .incomplete("the app's name is not known, and the server does not tell it")
+        }
+    }
 }

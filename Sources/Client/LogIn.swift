@@ -5,33 +5,35 @@ import CountersignSeal
 import CountersignVault
 import CountersignWire
 
-/// Signs a person in on this device. Neither the password nor anything that could be used in its place is sent, and what comes
-/// back is worth nothing on another device. Source: docs/protocol.md, "Login"; RFC 9807 §6.
+/// Signs a user in on this device. The device sends neither the password nor anything that could replace it,
+/// and the session is worth nothing on another device. Source: docs/protocol.md, "Login"; RFC 9807 §6.
 package struct LogIn: Sendable {
     private let installation: Installation
-    private let surroundings: Surroundings
+    private let environment: ClientEnvironment
 
-    package init(_ installation: Installation, _ surroundings: Surroundings) {
+    package init(_ installation: Installation, environment: ClientEnvironment) {
         self.installation = installation
-        self.surroundings = surroundings
+        self.environment = environment
     }
 
-    /// The session takes the place of one that is kept here. Computes a slow hash.
+    /// The session replaces one that is stored here. Computes a slow hash.
     ///
-    /// From the moment at which the authority makes the session until it is kept here, others wait: of two logins at once the later
-    /// one ends the earlier one's session, and must be the one that is kept.
-    nonisolated(nonsending) package func callAsFunction(
-        _ account: AccountName, _ password: Password, on kind: Device.Class, named name: Device.Name,
+    /// From the moment at which the authority creates the session until it is stored here, other processes
+    /// wait: of two simultaneous logins the later one ends the earlier one's session, and must be the stored
+    /// one.
+    package func callAsFunction(
+        _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
         keepingSigningKey place: SigningKeyPlace = .vault
-    ) async throws(ClientProblem) -> SignedIn {
-        let presented = try LoginDevice(surroundings, keeping: place)
+    ) async throws(ClientOperationError) -> ActiveLogin {
+        let presented = try LoginDevice(environment, keeping: place)
         let keys = presented.keys
-        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
-        let device = keys.device(kind, name)
-        let login = try Blinding.login(password)
+        let routes = AuthorityRoutes(installation: installation, environment: environment)
+        let device = keys.device(class: kind, name: name)
+        let login = try OpaqueStart.login(password)
         let ke1 = login.ke1.bytes
-        let known = KnownApp(installation, try surroundings.keeper.state())
-        let started = try await routes.post("/login/start", trust: .authorityIfKnown) { (time) throws(ClientProblem) in
+        let known = AppIdentity(installation, state: try environment.keeper.state())
+        let started = try await routes.post(to: "/login/start", trust: .authorityIfKnown) {
+            (time) throws(ClientOperationError) in
             var members: [(name: String, value: JSONValue)] = [
                 ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
             ]
@@ -42,22 +44,23 @@ package struct LogIn: Sendable {
             }
             return .object(members)
         }
-        let answer = try AnswerBody(started.response, of: "login/start")
-        let app = try known.settled(by: answer)
+        let answer = try ResponseFields(started.response, of: "login/start")
+        let app = try known.resolved(by: answer)
         let binding = LoginBinding(
             app: app, account: account, release: releaseID, device: try LogIn.bound(device, by: answer))
-        let proof = try PasswordProof(login, answer, binding, stretching: surroundings.stretching)
+        let proof = try PasswordProof(
+            login, response: answer, binding: binding, stretching: environment.stretching)
         // Before there is a session: from here on the account is known to have a registration.
-        try surroundings.opaqueAccounts?.insert(account)
+        try environment.opaqueAccounts?.insert(account)
         let signed = try proof.signed(.login, by: presented.signer)
         try await presented.bind()
-        let lease = try await surroundings.keeper.lease()
+        let lease = try await environment.keeper.lease()
         defer { lease.release() }
-        let session = try await finish(routes, proof.keys.root, signed)
-        let signedIn = SignedIn(
+        let session = try await finish(routes, root: proof.keys.root, signed: signed)
+        let signedIn = ActiveLogin(
             account: account, deviceClass: kind, deviceName: name, slots: session.slots,
             session: .device(session.session))
-        try surroundings.keeper.change { state in
+        try environment.keeper.change { state in
             state.app = app
             state.keys = keys
             state.begin(signedIn)
@@ -66,9 +69,11 @@ package struct LogIn: Sendable {
         return signedIn
     }
 
-    /// The device as both ends bind it. Servers from before there was a `key_storage` do not repeat it, and
-    /// do not bind it.
-    private static func bound(_ device: Device, by answer: AnswerBody) throws(ClientProblem) -> Device {
+    /// The device as both ends bind it. Servers from before `key_storage` existed neither repeat it nor bind
+    /// it.
+    private static func bound(_ device: Device, by answer: ResponseFields) throws(ClientOperationError)
+        -> Device
+    {
         let repeated = answer.optionalText("key_storage")
         guard repeated == nil || repeated == device.keyStorage?.rawValue else {
             throw .notGenuine("login/start: key_storage: another than was sent")
@@ -80,22 +85,24 @@ package struct LogIn: Sendable {
 
     private var releaseID: String { installation.release.keyID.description }
 
-    /// Sends the proof. The answer counts only if it is signed with the key that this login gave both ends.
-    nonisolated(nonsending) private func finish(
-        _ routes: AuthorityRoutes, _ root: SessionRoot, _ signed: PasswordProof.Signed
-    ) async throws(ClientProblem) -> (session: DeviceSession, slots: String) {
+    /// Sends the proof. The response counts only if it is signed with the key that this login derived on both
+    /// ends.
+    private func finish(
+        _ routes: AuthorityRoutes, root: SessionRoot, signed: PasswordProof.Signed
+    ) async throws(ClientOperationError) -> (session: DeviceSession, slots: String) {
         let key = SigningKey(root.requestKey)
         func token(in response: Response) -> SessionToken? {
-            let token = try? AnswerBody(response, of: "login/finish").token()
+            let token = try? ResponseFields(response, of: "login/finish").token()
             return token?.epoch == 0 ? token : nil
         }
         let finished = try await routes.post(
-            "/login/finish", trust: .keys { response in token(in: response).map { [KeyID($0): key] } ?? [:] }
-        ) { (_) throws(ClientProblem) in .object(signed.members) }
+            to: "/login/finish",
+            trust: .keys { response in token(in: response).map { [KeyID($0): key] } ?? [:] }
+        ) { (_) throws(ClientOperationError) in .object(signed.members) }
         guard let token = token(in: finished.response), finished.signer == KeyID(token) else {
             throw .notGenuine("login/finish: not signed with the new session's key")
         }
-        let answer = try AnswerBody(finished.response, of: "login/finish")
+        let answer = try ResponseFields(finished.response, of: "login/finish")
         let session = DeviceSession(
             id: token.id,
             current: DeviceSession.Epoch(number: 0, root: root, expires: try answer.number("expires")),
@@ -111,5 +118,46 @@ extension Device {
             "class": .string(kind.rawValue), "name": .string(name.description),
             "key_storage": keyStorage.map { .string($0.rawValue) } ?? .null,
         ]
+    }
+}
+
+/// The device that a login presents: its keys, and the signer that signs for it now.
+struct LoginDevice: Sendable {
+    /// The keys that are stored once the login has succeeded.
+    let keys: DeviceKeys
+    let signer: any DeviceSigner
+    /// A key that must be bound to presence first.
+    private let unbound: (key: Secret, binder: any DeviceKeyBinder)?
+
+    /// Uses the existing keys if they work and are stored where and as requested; otherwise makes new ones: a
+    /// key that was once in the vault may be in a copy of it, and a bound key is not released. New keys
+    /// replace the old ones only when the login succeeds: a session may depend on the old ones.
+    init(_ environment: ClientEnvironment, keeping place: SigningKeyPlace) throws(ClientOperationError) {
+        let deviceKeys = environment.keeper.deviceKeys
+        // As the vault has them: keys that another process uses must not give way to new ones.
+        let known = try environment.keeper.look().keys
+        switch place {
+        case .vault:
+            keys = try deviceKeys.held(inUse: known)
+            signer = try environment.signer(keys)
+            unbound = nil
+        case .boundToPresence(let binder):
+            let best = try deviceKeys.policy.makers.first?.storage
+            if let known, known.isBoundToPresence, known.storage == best,
+                known.signingPoint == environment.signer?.point
+            {
+                (keys, signer, unbound) = (known, try environment.signer(known), nil)
+                return
+            }
+            let made = try deviceKeys.makeBound()
+            try deviceKeys.store(made, sparing: known)
+            (keys, signer, unbound) = (made.keys, made.signer, (made.signing.wrapped, binder))
+        }
+    }
+
+    /// Called before there is a session that could not continue without the key.
+    func bind() async throws(ClientOperationError) {
+        guard let unbound else { return }
+        try await unbound.binder.bind(unbound.key, named: keys.name)
     }
 }

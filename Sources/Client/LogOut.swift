@@ -1,43 +1,43 @@
 import CountersignWire
 
-/// Ends the session, at the authority and here. Where the authority cannot be reached, the session stays: one that only this device
-/// has forgotten would live on. Source: docs/protocol.md, "Sessions".
+/// Ends the session at the authority and on this device. If the authority cannot be reached, the session
+/// stays: one that only this device has forgotten would live on. Source: docs/protocol.md, "Sessions".
 package struct LogOut: Sendable {
     private let installation: Installation
-    private let surroundings: Surroundings
+    private let environment: ClientEnvironment
 
-    package init(_ installation: Installation, _ surroundings: Surroundings) {
+    package init(_ installation: Installation, environment: ClientEnvironment) {
         self.installation = installation
-        self.surroundings = surroundings
+        self.environment = environment
     }
 
     package enum Outcome: Sendable {
-        /// It is not kept here any more.
+        /// It is not stored here any more.
         case signedOut
-        /// It was over before.
-        case hadEnded(Notice)
+        /// It had ended before.
+        case hadEnded(RefusalNotice)
     }
 
-    nonisolated(nonsending) package func callAsFunction() async throws(ClientProblem) -> Outcome {
-        guard let login = try surroundings.keeper.look().login else { throw .notSignedIn }
-        let routes = OwnRoutes(installation: installation, surroundings: surroundings)
+    package func callAsFunction() async throws(ClientOperationError) -> Outcome {
+        guard let login = try environment.keeper.look().login else { throw .notSignedIn }
+        let routes = AuthenticatedRoutes(installation: installation, environment: environment)
         do {
-            _ = try await routes.ask("POST", "/logout", [:], as: .session(login.id))
+            _ = try await routes.send("POST", path: "/logout", body: [:], as: .session(login.id))
         } catch {
             switch error {
             case .sessionEnded(let notice): return .hadEnded(notice)
-            // A login took its place meanwhile, and is not what was to end.
+            // A login replaced the session meanwhile; the new session is not to be ended.
             case .accountChanged: return .signedOut
             default: throw error
             }
         }
-        try surroundings.keeper.forget(login.id, .signedOut(at: try surroundings.now()))
+        try environment.keeper.forget(login.id, ending: .signedOut(at: try environment.now()))
         return .signedOut
     }
 
-    /// Here only, whatever becomes of it there: for a server that is gone for good.
-    package func forgetHere() throws(ClientProblem) {
-        guard let login = try surroundings.keeper.look().login else { throw .notSignedIn }
-        try surroundings.keeper.forget(login.id, .signedOut(at: try surroundings.now()))
+    /// Removes the session from this device only, for a server that is gone for good.
+    package func forgetHere() throws(ClientOperationError) {
+        guard let login = try environment.keeper.look().login else { throw .notSignedIn }
+        try environment.keeper.forget(login.id, ending: .signedOut(at: try environment.now()))
     }
 }

@@ -2,47 +2,51 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Requests in the name of an app version alone, with nobody signed in. A clock that is wrong is corrected, by the authority's
-/// signed word, and the request sent again. Source: docs/protocol.md, "Time".
+/// Requests in the name of an app version alone, without a signed-in account. If the authority's signed
+/// response says that the clock is wrong, the client corrects it and sends the request again. Source:
+/// docs/protocol.md, "Time".
 package struct ReleaseCalls: Sendable {
     private let installation: Installation
-    private let surroundings: Surroundings
+    private let environment: ClientEnvironment
 
-    package init(_ installation: Installation, _ surroundings: Surroundings) {
+    package init(_ installation: Installation, environment: ClientEnvironment) {
         self.installation = installation
-        self.surroundings = surroundings
+        self.environment = environment
     }
 
-    nonisolated(nonsending) package func send(
+    package func send(
         _ draft: Draft, body: BodyUse = .repeatable
-    ) async throws(ClientProblem) -> SignedCalls.Answered {
+    ) async throws(ClientOperationError) -> SignedCalls.CallResult {
         let first = try await sendOnce(draft)
         guard let told = first.notice?.timeTold else { return first }
-        surroundings.learn(told)
-        // A refusal speaks for one copy. Who stands in between may have had another one done before.
+        environment.correctClock(to: told)
+        // A refusal concerns one copy. A party in between may have made the server execute another copy
+        // before.
         guard draft.mayBeSentAgain else { return first }
         guard !body.isUsedUp else { throw .bodyUsedUp }
         return try await sendOnce(draft)
     }
 
-    /// The request as it would be sent now.
-    package func signed(_ draft: Draft) throws(ClientProblem) -> Draft {
-        try Listener(surroundings: surroundings).signed(draft, as: installation.release, at: surroundings.now())
+    /// The signed request as it would be sent now.
+    package func signed(_ draft: Draft) throws(ClientOperationError) -> Draft {
+        try SignedRequestSender(environment: environment).signed(
+            draft, as: installation.release, at: environment.now())
     }
 
-    nonisolated(nonsending) private func sendOnce(_ draft: Draft) async throws(ClientProblem) -> SignedCalls.Answered {
-        let time = try surroundings.now()
+    private func sendOnce(_ draft: Draft) async throws(ClientOperationError) -> SignedCalls.CallResult {
+        let time = try environment.now()
         let keys = installation.authorityKeys
-        let heard = try await Listener(surroundings: surroundings).ask(
+        let verified = try await SignedRequestSender(environment: environment).send(
             draft, as: installation.release, at: time
         ) { _ in keys }
-        surroundings.confirm(time, by: heard)
-        return SignedCalls.Answered(heard)
+        environment.confirm(time, by: verified)
+        return SignedCalls.CallResult(verified)
     }
 }
 
 extension Draft {
-    /// Whether a second copy does no more than one does: it changes nothing, or the server can tell.
+    /// Whether a second copy has no further effect: the method changes nothing, or the server recognizes the
+    /// copy.
     fileprivate var mayBeSentAgain: Bool {
         ["GET", "HEAD"].contains(method) || fields.contains { $0.name.lowercased() == "idempotency-key" }
     }

@@ -3,56 +3,63 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// Makes an account, or, with a code that an administrator gave out, sets the password of one that is there. The password stays
-/// here: what travels is of no use without the authority's own secret. Source: docs/protocol.md, "Sign-up"; RFC 9807 §5.
+/// Creates an account or, with a code from an administrator, sets the password of an existing one. The
+/// password stays on the device: what is sent is of no use without the authority's own secret. Source:
+/// docs/protocol.md, "Sign-up"; RFC 9807 §5.
 package struct SignUp: Sendable {
     private let installation: Installation
-    private let surroundings: Surroundings
+    private let environment: ClientEnvironment
 
-    package init(_ installation: Installation, _ surroundings: Surroundings) {
+    package init(_ installation: Installation, environment: ClientEnvironment) {
         self.installation = installation
-        self.surroundings = surroundings
+        self.environment = environment
     }
 
     /// `resetCode` is the one-time code, for an account whose password was forgotten: UTF-8, at most
     /// ``SealedRegistration/longestCode`` bytes. It is sealed with the record. Computes a slow hash.
-    nonisolated(nonsending) package func callAsFunction(
-        _ account: AccountName, _ password: Password, resetCode: Secret? = nil
-    ) async throws(ClientProblem) {
+    package func callAsFunction(
+        _ account: AccountName, password: Password, resetCode: Secret? = nil
+    ) async throws(ClientOperationError) {
         let trust = try installation.trustForPasswords()
-        // Without one this is a sign-up; what is no code must not turn into that.
+        // Without a code this is a sign-up; an invalid code must not turn the call into one.
         if let resetCode, !(1...SealedRegistration.longestCode).contains(resetCode.count) {
             throw .incomplete("the code is none: expected 1 to \(SealedRegistration.longestCode) bytes")
         }
-        let state = try surroundings.keeper.state()
-        let routes = AuthorityRoutes(installation: installation, surroundings: surroundings)
-        let registration = try Blinding.registration(password)
+        let state = try environment.keeper.state()
+        let routes = AuthorityRoutes(installation: installation, environment: environment)
+        let registration = try OpaqueStart.registration(password)
         let members: [(name: String, value: JSONValue)] = [("account", .string(account.description))]
         var start = members + [("request", .bytes(registration.request.bytes))]
         if resetCode != nil { start.append(("reset", true)) }
         let opening = start
-        let started = try await routes.post("/registration/start", trust: trust) { (_) throws(ClientProblem) in
+        let started = try await routes.post(to: "/registration/start", trust: trust) {
+            (_) throws(ClientOperationError) in
             .object(opening)
         }
-        let answer = try AnswerBody(started.response, of: "registration/start")
-        let app = try KnownApp(installation, state).settled(by: answer)
+        let answer = try ResponseFields(started.response, of: "registration/start")
+        let app = try AppIdentity(installation, state: state).resolved(by: answer)
         let (record, handle) = try SignUp.sealed(
-            registration, answer, app: app, account, with: resetCode, stretching: surroundings.stretching)
+            registration, response: answer, app: app, account: account, with: resetCode,
+            stretching: environment.stretching)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
-        _ = try await routes.post("/registration/finish", trust: trust) { (_) throws(ClientProblem) in .object(finish) }
-        try surroundings.opaqueAccounts?.insert(account)
-        try surroundings.keeper.change { state in
+        _ = try await routes.post(to: "/registration/finish", trust: trust) {
+            (_) throws(ClientOperationError) in
+            .object(finish)
+        }
+        try environment.opaqueAccounts?.insert(account)
+        try environment.keeper.change { state in
             guard state.app != app else { return .keep(()) }
             state.app = app
             return .write(())
         }
     }
 
-    /// What is sent at the end, and the handle that goes with it.
+    /// The body of the last request, and the handle that goes with it.
     static func sealed(
-        _ registration: consuming ClientRegistration, _ answer: AnswerBody, app: String, _ account: AccountName,
-        with resetCode: Secret? = nil, stretching: KeyStretching
-    ) throws(ClientProblem) -> (record: [UInt8], handle: [UInt8]) {
+        _ registration: consuming ClientRegistration, response answer: ResponseFields, app: String,
+        account: AccountName,
+        with resetCode: Secret? = nil, stretching: KeyStretchingFunction
+    ) throws(ClientOperationError) -> (record: [UInt8], handle: [UInt8]) {
         let bytes = try answer.bytes("response", count: MessageKind.registrationResponse.count)
         let handle = try answer.bytes("handle")
         let receiver = try answer.bytes("registration_key", count: 32)
@@ -63,9 +70,9 @@ package struct SignUp: Sendable {
         do {
             response = try RegistrationResponse(bytes)
         } catch {
-            throw answer.missing("response", "two elements")
+            throw answer.missing("response", expected: "two elements")
         }
-        let registered: ClientRegistration.Registered
+        let registered: ClientRegistration.RegistrationOutput
         do {
             registered = try registration.finish(response, as: parties, stretching: stretching)
         } catch {
@@ -74,7 +81,7 @@ package struct SignUp: Sendable {
         let purpose = SealedRegistration.purpose(app: app, account: account, handle: handle)
         let contents = SealedRegistration(record: registered.record.bytes, resetCode: resetCode)
         guard let sealed = contents.sealed(to: receiver, for: purpose) else {
-            throw answer.missing("registration_key", "a key that can be sealed to")
+            throw answer.missing("registration_key", expected: "a key that can be sealed to")
         }
         return (sealed, handle)
     }

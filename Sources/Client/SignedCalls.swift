@@ -1,101 +1,114 @@
+import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Requests in the name of who is signed in. A token that ran out is renewed, a clock that is wrong is corrected, and the request
-/// sent again, without anybody's noticing; what may have been done already is not sent again unless the server can tell.
-/// Source: docs/protocol.md, "Sessions" and "Doing once".
+/// Requests in the name of the signed-in account. The client renews an expired token, corrects a wrong clock
+/// and repeats the request by itself. It does not repeat a request that may have been executed, unless the
+/// server recognizes the copy. Source: docs/protocol.md, "Sessions" and "Idempotent requests".
 package struct SignedCalls: Sendable {
     private let installation: Installation
-    private let surroundings: Surroundings
+    private let environment: ClientEnvironment
     private let refresh: Refresh
 
-    /// `refreshingOver` is the way of refreshes, where that is another than the requests'.
+    /// `refreshingOver` is the transport of refreshes if it differs from the requests'.
     package init(
-        _ installation: Installation, _ surroundings: Surroundings, refreshingOver other: (any Transport)? = nil
+        _ installation: Installation, environment: ClientEnvironment,
+        refreshingOver other: (any Transport)? = nil
     ) {
         self.installation = installation
-        self.surroundings = surroundings
-        var refreshing = surroundings
+        self.environment = environment
+        var refreshing = environment
         if let other { refreshing.transport = other }
-        refresh = Refresh(installation: installation, surroundings: refreshing)
+        refresh = Refresh(installation: installation, environment: refreshing)
     }
 
-    /// Throws ``ClientProblem/sessionEnded(_:)`` once the authority says so, and ``ClientProblem/accountChanged`` where it would go
-    /// out as another's than `owner`'s. Other refusals are answers.
-    nonisolated(nonsending) package func send(
-        _ draft: Draft, as owner: Owner = .whoeverIsSignedIn, ifLost: LostAnswer = .askAgain,
+    /// Throws ``ClientOperationError/sessionEnded(_:)`` once the authority says so, and
+    /// ``ClientOperationError/accountChanged`` if the request would be sent in the name of another account
+    /// than `owner`. Returns other refusals as results.
+    package func send(
+        _ draft: Draft, as owner: Owner = .currentAccount, ifLost: LostAnswer = .askAgain,
         body: BodyUse = .repeatable
-    ) async throws(ClientProblem) -> Answered {
+    ) async throws(ClientOperationError) -> CallResult {
         var draft = draft
-        giveKey(to: &draft)
-        var chances = Chances(ifLost)
+        addIdempotencyKey(to: &draft)
+        var budget = RetryBudget(ifLost)
         let owner = try await prepare(owner, for: body)
         while true {
             let (state, login) = try signedIn()
             try owner.check(login)
-            let answered: Answered
+            let result: CallResult
             do {
-                answered = try await sendOnce(draft, login, state, chances.proof(surroundings))
+                result = try await sendOnce(
+                    draft, login: login, state: state, proof: budget.proof(environment))
             } catch {
-                guard case .outcomeUnknown = error, !body.isUsedUp, chances.take(.resending) else { throw error }
+                guard case .outcomeUnknown = error, !body.isUsedUp, budget.spend(.resending) else {
+                    throw error
+                }
                 continue
             }
-            guard let notice = answered.notice else { return answered }
-            let lesson = Lesson(notice, signedBy: answered.signer, of: login, installation)
-            guard try await learn(lesson, notice, login, &chances) == .sendAgain else { return answered }
+            guard let notice = result.notice else { return result }
+            let action = RecoveryAction(
+                for: notice, signedBy: result.signer, login: login, installation: installation)
+            guard try await recover(by: action, notice: notice, login: login, budget: &budget) == .sendAgain
+            else { return result }
             guard !body.isUsedUp else { throw .bodyUsedUp }
         }
     }
 
-    /// The request as it would be sent now. Throws ``ClientProblem/accountChanged`` where that is as another's than `owner`'s.
-    package func signed(_ draft: Draft, as owner: Owner = .whoeverIsSignedIn) throws(ClientProblem) -> Draft {
+    /// The signed request as it would be sent now. Throws ``ClientOperationError/accountChanged`` if that
+    /// would be in the name of another account than `owner`.
+    package func signed(_ draft: Draft, as owner: Owner = .currentAccount) throws(ClientOperationError)
+        -> Draft
+    {
         var draft = draft
-        giveKey(to: &draft)
+        addIdempotencyKey(to: &draft)
         let (state, login) = try signedIn()
         try owner.check(login)
-        let signer = try credentials(for: &draft, login)
-        return try listener(state, Chances(.stop).proof(surroundings)).signed(
-            draft, as: signer, at: surroundings.now())
+        let signer = try addCredentials(to: &draft, login: login)
+        return try sender(state: state, proof: RetryBudget(.stop).proof(environment)).signed(
+            draft, as: signer, at: environment.now())
     }
 
-    /// Another token, whether the one there is has run out or not. For tools: requests see to it by themselves.
-    nonisolated(nonsending) package func renew() async throws(ClientProblem) {
+    /// Gets another token, whether or not the current one has expired. For tools: requests renew their token
+    /// by themselves.
+    package func renew() async throws(ClientOperationError) {
         try await refresh(.ranOut(try signedIn().login.token))
     }
 
     private enum Next { case sendAgain, giveUp }
 
-    /// Does what a refusal asks for, each thing once or twice for a request: what is not mended then is something else.
-    nonisolated(nonsending) private func learn(
-        _ lesson: Lesson, _ notice: Notice, _ login: SignedIn, _ chances: inout Chances
-    ) async throws(ClientProblem) -> Next {
-        switch lesson {
+    /// Does what a refusal asks for, each step once or twice for a request: if the refusal persists, it has
+    /// another cause.
+    private func recover(
+        by action: RecoveryAction, notice: RefusalNotice, login: ActiveLogin, budget: inout RetryBudget
+    ) async throws(ClientOperationError) -> Next {
+        switch action {
         case .none: return .giveUp
-        case .isOver:
-            let now = try surroundings.keeper.forget(usedWith: login.token, Ending(notice))
+        case .sessionEnded:
+            let now = try environment.keeper.forget(usedWith: login.token, ending: SessionEndRecord(notice))
             guard now == .isAnother else { throw .sessionEnded(notice) }
-            return chances.take(.replacing) ? .sendAgain : .giveUp
-        case .ranOut:
-            // The first one may find what another process has left, long enough ago to have run out, too.
-            guard chances.take(.refreshing) || chances.take(.refreshingAgain) else { return .giveUp }
+            return budget.spend(.replacing) ? .sendAgain : .giveUp
+        case .tokenExpired:
+            // The first refresh may find a token that another process left so long ago that it has expired,
+            // too.
+            guard budget.spend(.refreshing) || budget.spend(.refreshingAgain) else { return .giveUp }
             try await refresh(.ranOut(login.token))
             return .sendAgain
         case .time(let told):
-            guard chances.take(.clock) else { return .giveUp }
-            surroundings.learn(told)
+            guard budget.spend(.clock) else { return .giveUp }
+            environment.correctClock(to: told)
             return .sendAgain
-        case .isNotKnown(let session):
-            // The second one is of what the first one has left.
-            guard chances.take(.doubting) || chances.take(.doubtingAgain) else { return .giveUp }
-            return try await askAbout(session)
-        case .wantsDevice: return chances.take(.cosigning) ? .sendAgain : .giveUp
+        case .unknownKey(let session):
+            // The second refresh concerns the token that the first one left.
+            guard budget.spend(.doubting) || budget.spend(.doubtingAgain) else { return .giveUp }
+            return try await refreshUnknownKey(of: session)
+        case .deviceSignatureRequired: return budget.spend(.cosigning) ? .sendAgain : .giveUp
         }
     }
 
-    /// Asks the authority for something to go on with. What it refuses there concerns this request no more than the refusal that is
-    /// shown.
-    nonisolated(nonsending) private func askAbout(_ session: DeviceSession) async throws(ClientProblem) -> Next {
+    /// Refreshes the session. A refusal of the refresh leaves the request's own refusal as the result.
+    private func refreshUnknownKey(of session: DeviceSession) async throws(ClientOperationError) -> Next {
         do {
             try await refresh(.isNotKnown(session.token, session.latestIs))
             return .sendAgain
@@ -105,26 +118,31 @@ package struct SignedCalls: Sendable {
         }
     }
 
-    /// Whose the request is. A body that can be sent once only is not spent on a token that is known to have run out.
-    nonisolated(nonsending) private func prepare(
+    /// The owner of the request. A body that can be sent only once is not sent under a token that is known to
+    /// have expired.
+    private func prepare(
         _ owner: Owner, for body: BodyUse
-    ) async throws(ClientProblem) -> Owner {
+    ) async throws(ClientOperationError) -> Owner {
         let login = try signedIn().login
         try owner.check(login)
-        if case .once = body, login.expires <= (try surroundings.now()) { try await refresh(.ranOut(login.token)) }
-        return owner.settled(by: login)
+        if case .once = body, login.expires <= (try environment.now()) {
+            try await refresh(.ranOut(login.token))
+        }
+        return owner.resolved(by: login)
     }
 
-    /// Where nobody is known to be signed in, another process may have seen to it.
-    private func signedIn() throws(ClientProblem) -> (state: ClientState, login: SignedIn) {
-        let known = try surroundings.keeper.state()
+    /// If no login is known here, another process may have signed in.
+    private func signedIn() throws(ClientOperationError) -> (state: PersistedState, login: ActiveLogin) {
+        let known = try environment.keeper.state()
         if let login = known.login { return (known, login) }
-        let state = try surroundings.keeper.look()
+        let state = try environment.keeper.look()
         guard let login = state.login else { throw .notSignedIn }
         return (state, login)
     }
 
-    private func credentials(for draft: inout Draft, _ login: SignedIn) throws(ClientProblem) -> Credentials {
+    private func addCredentials(to draft: inout Draft, login: ActiveLogin) throws(ClientOperationError)
+        -> Credentials
+    {
         switch login.session {
         case .device(let session):
             return session.credentials(of: session.latest, release: installation.release.keyID)
@@ -136,40 +154,44 @@ package struct SignedCalls: Sendable {
         }
     }
 
-    private func listener(_ state: ClientState, _ proof: Chances.Proof) throws(ClientProblem) -> Listener {
-        var listener = Listener(surroundings: surroundings)
+    private func sender(state: PersistedState, proof: RetryBudget.Proof) throws(ClientOperationError)
+        -> SignedRequestSender
+    {
+        var requestSender = SignedRequestSender(environment: environment)
         if proof == .ofDevice, case .device? = state.login?.session, let keys = state.keys {
-            listener.cosigner = try surroundings.signer(keys)
+            requestSender.cosigner = try environment.signer(keys)
         }
-        return listener
+        return requestSender
     }
 
-    nonisolated(nonsending) private func sendOnce(
-        _ draft: Draft, _ login: SignedIn, _ state: ClientState, _ proof: Chances.Proof
-    ) async throws(ClientProblem) -> Answered {
+    private func sendOnce(
+        _ draft: Draft, login: ActiveLogin, state: PersistedState, proof: RetryBudget.Proof
+    ) async throws(ClientOperationError) -> CallResult {
         var draft = draft
-        let signer = try credentials(for: &draft, login)
+        let signer = try addCredentials(to: &draft, login: login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
-        let time = try surroundings.now()
-        let heard = try await listener(state, proof).ask(draft, as: signer, at: time) { _ in keys }
-        var answered = Answered(heard)
-        if case .unsigned = heard {
-            answered.notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
+        let time = try environment.now()
+        let verified = try await sender(state: state, proof: proof).send(draft, as: signer, at: time) { _ in
+            keys
         }
-        if let keyID = answered.signer ?? answered.toBeChecked?.signer { noteConfirmed(keyID, login) }
-        surroundings.confirm(time, by: heard)
-        if answered.notice == nil { surroundings.keeper.announceKnown() }
-        return answered
+        var result = CallResult(verified)
+        if case .unsigned = verified {
+            result.notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
+        }
+        if let keyID = result.signer ?? result.bodyCheck?.signer { noteConfirmed(keyID, login: login) }
+        environment.confirm(time, by: verified)
+        if result.notice == nil { environment.keeper.announceKnown() }
+        return result
     }
 
-    /// An answer under the successor's key: the server has it, and what came before may go. Should the vault fail now, the next
-    /// answer says the same; this one is not to be lost for it.
-    private func noteConfirmed(_ keyID: KeyID, _ login: SignedIn) {
+    /// The response is signed with the successor's key: the server has that epoch, and the client drops the
+    /// earlier one. If the vault fails now, the next response proves the same; this response is not lost.
+    private func noteConfirmed(_ keyID: KeyID, login: ActiveLogin) {
         guard case .device(let session) = login.session, let successor = session.successor,
             keyID == KeyID(session.token(of: successor))
         else { return }
-        try? surroundings.keeper.change { state in
+        try? environment.keeper.change { state in
             guard case .device(var now)? = state.login?.session, now.id == session.id,
                 now.successor?.number == successor.number
             else { return .keep(()) }
@@ -179,33 +201,105 @@ package struct SignedCalls: Sendable {
         }
     }
 
-    /// What changes something bears a key by which a second copy is told from a second wish, the same through all copies.
-    private func giveKey(to draft: inout Draft) {
+    /// A request with effects carries a key by which the server recognizes its copies; all copies carry the
+    /// same key.
+    private func addIdempotencyKey(to draft: inout Draft) {
         guard !["GET", "HEAD"].contains(draft.method) else { return }
         guard !draft.fields.contains(where: { $0.name.lowercased() == "idempotency-key" }) else { return }
-        draft.set("Idempotency-Key", Base64.encode(surroundings.random.bytes(16).span, .url))
+        draft.setField("Idempotency-Key", to: environment.newIdempotencyKey())
     }
 }
 
-/// What may still be tried for a request.
-private struct Chances {
-    enum Mend: CaseIterable {
+/// The recovery steps that remain for a request.
+private struct RetryBudget {
+    enum Recovery: CaseIterable {
         case resending, refreshing, refreshingAgain, clock, doubting, doubtingAgain, replacing, cosigning
     }
 
-    /// What a request bears. A device's signature costs a look at its key, so it is made where the server asks for it, and where
-    /// somebody is present for it.
+    /// Which signatures a request carries. A device signature costs a read of its key, so the client adds it
+    /// only if the server asks for it, or if the user is present for it.
     enum Proof { case ofSession, ofDevice }
 
-    private var left = Set(Mend.allCases)
+    private var left = Set(Recovery.allCases)
 
     init(_ ifLost: SignedCalls.LostAnswer) {
         if ifLost == .stop { left.remove(.resending) }
     }
 
-    func proof(_ surroundings: Surroundings) -> Proof {
-        left.contains(.cosigning) && surroundings.signer == nil ? .ofSession : .ofDevice
+    func proof(_ environment: ClientEnvironment) -> Proof {
+        left.contains(.cosigning) && environment.signer == nil ? .ofSession : .ofDevice
     }
 
-    mutating func take(_ mend: Mend) -> Bool { left.remove(mend) != nil }
+    mutating func spend(_ recovery: Recovery) -> Bool { left.remove(recovery) != nil }
+}
+
+extension SignedCalls {
+    /// The account of a request. Another account may sign in before the request is sent or repeated.
+    package enum Owner: Sendable, Equatable {
+        /// The account that is signed in when the request is first sent; its repeats use the same account.
+        case currentAccount
+        case account(AccountName)
+        /// For a request that concerns one session, such as its end: the same account's next session is
+        /// another owner.
+        case session(SessionID)
+
+        /// Throws ``ClientOperationError/accountChanged`` if `login` belongs to another owner.
+        func check(_ login: ActiveLogin) throws(ClientOperationError) {
+            let isHis =
+                switch self {
+                case .currentAccount: true
+                case .account(let account): login.account == account
+                case .session(let session): login.id == session
+                }
+            guard isHis else { throw .accountChanged }
+        }
+
+        func resolved(by login: ActiveLogin) -> Owner {
+            self == .currentAccount ? .account(login.account) : self
+        }
+    }
+}
+
+/// What a refusal of a call says about the call's session.
+///
+/// The client acts only on a refusal that the authority signed and, for a device session, only on one that is
+/// signed with that session's key: under the authority's own key, the refusal may concern something that a
+/// party on the path has added.
+enum RecoveryAction {
+    case none
+    /// The session, or the bearer token that was sent, is over.
+    case sessionEnded
+    case tokenExpired
+    /// The authority's time, Unix seconds.
+    case time(Int64)
+    /// The server does not know the signing key, or says that the signature is not that key's.
+    case unknownKey(DeviceSession)
+    case deviceSignatureRequired
+
+    init(for notice: RefusalNotice, signedBy signer: KeyID?, login: ActiveLogin, installation: Installation) {
+        let code = Refusal.Code(rawValue: notice.code)
+        guard notice.isGenuine else {
+            // If the connection is pinned, the refusal came from the authority or its backend; the
+            // authority's own route decides.
+            let isHint = code == .tokenExpired || code == .sessionEnded
+            guard isHint, case .bearer = login.session, installation.connectionVouches else {
+                self = .none
+                return
+            }
+            self = .tokenExpired
+            return
+        }
+        self =
+            switch (code, login.session) {
+            case (.stale, _): notice.timeTold.map { .time($0) } ?? .none
+            case (.sessionEnded, .bearer): .sessionEnded
+            case (.tokenExpired, .bearer): .tokenExpired
+            case (.sessionEnded, .device(let session)): signer == KeyID(session.token) ? .sessionEnded : .none
+            case (.tokenExpired, .device(let session)): signer == KeyID(session.token) ? .tokenExpired : .none
+            case (.unknownKey, .device(let session)), (.badSignature, .device(let session)):
+                .unknownKey(session)
+            case (.deviceUnsigned, .device): .deviceSignatureRequired
+            default: .none
+            }
+    }
 }

@@ -1,29 +1,29 @@
 import CountersignWire
 
-/// Carries one request to the server and its answer back, in the very bytes that were signed. Follows no redirect, sends
-/// nothing twice.
+/// Sends one request to the server and returns its response, with exactly the bytes that were signed. Follows
+/// no redirect and sends nothing twice.
 package protocol Transport: Sendable {
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response
 }
 
-/// Why there is no answer.
-package struct TransportProblem: Error, Sendable {
+/// Why there is no response.
+package struct RequestDeliveryError: Error, Sendable {
     package enum Fate: Sendable, Equatable {
         /// No byte of the request left: it may be sent again.
         case notSent
-        /// It may have been received, and may have been acted upon.
+        /// The server may have received it and may have acted on it.
         case notKnown
-        /// An answer began, was passed on, and broke off.
+        /// A response began, was passed on, and broke off.
         case brokenOff
     }
 
     package var fate: Fate
-    /// For people: whom it concerns, and what went wrong.
+    /// For people: the host concerned, and what went wrong.
     package var detail: String
-    /// What the transport itself says, for who knows it.
+    /// The transport's own error, for callers that know it.
     package var underlying: (any Error & Sendable)?
 
-    package init(_ fate: Fate, _ detail: String, underlying: (any Error & Sendable)? = nil) {
+    package init(_ fate: Fate, detail: String, underlying: (any Error & Sendable)? = nil) {
         self.fate = fate
         self.detail = detail
         self.underlying = underlying

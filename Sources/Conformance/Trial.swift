@@ -9,8 +9,8 @@ import Glibc
 /// share.
 final class Trial {
     let deployment: TestDeployment
-    let front: Front
-    let certificates: Certificates
+    let front: InterceptionProxy
+    let certificates: TestCertificates
     let manifests: ManifestSigner
     /// The driver's words.
     private let command: [String]
@@ -21,7 +21,7 @@ final class Trial {
     /// Also the number of the state of the port that was set up last with one of its own.
     private(set) var portCount = 0
 
-    init(_ stage: ConformanceStage, command: [String], folder: String) throws(StageFault) {
+    init(_ stage: ConformanceEnvironment, command: [String], folder: String) throws(LabError) {
         (deployment, front) = (stage.deployment, stage.front)
         (certificates, manifests) = (stage.certificates, stage.manifests)
         (self.command, self.folder) = (command, folder)
@@ -39,17 +39,17 @@ final class Trial {
     /// A port that is set up: with a state of its own, or that of a port that was ended.
     func port(
         of app: TestDeployment.App = .ordinary, clockOffset: Int = 0, state: Int? = nil
-    ) throws(CaseFailure) -> Port {
+    ) throws(ConformanceError) -> ClientPort {
         if state == nil { portCount += 1 }
         let state = "\(folder)/\(state ?? portCount)"
-        do throws(StageFault) { try Files.makeFolder(state) } catch { throw .notStaged(error.description) }
+        do { try Files.makeFolder(state) } catch { throw .notStaged(error.description) }
         guard let release = deployment.releases[app] else {
             throw .notStaged("no release of \(app.rawValue)")
         }
-        return try Port(
+        return try ClientPort(
             command,
             setup: [
-                "url": .string("https://\(Certificates.host):\(front.port)"),
+                "url": .string("https://\(TestCertificates.host):\(front.port)"),
                 "prefix": .string(Trial.own("")),
                 "app": .string(app.rawValue), "key_id": .string(release.keyID),
                 "secret": .string(release.secret),
@@ -65,37 +65,37 @@ final class Trial {
     }
 
     /// A port with an account that is signed in; what was sent for that is forgotten.
-    func signedInPort(of app: TestDeployment.App = .ordinary) throws(CaseFailure) -> Port {
+    func signedInPort(of app: TestDeployment.App = .ordinary) throws(ConformanceError) -> ClientPort {
         let port = try port(of: app)
         try signUp(port)
         try logIn(port)
-        front.forget()
+        front.clearExchanges()
         return port
     }
 
     var credentials: JSONValue { ["account": .string(account), "password": .string(password)] }
 
     @discardableResult
-    func signUp(_ port: Port) throws(CaseFailure) -> PortAnswer {
-        try explained { () throws(CaseFailure) in try port.done("sign-up", with: credentials) }
+    func signUp(_ port: ClientPort) throws(ConformanceError) -> PortResult {
+        try explained { () throws(ConformanceError) in try port.done("sign-up", with: credentials) }
     }
 
     @discardableResult
-    func logIn(_ port: Port) throws(CaseFailure) -> PortAnswer {
-        try explained { () throws(CaseFailure) in try port.done("log-in", with: credentials) }
+    func logIn(_ port: ClientPort) throws(ConformanceError) -> PortResult {
+        try explained { () throws(ConformanceError) in try port.done("log-in", with: credentials) }
     }
 
     /// A call that the backend has to answer with 200.
     @discardableResult
     func call(
-        _ port: Port, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
-    ) throws(CaseFailure) -> PortAnswer {
-        let answer = try explained { () throws(CaseFailure) in
+        _ port: ClientPort, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
+    ) throws(ConformanceError) -> PortResult {
+        let answer = try explained { () throws(ConformanceError) in
             try port.done("call", with: Trial.callMembers(method, target: target, members: members))
         }
         let status = answer.number("status")
         guard status == 200 else {
-            throw CaseFailure(
+            throw ConformanceError(
                 "The port reports status 200 for \(method) \(target).",
                 observed: "it reports \(status.map { String($0) } ?? "none")\(refusals)")
         }
@@ -105,8 +105,8 @@ final class Trial {
     /// The same, whatever comes of it.
     @discardableResult
     func tryCall(
-        _ port: Port, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
-    ) throws(CaseFailure) -> Port.Reply {
+        _ port: ClientPort, method: String = "GET", target: String = "/hello", members: JSONValue = [:]
+    ) throws(ConformanceError) -> ClientPort.Reply {
         try port.act("call", with: Trial.callMembers(method, target: target, members: members))
     }
 
@@ -119,27 +119,28 @@ final class Trial {
     // MARK: What is expected
 
     func expect(_ holds: Bool, that expectation: String, observed: @autoclosure () -> String)
-        throws(CaseFailure)
+        throws(ConformanceError)
     {
-        guard holds else { throw CaseFailure(expectation, observed: observed()) }
+        guard holds else { throw ConformanceError(expectation, observed: observed()) }
     }
 
     /// The port reports a failure, with that code where one is given.
     func expectFailure(
-        _ reply: Port.Reply, code: String? = nil, that expectation: String
-    ) throws(CaseFailure) {
+        _ reply: ClientPort.Reply, code: String? = nil, that expectation: String
+    ) throws(ConformanceError) {
         switch reply {
-        case .done: throw CaseFailure(expectation, observed: "the port reports success\(refusals)")
+        case .done: throw ConformanceError(expectation, observed: "the port reports success\(refusals)")
         case .failed(let actual, let detail):
             guard let code, actual != code else { return }
-            throw CaseFailure(
+            throw ConformanceError(
                 "\(expectation) The code is `\(code)`.",
                 observed: "the port reports `\(actual)`: \(detail)\(refusals)")
         }
     }
 
     /// What the port says of its session: `signed-in`, `signed-out` or `update-required`.
-    func expectState(_ port: Port, is state: String, that expectation: String) throws(CaseFailure) {
+    func expectState(_ port: ClientPort, is state: String, that expectation: String) throws(ConformanceError)
+    {
         let answer = try port.done("status")
         let (actual, reason) = (answer.text("state"), answer.text("reason"))
         try expect(
@@ -148,9 +149,9 @@ final class Trial {
     }
 
     /// A rule of the front's that no request has met says that the port did not do what the case is about.
-    func expectRulesUsed() throws(CaseFailure) {
+    func expectRulesUsed() throws(ConformanceError) {
         if let unused = front.unusedRule {
-            throw CaseFailure("The port sends \(unused).", observed: "it sends \(sent)\(refusals)")
+            throw ConformanceError("The port sends \(unused).", observed: "it sends \(sent)\(refusals)")
         }
     }
 
@@ -174,26 +175,28 @@ final class Trial {
     }
 
     /// Adds to a failure what the gateway said to the port.
-    private func explained<Value>(_ body: () throws(CaseFailure) -> Value) throws(CaseFailure) -> Value {
-        do throws(CaseFailure) {
+    private func explained<Value>(_ body: () throws(ConformanceError) -> Value) throws(ConformanceError)
+        -> Value
+    {
+        do throws(ConformanceError) {
             return try body()
         } catch {
             guard error.kind == .deviation, !refusals.isEmpty else { throw error }
-            throw CaseFailure(error.expectation, observed: error.observation + refusals)
+            throw ConformanceError(error.expectation, observed: error.observation + refusals)
         }
     }
 
     /// Runs a command as the deployment's operator.
-    func operate(_ words: [String]) throws(CaseFailure) {
-        do throws(StageFault) {
-            try deployment.operate(words)
+    func runCommand(_ words: [String]) throws(ConformanceError) {
+        do {
+            try deployment.runCommand(words)
         } catch {
             throw .notStaged(error.description)
         }
     }
 
-    func show(_ certificate: Issued) throws(CaseFailure) {
-        do throws(StageFault) {
+    func show(_ certificate: IssuedCertificate) throws(ConformanceError) {
+        do {
             try front.show(certificate)
         } catch {
             throw .notStaged(error.description)
@@ -201,8 +204,8 @@ final class Trial {
     }
 
     /// The key that signs the authority's answers.
-    func answerKey() throws(CaseFailure) -> Credentials {
-        do throws(StageFault) {
+    func answerKey() throws(ConformanceError) -> Credentials {
+        do {
             return try deployment.answerKey()
         } catch {
             throw .notStaged(error.description)

@@ -1,27 +1,27 @@
 import CountersignSchemes
 import CountersignWire
 
-/// A request that was judged good: whose it is, and what its signature vouches for.
+/// The caller of an accepted request: its release, its session, and what its signature covers.
 package struct Caller: Sendable {
-    package let release: ReleaseKey
-    /// Whose session it is; nil for callers who are no more than a release.
+    package let release: AppRelease
+    /// The caller's session; nil if the request proves only its release.
     package internal(set) var session: Session?
-    /// What is to be told to it of its version; nil for nothing.
+    /// The notice about its version to send with the response; nil for none.
     package internal(set) var update: UpdateNotice?
-    /// Which of the release's keys the signature held under.
-    package let edition: ReleaseKey.Edition
+    /// Which of the release's keys verified the signature.
+    package let edition: AppRelease.Edition
     package var scheme: SchemeName { release.scheme }
-    /// The fields that may be forwarded on the strength of the signature.
+    /// The fields that the signature permits to be forwarded.
     package let coveredFields: FieldSet
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     package let created: Int64?
-    /// What a body that streams must turn out to be. A body that was held has been checked.
+    /// What a streamed body must match. A buffered body has been checked already.
     package let body: BodyExpectation
-    /// What is left out of the request for the sake of the token in it; nil for callers whose proof is a
-    /// signature.
+    /// The parts of the request that are not forwarded because they contain a token; nil for callers whose
+    /// proof is a signature.
     package let withheld: WithheldToken?
 
-    /// What the backend, the log and the assertion are told of how it proved itself.
+    /// The name of the caller's proof, for the backend, the log and the assertion.
     package var schemeName: String { withheld?.ticket == nil ? scheme.rawValue : Caller.ticketScheme }
     package static let ticketScheme = "upload-ticket"
 
@@ -36,7 +36,7 @@ package struct Caller: Sendable {
         withheld = nil
     }
 
-    /// Of a token alone nothing of the request is vouched for, so all of it goes on as it came.
+    /// A token alone covers no part of the request, so every field may be forwarded as received.
     init(_ proof: consuming TokenProof) {
         release = proof.release
         session = proof.session
@@ -47,7 +47,7 @@ package struct Caller: Sendable {
         withheld = proof.withheld
     }
 
-    /// A ticket vouches for the method, the target, the body and at most its type.
+    /// A ticket covers the method, the target, the body and, if it names one, the content type.
     init(_ proof: consuming UploadTicketProof) {
         release = proof.release
         session = proof.session

@@ -1,181 +1,205 @@
 import CountersignSchemes
 import CountersignWire
 
-/// Is this request good? Read this first: each line is one file.
+/// Decides whether one request may pass, as a fixed list of steps; most steps have a file of their own. Start
+/// reading here.
 ///
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
-    let authorities: Authorities
-    let schemes: Registry
+    let allowedHosts: AllowedHosts
+    let schemes: SchemeRegistry
     let keys: KeyRing
     let clock: any TimeSource
     private let replay: any ReplayGuard
-    private let verify: Verify
-    private let freshness = Freshness()
+    private let verify: SignatureVerifier
+    private let freshness = FreshnessCheck()
     private let bodyCheck = BodyCheck()
-    private let releases = Releases()
-    private let bearers: Bearers
-    private let tokens: BareTokens
-    private let tickets: UploadTickets
-    private let sessions: Sessions
-    private let devices: DeviceSignatures
-    private let preview: Preview
-    private let workspaces = Pool(most: 64) { WorkspaceLease() }
-    private let judgements = Pool(most: 64) { Judgement() }
+    private let releaseCheck = ReleaseCheck()
+    private let bearers: BearerTokenResolver
+    private let tokens: TokenVerifier
+    private let tickets: UploadTicketVerifier
+    private let sessions: SessionCheck
+    private let devices: DeviceSignatureVerifier
+    private let headCheck: HeadCheck
+    private let workspaces = ObjectPool(limit: 64) { WorkspaceLease() }
+    private let judgements = ObjectPool(limit: 64) { Judgement() }
 
     /// `failures` is shared by all gates of a process.
     package init(
-        authorities: Authorities, schemes: Registry = .standard, keys: any KeySource,
-        sessions: any SessionSource = NoSessions(), replay: any ReplayGuard,
-        failures: PublicKeyFailures = PublicKeyFailures(), clock: any TimeSource
+        allowedHosts: AllowedHosts, schemes: SchemeRegistry = .standard, keys: any ReleaseSource,
+        sessions: any SessionSource = EmptySessionSource(), replay: any ReplayGuard,
+        failures: PublicKeyFailureLimiter = PublicKeyFailureLimiter(), clock: any TimeSource
     ) {
-        self.authorities = authorities
+        self.allowedHosts = allowedHosts
         self.schemes = schemes
-        let ring = KeyRing(keys, sessions)
+        let ring = KeyRing(releases: keys, sessions: sessions)
         self.keys = ring
-        self.bearers = Bearers(sessions)
-        tokens = BareTokens(ring, sessions: sessions)
-        tickets = UploadTickets(ring, sessions: sessions)
-        self.sessions = Sessions(sessions)
-        devices = DeviceSignatures(sessions, failures)
+        self.bearers = BearerTokenResolver(sessions)
+        tokens = TokenVerifier(ring, sessions: sessions)
+        tickets = UploadTicketVerifier(ring, sessions: sessions)
+        self.sessions = SessionCheck(sessions)
+        devices = DeviceSignatureVerifier(sessions: sessions, failures: failures)
         self.replay = replay
-        preview = Preview(replay: replay, freshness: freshness, releases: releases)
+        headCheck = HeadCheck(replay: replay, freshness: freshness, releases: releaseCheck)
         self.clock = clock
-        self.verify = Verify(schemes, failures)
+        self.verify = SignatureVerifier(schemes: schemes, failures: failures)
     }
 
-    /// A judgement of a request that nobody has looked at; ``end(_:)`` takes it back.
-    package func begin() -> Judgement { judgements.take() }
+    /// A judgement without any step recorded; return it with ``endJudgement(_:)``.
+    package func beginJudgement() -> Judgement { judgements.take() }
 
-    package func end(_ judgement: Judgement) {
+    package func endJudgement(_ judgement: Judgement) {
         judgement.reset()
         judgements.put(back: judgement)
     }
 
-    /// Judges from the head what can be judged without the body that is awaited, so that a refusal reads none of it. What
-    /// it finds is in `judgement`. `network` is where the client calls from, as bytes, and is seldom asked for; `effect`
-    /// nil goes by the method.
-    nonisolated(nonsending) package func judgeHead(
-        of request: Request, _ judgement: Judgement, from network: () -> [UInt8] = { [] },
-        for destination: Destination = .backend, as effect: Releases.Effect? = nil
+    /// Judges the head of a request before its body has arrived, so that a refusal reads no body. The result
+    /// is recorded in `judgement`. `network` returns the client's network address as bytes and is seldom
+    /// called; a nil `effect` is derived from the method.
+    package func judgeHead(
+        of request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
+        for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        do throws(Refusal) {
-            try await prove(request, judgement, from: network, for: destination, as: effect, work)
-            try await preview.check(request, judgement, from: network, to: destination, as: effect, at: clock.now)
+        do {
+            try await prove(
+                request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
+            try await headCheck.check(
+                request, recordingIn: judgement, from: network, to: destination, as: effect, at: clock.now)
         } catch {
             judgement.refusal = error
             throw error
         }
-        // What form-md5 read lies in the workspace, which others use while the body comes.
+        // form-md5 keeps its parameters in the workspace, which other requests use before the body arrives.
         if judgement.claim?.scheme == .formMD5 { judgement.fresh = nil }
     }
 
-    /// Who is calling, once the request has proved it; otherwise why not. A caller whose `body` is not settled must be
-    /// streamed through a ``BodyDigest``. Goes on from what ``judgeHead(of:_:from:for:as:)`` found, where that was asked.
-    nonisolated(nonsending) package func judge(
-        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8] = { [] },
-        for destination: Destination = .backend, as effect: Releases.Effect? = nil
+    /// Verifies the request and returns its caller; throws the refusal otherwise. If the caller's `body` is
+    /// not settled, stream the body through a ``BodyDigest``. Continues from the result of
+    /// ``judgeHead(of:recordingIn:from:for:as:)`` if that was called.
+    package func judge(
+        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
+        for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        do throws(Refusal) {
+        do {
             if judgement.fresh == nil, judgement.token == nil, judgement.ticket == nil {
-                try await prove(request, judgement, from: network, for: destination, as: effect, work)
+                try await prove(
+                    request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
             }
-            return try await admit(request, judgement, from: network, to: destination, work)
+            return try await admit(
+                request, recordingIn: judgement, from: network, to: destination, lease: work)
         } catch {
             judgement.refusal = error
             throw error
         }
     }
 
-    /// Finds out who says that he calls, for answers to requests that may come from anybody: nothing is refused, and no
-    /// replay is looked for.
-    nonisolated(nonsending) package func recognise(_ request: Request, _ judgement: Judgement) async {
+    /// Identifies the caller of a request to a route that accepts any caller: refuses nothing and does not
+    /// consult the replay guard.
+    package func identify(_ request: Request, recordingIn judgement: Judgement) async {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        try? await prove(request, judgement, from: { [] }, for: .ownRoute, as: .reads, work)
+        try? await prove(
+            request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
         judgement.fresh = nil
     }
 
-    /// The first stage: whose request it is, by its signature. Inlined, as a frame of its own costs each
-    /// request.
+    /// The first stage: verifies the signature or token and finds the release and session. Inlined, because a
+    /// separate frame costs time on each request.
     @inline(__always)
-    nonisolated(nonsending) private func prove(
-        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], for destination: Destination,
-        as effect: Releases.Effect?, _ work: WorkspaceLease
+    private func prove(
+        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
+        for destination: RequestDestination,
+        as effect: ReleaseCheck.Effect?, lease work: WorkspaceLease
     ) async throws(Refusal) {
-        let traces = try judgement.look(for: schemes, in: request, keys)
-        try authorities.check(request)
+        let traces = try judgement.detect(schemes, in: request, keys: keys)
+        try allowedHosts.check(request)
         judgement.step = .claim
         if request.names.contains(.countersignTicket) {
             judgement.ticket = try await tickets.prove(
-                request, judgement, from: network, for: destination, at: clock.now)
+                request, recordingIn: judgement, from: network, for: destination, at: clock.now)
             return
         }
-        // Where no scheme has left a trace, a token may be all that the app sends.
-        if !traces.areSigned, destination == .backend, let app = try tokens.app(takingTokenOf: request) {
+        // A request without signs of any scheme may still bear a token alone.
+        if !traces.hasSignature, destination == .backend,
+            let app = try tokens.appAcceptingTokens(for: request)
+        {
             judgement.token = try await tokens.prove(
-                request, to: app, judgement, from: network, as: effect, at: clock.now)
+                request, to: app, recordingIn: judgement, from: network, as: effect, at: clock.now)
             return
         }
-        // Exactly one scheme may claim it; none does from the head where the signature can only be in the body.
-        guard var claim = try schemes.claim(in: request, traces: traces, &work.space) else { return }
-        judgement.step = .key
-        var key = try await keys.key(for: claim)  // unknown ids take the same time
-        judgement.note(claim, key)
-        if let label = try key.otherLabel(than: claim, in: request) {  // of several signatures, a policy may choose
-            claim = try schemes.claim(in: request, labelled: label, claim.scheme, &work.space)
-            key = try await keys.key(for: claim, ofAppOf: key)
-            judgement.note(claim, key)
+        // Exactly one scheme may claim the request. None claims it from the head if the signature can only be
+        // in the body.
+        guard var claim = try schemes.claim(in: request, traces: traces, workspace: &work.workspace) else {
+            return
         }
-        if claim.base == .awaitedBody { return }
+        judgement.step = .key
+        // Looking up an unknown key id takes the same time.
+        var key = try await keys.key(for: claim)
+        judgement.record(claim, key: key)
+        // If the message has several signatures, a policy may choose one.
+        if let label = try key.labelOverride(for: claim, in: request) {
+            claim = try schemes.claim(
+                in: request, labelled: label, scheme: claim.scheme, workspace: &work.workspace)
+            key = try await keys.key(for: claim, ofAppOf: key)
+            judgement.record(claim, key: key)
+        }
+        if claim.inputSource == .awaitedBody { return }
         let proof = try verify(
-            request, claim: claim, candidate: key, noting: judgement, from: network, at: clock.now, &work.space)
+            request, claim: claim, key: key, recordingIn: judgement, from: network, at: clock.now,
+            workspace: &work.workspace)
         judgement.step = .freshness
         let fresh = try freshness.check(proof, at: clock.now)
         judgement.step = .release
-        judgement.update = try releases.check(
-            fresh.release, in: fresh.session, effect ?? (request.isSafe ? .reads : .changes), from: network,
+        judgement.update = try releaseCheck.check(
+            fresh.release, in: fresh.session, effect: effect ?? (request.isSafe ? .reads : .changes),
+            from: network,
             at: clock.now)
         judgement.fresh = consume fresh
     }
 
-    /// The second stage: whether this request may pass, now that the body is there or streams.
-    nonisolated(nonsending) private func admit(
-        _ request: Request, _ judgement: Judgement, from network: () -> [UInt8], to destination: Destination,
-        _ work: WorkspaceLease
+    /// The second stage: checks the body, replay, session and device once the body is complete or streams.
+    private func admit(
+        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
+        to destination: RequestDestination,
+        lease work: WorkspaceLease
     ) async throws(Refusal) -> Caller {
         guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
-            if let proof = judgement.ticket.take() { return try admit(proof, sending: request, judgement) }
+            if let proof = judgement.ticket.take() {
+                return try admit(proof, sending: request, recordingIn: judgement)
+            }
             guard let proof = judgement.token.take() else { throw Refusal(.unsigned) }
-            return try await admit(Caller(proof), sending: request, judgement, work)
+            return try await admit(Caller(proof), sending: request, recordingIn: judgement, lease: work)
         }
         judgement.step = .body
-        try judgement.lookAgain(for: schemes, in: request)  // no signs of a second scheme
-        let proof = try bodyCheck(request, fresh, at: clock.now)
+        try judgement.detectInBody(schemes, in: request)  // refuses signs of a second scheme
+        let proof = try bodyCheck(request, fresh: fresh, at: clock.now)
         judgement.step = .replay
         var caller = try await replay.admit(proof)  // one atomic insert, after the signature
         caller.update = judgement.update
         judgement.step = .session
-        if destination != .login { try await bearers.identify(&caller, sending: request, claim, work) }
+        if destination != .login {
+            try await bearers.identify(&caller, sending: request, claim: claim, lease: work)
+        }
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
         try sessions.check(caller, on: route, at: clock.now)
         judgement.step = .device
         if let route, route.level == .device {
             try await devices.check(
-                caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now, work)
+                caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now,
+                lease: work)
         }
         judgement.step = .end
         return caller
     }
 
-    /// The same for a caller whose proof is a token alone, which nothing remembers and no signature goes
-    /// along with.
-    nonisolated(nonsending) private func admit(
-        _ caller: Caller, sending request: Request, _ judgement: Judgement, _ work: WorkspaceLease
+    /// The same for a caller whose proof is a token alone: there is no replay entry and no signature.
+    private func admit(
+        _ caller: Caller, sending request: Request, recordingIn judgement: Judgement,
+        lease work: WorkspaceLease
     ) async throws(Refusal) -> Caller {
         var caller = caller
         caller.update = judgement.update
@@ -185,15 +209,16 @@ package final class Gate: Sendable {
         judgement.step = .device
         if route.level == .device {
             try await devices.check(
-                caller, sending: request, on: route, signed: Slice.empty, from: { [] }, at: clock.now, work)
+                caller, sending: request, on: route, signed: ByteRange.empty, from: { [] }, at: clock.now,
+                lease: work)
         }
         judgement.step = .end
         return caller
     }
 
-    /// The same for a caller whose proof is an upload ticket, which the head was judged by.
+    /// The same for a caller whose proof is an upload ticket, which was checked against the head.
     private func admit(
-        _ proof: consuming UploadTicketProof, sending request: Request, _ judgement: Judgement
+        _ proof: consuming UploadTicketProof, sending request: Request, recordingIn judgement: Judgement
     ) throws(Refusal) -> Caller {
         judgement.step = .body
         if request.isBodyWhole { try proof.body.check(request.body.span) }
@@ -203,25 +228,26 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// The same for a request whose body is there, or streams.
-    nonisolated(nonsending) package func judge(
-        _ request: Request, from network: () -> [UInt8] = { [] }, for destination: Destination = .backend,
-        as effect: Releases.Effect? = nil
+    /// Judges a request whose body is complete or streams, without a separate judgement of the head.
+    package func judge(
+        _ request: Request, from network: () -> [UInt8] = { [] },
+        for destination: RequestDestination = .backend,
+        as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        let judgement = begin()
-        defer { end(judgement) }
-        return try await judge(request, judgement, from: network, for: destination, as: effect)
+        let judgement = beginJudgement()
+        defer { endJudgement(judgement) }
+        return try await judge(request, recordingIn: judgement, from: network, for: destination, as: effect)
     }
 
-    /// What becomes of a whole request, accepted or not.
-    nonisolated(nonsending) package func judgement(
-        of request: Request, for destination: Destination = .backend
+    /// The judgement of a whole request, accepted or refused.
+    package func judgement(
+        of request: Request, for destination: RequestDestination = .backend
     ) async -> Judgement {
-        let judgement = begin()
-        _ = try? await judge(request, judgement, for: destination)
+        let judgement = beginJudgement()
+        _ = try? await judge(request, recordingIn: judgement, for: destination)
         return judgement
     }
 
-    /// For what is answered without a signature: refuses what was sent to another host.
-    package func checkAuthority(of request: Request) throws(Refusal) { try authorities.check(request) }
+    /// Refuses a request to another host, for routes that need no signature.
+    package func checkHost(of request: Request) throws(Refusal) { try allowedHosts.check(request) }
 }

@@ -1,109 +1,116 @@
 import CountersignSchemes
 import CountersignWire
+import Glibc
 
-/// What the gate has found out about one request: each step is recorded once, by ``Gate``, and read afterwards by whoever
-/// answers, explains, counts or logs. A request that was refused has the steps up to the one that refused it.
+/// The record of what the gate found out about one request. ``Gate`` records each step once; the response,
+/// the explanation, the meter and the log read it. A refused request has the steps up to the refusal.
 ///
-/// Safe to hand over: from ``Gate/begin()`` to ``Gate/end(_:)`` it belongs to one request, whose code runs on one thread at
-/// a time.
+/// Safe to send: from ``Gate/beginJudgement()`` to ``Gate/endJudgement(_:)`` it belongs to one request, whose
+/// code runs on one thread at a time.
 package final class Judgement: @unchecked Sendable {
-    /// The steps, in the order in which they are taken.
+    /// The steps, in the order in which the gate takes them.
     package enum Step: UInt8, Comparable, Sendable, CaseIterable {
         case authority, claim, key, signature, policy, freshness, release, body, replay, session, device
-        /// All of them were passed.
+        /// The request passed all steps.
         case end
 
         package static func < (left: Step, right: Step) -> Bool { left.rawValue < right.rawValue }
     }
 
-    /// The step that is being taken, or at which the request was refused.
+    /// The current step, or the one at which the gate refused the request.
     package internal(set) var step = Step.authority
-    /// Which schemes have left signs in the request; nil before it was looked at.
-    package internal(set) var traces: SchemeTraces?
+    /// The schemes whose signs the request bears; nil before detection.
+    package internal(set) var detectedSchemes: DetectedSchemes?
     package internal(set) var claim: Claim?
-    /// The key that the claim names, rightly or not, and whose it is.
-    package internal(set) var candidate: Candidate?
-    /// The key under which the signature holds; nil before that is known, and where it does not.
+    /// The key that the claim names, with its owner; not yet proven.
+    package internal(set) var verificationKey: VerificationKey?
+    /// The key that verified the signature; nil before verification and if it failed.
     package internal(set) var signer: SigningKey?
-    /// What is to be told to the caller of its version; nil for nothing.
+    /// The notice about the caller's version to send with the response; nil for none.
     package internal(set) var update: UpdateNotice?
-    /// What the head has proved, until the rest of the request is judged.
-    var fresh: Fresh?
-    /// The same of a request that bears a token and no signature.
+    /// The proof from the head, until the rest of the request is judged.
+    var fresh: FreshProof?
+    /// The same for a request that bears a token and no signature.
     var token: TokenProof?
-    /// The same of a request that bears an upload ticket.
+    /// The same for a request that bears an upload ticket.
     var ticket: UploadTicketProof?
-    /// The release that a request without a signature comes from: by what it says, or by its ticket.
-    package internal(set) var tokenRelease: ReleaseKey?
+    /// The release of a request without a signature: the one that it states, or the one of its ticket.
+    package internal(set) var tokenRelease: AppRelease?
     /// The live session whose token or ticket such a request bears.
-    package internal(set) var bearing: Session?
-    /// Whether a trusted proxy stands between the client and us, so that its `X-Forwarded-Proto` is believed.
+    package internal(set) var tokenSession: Session?
+    /// Whether the request came through a trusted proxy, whose `X-Forwarded-Proto` the gateway accepts.
     package var isProxied = false
-    /// Nil while it has not been refused.
+    /// Nil unless the request was refused.
     package internal(set) var refusal: Refusal?
 
     init() {}
 
     // MARK: What the gate records
 
-    /// Before anything is judged: how a refusal is answered depends on it.
-    func look(for schemes: Registry, in request: Request, _ keys: KeyRing) throws(Refusal) -> SchemeTraces {
-        let found = schemes.traces(in: request, formBodies: try keys.formBodies(of: request))
-        traces = found
+    /// Runs before any other step: the form of a refusal's response depends on it.
+    func detect(_ schemes: SchemeRegistry, in request: Request, keys: KeyRing) throws(Refusal)
+        -> DetectedSchemes
+    {
+        let found = schemes.detectSchemes(in: request, formBodies: try keys.formBodies(of: request))
+        detectedSchemes = found
         return found
     }
 
-    /// Once a form body has come that was not there when the head was judged: nobody may sign in both.
-    func lookAgain(for schemes: Registry, in request: Request) throws(Refusal) {
-        guard let before = traces, before.names.isBodyUnread, request.isBodyWhole, let claim else { return }
-        let found = schemes.traces(in: request)
-        traces = found
-        guard let second = found.second(beside: claim) else { return }
+    /// Detects signs of schemes in a form body that arrived after the head was judged. Refuses a request with
+    /// signs of two schemes, one in the head and one in the body.
+    func detectInBody(_ schemes: SchemeRegistry, in request: Request) throws(Refusal) {
+        guard let before = detectedSchemes, before.names.isBodyUnread, request.isBodyWhole, let claim else {
+            return
+        }
+        let found = schemes.detectSchemes(in: request)
+        detectedSchemes = found
+        guard let second = found.otherScheme(than: claim) else { return }
         throw Refusal(
-            .malformed, "signs of two schemes, \(claim.scheme.rawValue) and \(second.rawValue); expected one")
+            .malformed,
+            detail: "signs of two schemes, \(claim.scheme.rawValue) and \(second.rawValue); expected one")
     }
 
-    func note(_ claim: Claim, _ candidate: Candidate) {
+    func record(_ claim: Claim, key candidate: VerificationKey) {
         self.claim = claim
-        self.candidate = candidate
+        self.verificationKey = candidate
     }
 
     func reset() {
         step = .authority
-        traces = nil
+        detectedSchemes = nil
         claim = nil
-        candidate = nil
+        verificationKey = nil
         signer = nil
         update = nil
         fresh = nil
         token = nil
         ticket = nil
         tokenRelease = nil
-        bearing = nil
+        tokenSession = nil
         isProxied = false
         refusal = nil
     }
 }
 
 extension Judgement {
-    /// Whether any scheme has left a trace in it, well signed or badly.
-    package var isSigned: Bool { traces?.areSigned ?? false }
+    /// Whether the request bears signs of any scheme, valid or not.
+    package var isSigned: Bool { detectedSchemes?.hasSignature ?? false }
 
-    /// Whether no scheme but message-signatures has left a trace in it.
-    package var isOfMessageSignatures: Bool { traces?.areOfMessageSignatures ?? false }
+    /// Whether the request bears signs of message-signatures and of no other scheme.
+    package var isOfMessageSignatures: Bool { detectedSchemes?.hasOnlyMessageSignatures ?? false }
 
-    /// How to answer the request, whatever becomes of it.
-    package var dialect: AnswerDialect { traces?.dialect ?? .problem }
+    /// The form of the response, accepted or refused.
+    package var dialect: ResponseDialect { detectedSchemes?.dialect ?? .problem }
 
-    /// The release whose key the request names, rightly or not; nil where there is none. Its policy says how exact a
-    /// refusal is, and the meter counts it there.
-    package var release: ReleaseKey? { candidate?.release ?? tokenRelease }
+    /// The release that the request names, proven or not; nil if there is none. Its policy decides how
+    /// detailed a refusal is, and the meter counts the request for it.
+    package var release: AppRelease? { verificationKey?.release ?? tokenRelease }
 
-    /// What the request names as its key; nil where there is none of that name.
-    package var keyID: KeyID? { candidate.flatMap { $0.isNobodys ? nil : claim?.keyID } }
+    /// The key id that the request names; nil if no key has that id.
+    package var keyID: KeyID? { verificationKey.flatMap { $0.isDecoy ? nil : claim?.keyID } }
 
-    /// The session whose key the request names, rightly or not.
-    package var session: Session? { candidate?.session }
+    /// The session whose key the request names, proven or not.
+    package var session: Session? { verificationKey?.session }
 
     /// Whether the request was refused because its signature is wrong, its key id is unknown, or the token or
     /// ticket that it bears without a signature is unknown.
@@ -113,12 +120,58 @@ extension Judgement {
             || (refusal.code == .sessionEnded || refusal.code == .badTicket) && step == .key
     }
 
-    /// The request key of the session whose MAC held: an answer under it tells the caller, and nobody else, that it is
-    /// ours. Never a release's secret. That one is in every copy of the app, so an answer under it could be anybody's.
-    package var shared: Credentials? {
+    /// The request key of the session whose MAC was verified. A response signed with it proves to this caller
+    /// alone that the gateway sent it. Never a release's secret: every copy of the app contains that, so
+    /// anyone could sign such a response.
+    package var responseCredentials: Credentials? {
         guard let claim, claim.scheme == .messageSignatures, let signer, signer.publicKey == nil,
-            candidate?.session?.kind == .device
+            verificationKey?.session?.kind == .device
         else { return nil }
         return Credentials(keyID: claim.keyID, key: signer)
+    }
+}
+
+/// The workspace of one request while it is judged. A verdict that waits for a store keeps its workspace, so
+/// two requests never share one.
+///
+/// Safe to send: between `take` and `put(back:)` exactly one request uses it.
+final class WorkspaceLease: @unchecked Sendable {
+    var workspace = Workspace()
+}
+
+/// Keeps objects for reuse between requests, so that a verdict allocates none.
+///
+/// Safe to share: `idle` is accessed under the lock. Each loop has a gate of its own, so threads do not
+/// contend for the lock.
+final class ObjectPool<Object: AnyObject & Sendable>: @unchecked Sendable {
+    private let lock: UnsafeMutablePointer<pthread_mutex_t>
+    private var idle: [Object] = []
+    private let make: @Sendable () -> Object
+    /// The pool frees objects beyond this number, so that a burst does not keep its memory forever.
+    private let limit: Int
+
+    init(limit: Int, make: @escaping @Sendable () -> Object) {
+        self.limit = limit
+        self.make = make
+        lock = .allocate(capacity: 1)
+        pthread_mutex_init(lock, nil)
+        idle.reserveCapacity(limit)
+    }
+
+    deinit {
+        pthread_mutex_destroy(lock)
+        lock.deallocate()
+    }
+
+    func take() -> Object {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        return idle.popLast() ?? make()
+    }
+
+    func put(back object: Object) {
+        pthread_mutex_lock(lock)
+        defer { pthread_mutex_unlock(lock) }
+        if idle.count < limit { idle.append(object) }
     }
 }

@@ -2,116 +2,143 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Finds the key a claim names: a release's, or a session's. An unknown id gets a key too, one that nobody holds, so that
-/// it is refused after the same work.
+/// Finds the key that a claim names: a release's or a session's. An unknown id gets a decoy key, so that its
+/// refusal takes the same work.
 package struct KeyRing: Sendable {
-    private let releases: any KeySource
+    private let releases: any ReleaseSource
     private let sessions: any SessionSource
-    private let decoys = Decoys()
+    private let decoyKeys = DecoyKeys()
 
-    package init(_ releases: any KeySource, _ sessions: any SessionSource = NoSessions()) {
+    package init(releases: any ReleaseSource, sessions: any SessionSource = EmptySessionSource()) {
         self.releases = releases
         self.sessions = sessions
     }
 
-    nonisolated(nonsending) package func key(for claim: Claim) async throws(Refusal) -> Candidate {
+    package func key(for claim: Claim) async throws(Refusal) -> VerificationKey {
         do {
-            // A key made for one scheme says nothing in another: its holder may know less there than we think.
-            let release = try await release(named: claim.release, speaking: claim.scheme)
+            // A key made for one scheme must not verify another: knowing what signs in the one scheme may not
+            // mean knowing the secret.
+            var release: AppRelease?
+            if let id = claim.release { release = try await releases.release(for: id, scheme: claim.scheme) }
             switch claim.holder {
             case .release:
-                if let release { return Candidate(key: release.key, nextKey: release.nextKey, release: release) }
+                if let release {
+                    return VerificationKey(key: release.key, nextKey: release.nextKey, release: release)
+                }
             case .session(let token):
                 if let (session, key) = try await sessions.session(for: token) {
-                    return Candidate(key: key, nextKey: nil, release: release, session: session)
+                    return VerificationKey(key: key, nextKey: nil, release: release, session: session)
                 }
             case .nobody: break
             }
-            return Candidate(key: decoys.key(for: claim), nextKey: nil, release: nil)
+            return VerificationKey(key: decoyKeys.key(for: claim), nextKey: nil, release: nil)
         } catch {
-            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "keys")
         }
-    }
-
-    nonisolated(nonsending) private func release(
-        named id: KeyID?, speaking scheme: SchemeName
-    ) async throws(Fault) -> ReleaseKey? {
-        #if SABOTAGE
-            if Sabotage.isOn(.legacyAlwaysOn) { return try await releases.key(for: id, madeFor: scheme) }
-        #endif
-        guard let id, let release = try await releases.key(for: id), release.scheme == scheme else { return nil }
-        return release
     }
 
     /// Whether the request's form or multipart body, where it has one, may bear a signature.
-    func formBodies(of request: Request) throws(Refusal) -> ParameterNames.FormBodies {
+    func formBodies(of request: Request) throws(Refusal) -> RequestParameterNames.FormBodies {
         guard request.hasFormType || request.hasMultipartType else { return .ignored }
-        #if SABOTAGE
-            if Sabotage.isOn(.legacyAlwaysOn) { return .scanned }
-        #endif
-        do throws(Fault) {
+        do {
             let host = request.head.span.extracting(request.authority.range)
             return try releases.allowsSignedForms(at: host) ? .scanned : .ignored
         } catch {
-            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "keys")
         }
     }
 
-    /// The app that an unsigned request belongs to, by its host; nil if no app, or more than one, names it.
+    /// The app that an unsigned request belongs to, by its host; nil if no app, or more than one, names the
+    /// host.
     func app(at request: Request) throws(Refusal) -> HostedApp? {
-        do throws(Fault) {
+        do {
             return try releases.app(at: request.head.span.extracting(request.authority.range))
         } catch {
-            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "keys")
         }
     }
 
-    /// For explanations: nil where there is none.
-    nonisolated(nonsending) func release(of id: KeyID) async throws(Fault) -> ReleaseKey? {
-        try await releases.key(for: id)
+    /// For explanations; nil if there is none.
+    func release(of id: KeyID) async throws(OperationalError) -> AppRelease? {
+        try await releases.release(for: id)
     }
 
-    /// For explanations: none where the source cannot say.
-    nonisolated(nonsending) func siblings(of release: ReleaseKey) async -> [ReleaseKey] {
+    /// For explanations; empty if the source fails.
+    func siblings(of release: AppRelease) async -> [AppRelease] {
         (try? await releases.siblings(of: release)) ?? []
     }
 
-    /// For explanations: one that a session's requests may come from; nil where the source cannot say.
-    nonisolated(nonsending) func release(fitFor session: Session) async -> ReleaseKey? {
+    /// For explanations: a release that the session's requests may name; nil if the source fails or has none.
+    func release(for session: Session) async -> AppRelease? {
         try? await releases.anyRelease(of: session.app, on: session.platform)
     }
 
-    /// The key of another signature on the same request: one of the app whose policy asked for it, and whose own release
-    /// asks for no other. Else whoever adds a signature that names a release with a laxer policy would choose for this one.
-    nonisolated(nonsending) func key(for claim: Claim, ofAppOf first: Candidate) async throws(Refusal) -> Candidate {
+    /// The key of another signature on the same request. It must belong to the app whose policy chose that
+    /// signature, and its own release must choose the same label. Otherwise an added signature that names a
+    /// release with a laxer policy could override the choice.
+    func key(for claim: Claim, ofAppOf first: VerificationKey) async throws(Refusal) -> VerificationKey {
         let other = try await key(for: claim)
         guard let release = other.release else { return other }
         guard release.app == first.release?.app else {
             throw Refusal(
-                .badSignature, "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
+                .badSignature,
+                detail: "keyid \(claim.keyID): a key of another app than the one whose policy chose it")
         }
-        guard release.allowance.label == first.release?.allowance.label else {
-            throw Refusal(.badSignature, "keyid \(claim.keyID): the policy of its release chooses another signature")
+        guard release.schemePolicy.label == first.release?.schemePolicy.label else {
+            throw Refusal(
+                .badSignature,
+                detail: "keyid \(claim.keyID): the policy of its release chooses another signature")
         }
         return other
     }
 }
 
-/// A key to verify with, and whose it is; neither a release's nor a session's is the key that nobody holds.
-package struct Candidate: Sendable {
+/// The key to verify a claim with, and the release or session that owns it. A key without an owner is a
+/// decoy.
+package struct VerificationKey: Sendable {
     let key: SigningKey
-    /// Tried where `key` does not fit.
+    /// Tried if `key` does not verify the signature.
     let nextKey: SigningKey?
-    /// Of a session's request, the release that it says it comes from: nil where there is no such release.
-    let release: ReleaseKey?
+    /// The release that the claim names; nil if there is no such release.
+    let release: AppRelease?
     let session: Session?
 
-    init(key: SigningKey, nextKey: SigningKey?, release: ReleaseKey?, session: Session? = nil) {
+    init(key: SigningKey, nextKey: SigningKey?, release: AppRelease?, session: Session? = nil) {
         self.key = key
         self.nextKey = nextKey
         self.release = release
         self.session = session
     }
 
-    var isNobodys: Bool { release == nil && session == nil }
+    var isDecoy: Bool { release == nil && session == nil }
+}
+
+/// Random keys that stand in for unknown key ids: verifying with a decoy takes as long as with a real key of
+/// the kind that the signature looks like. P-384 and RSA have no decoy; the time reveals an unknown id of
+/// theirs, which the response reveals as well.
+struct DecoyKeys: Sendable {
+    private let shared = SigningKey(Secret(random: 32))
+    private let ed25519: SigningKey
+    private let p256: SigningKey
+
+    init() {
+        ed25519 = DecoyKeys.pair(.ed25519) ?? shared
+        p256 = DecoyKeys.pair(.ecdsaP256) ?? shared
+    }
+
+    private static func pair(_ algorithm: KeyAlgorithm) -> SigningKey? {
+        guard let pair = try? PrivateKey(random: algorithm) else { return nil }
+        return SigningKey(pair.publicKey)
+    }
+
+    /// Chosen by the algorithm that the message names, or else by the length of its signature.
+    func key(for claim: Claim) -> SigningKey {
+        guard claim.algorithm == .ofKey else { return shared }
+        switch claim.namedAlgorithm {
+        case .ed25519: return ed25519
+        case .ecdsaP256: return p256
+        case nil: return claim.mac.count == Ed25519.signatureCount ? ed25519 : shared
+        default: return shared
+        }
+    }
 }

@@ -1,18 +1,20 @@
 import CountersignSchemes
 
-/// What an app's team has decided about its callers. Values only: how a policy is spelled (`--set K=V`) is
-/// `Authority/PolicyTable`, where each setting is described once.
+/// What an app's team has decided about its callers. Values only; the authority's table of policy keys
+/// describes each setting and its syntax (`--set K=V`).
 package struct Policy: Sendable, Equatable {
-    /// Which schemes may speak. Legacy ones are never on unless named here.
+    /// The allowed schemes. A legacy scheme is allowed only if it is named here.
     package var schemes: Set<SchemeName> = [.messageSignatures]
-    /// Seconds either side of now within which a signature is fresh, for schemes that `windows` does not name.
+    /// Seconds either side of now within which a signature is fresh, for schemes that `windows` does not
+    /// name.
     package var window: Int?
     package var windows: [SchemeName: Int] = [:]
     /// Seconds east of UTC of the wall clock that form-md5 clients send.
     package var timezoneOffset = 0
     /// Where form-md5's private key stands in the string to sign.
-    package var formMD5Key = FormMD5.KeyPlace.pair
-    /// Whether a refusal tells the caller its exact reason. For development: it helps an attacker a little, too.
+    package var formMD5Key = FormMD5.KeyPosition.pair
+    /// Whether a refusal states its exact reason to the caller. For development: it also helps an attacker
+    /// slightly.
     package var detail = RefusalDetail.coarse
     /// Fields, beyond the built-in ones, that may be forwarded although no signature covers them. Lower-case.
     package var forwardedFields: Set<String> = []
@@ -21,64 +23,69 @@ package struct Policy: Sendable, Equatable {
     package var requiredFields: Set<String> = []
     /// The label of the signature that counts, where a message bears several; nil where its tag decides.
     package var signatureLabel: String?
-    /// For schemes that know requests by their signature; `replays[scheme]` or unsafe-only.
+    /// For schemes whose replay key is the signature; unsafe-only for schemes not listed.
     package var replays: [SchemeName: ReplayRule] = [:]
     /// Whether sigv4 requests may leave their body unsigned.
     package var unsignedPayload = Permission.refused
-    /// The longest that a presigned sigv4 URL may live, in seconds; nil for the scheme's window.
+    /// The longest lifetime of a presigned sigv4 URL, in seconds; nil for the scheme's window.
     package var presignedLifetime: Int?
-    /// Whether rsa-v1_5-sha256 keys may speak.
+    /// Whether rsa-v1_5-sha256 keys are allowed.
     package var rsaV15 = Permission.refused
-    /// Whether the backend is sent a signed assertion with each request.
+    /// Whether the gateway sends the backend a signed assertion with each request.
     package var assertion = Assertion.none
-    /// Where clients of auth-v4 see this deployment: `https://api.example.com`; nil for where the request came to.
+    /// The public URL of this deployment for auth-v4 clients, such as `https://api.example.com`; nil for the
+    /// URL that received the request.
     package var publicURL: String?
 
-    // What accounts and sessions go by. These are the app's own: all of its releases share its accounts.
+    // Settings of accounts and sessions. They belong to the app, because all of its releases share its
+    // accounts.
 
-    /// Which sessions of one account may live side by side.
+    /// Which sessions of one account may exist side by side.
     package var slots = SlotRule.single
-    /// Who makes accounts.
+    /// Whether only an administrator or also a client may create accounts.
     package var registration = Registration.admin
     /// Whether a password may be sent to sign in, over TLS.
     package var passwordLogin = Permission.refused
-    /// Whether the login routes of old clients are answered.
+    /// Whether the gateway answers the login routes of legacy clients.
     package var legacyLogin = Permission.refused
-    /// Whether a login that brings the password itself takes its account off the ladder.
+    /// Whether a login that sends the password itself moves its account off the login ladder.
     package var legacyUpgrade = Permission.refused
-    /// Whose the tokens of old clients are.
+    /// Whether the authority or the backend issues the tokens of legacy clients.
     package var legacySession = LegacySession.upstream
-    /// Whether old clients renew their tokens, and so understand that one has run out.
+    /// Whether legacy clients renew their tokens, and so understand that a token has expired.
     package var legacyRenewal = Permission.refused
-    /// Where its old clients sign in, renew and sign out, beside or in place of the paths of old: see
-    /// ``LegacyPath``.
+    /// The paths at which the app's legacy clients sign in, renew and sign out, beside or instead of the
+    /// default paths; see ``LegacyPath``.
     package var legacyPaths: [LegacyPath] = []
-    /// What its old clients call their parameters, where it is not ``LegacyName/usual``.
+    /// The parameter names of the app's legacy clients that differ from ``LegacyName/defaultName``.
     package var legacyNames: [LegacyName: String] = [:]
-    /// The rung of accounts that old clients make; nil for the plain one of the method that they make it by.
+    /// The rung of accounts that legacy clients create; nil for the plain rung of the method by which they
+    /// create the account.
     package var legacyRung: Rung?
-    /// The host whose unsigned requests belong to this app. Lower-case, with a port where only that one is
+    /// The host whose unsigned requests belong to this app. In lower case; with a port if only that port is
     /// meant.
     package var legacyHost: String?
-    /// Where the token of a request without a signature is read: exactly one of these places may have one.
-    package var tokenPlaces: [RequestPlace] = [.bearer]
-    /// Where such a request may state its user, which must be the session's.
-    package var userPlaces: [RequestPlace] = [.form(Array("userId".utf8))]
-    /// Where such a request states the app's version and its platform: the first that says something counts.
-    package var releasePlaces: [RequestPlace] = []
-    package var platformPlaces: [RequestPlace] = []
-    /// Seconds for which a token is good.
+    /// Where the gate reads the token of a request without a signature. At most one of these places may have
+    /// one.
+    package var tokenLocations: [ValueLocation] = [.bearer]
+    /// Where such a request may state its user, which must be the session's subject.
+    package var userLocations: [ValueLocation] = [.form(Array("userId".utf8))]
+    /// Where such a request states the app's version; the first place with a value counts.
+    package var releaseLocations: [ValueLocation] = []
+    /// The same for the app's platform.
+    package var platformLocations: [ValueLocation] = []
+    /// Seconds for which a token is valid.
     package var tokenLifetime: Int64 = 7_200
-    /// Seconds for which a session lives without a refresh.
+    /// Seconds after which a session ends without a refresh.
     package var sessionIdle: Int64 = 90 * 86_400
-    /// How many upload tickets that are not used yet a session may have; 0 for none.
+    /// How many unused upload tickets a session may have; 0 for none.
     package var uploadTickets = 0
-    /// The longest, in seconds, that an upload ticket may live.
+    /// The longest lifetime of an upload ticket, in seconds.
     package var uploadTicketLifetime: Int64 = 86_400
-    /// What each of the backend's routes asks of its callers.
+    /// What each of the backend's routes requires of its callers.
     package var routes = RouteRules(all: .signed)
-    /// Whether requests that fail to prove who they are reach the backend, where their route does not say
-    /// otherwise.
+    /// Whether requests that fail verification are refused or forwarded and marked, unless their route has
+    /// its own setting.
     package var enforcement = Enforcement.enforce
 
     package enum Registration: Sendable, Equatable { case open, admin }
@@ -87,12 +94,12 @@ package struct Policy: Sendable, Equatable {
     package enum Assertion: Sendable, Equatable { case none, signed }
     package enum Permission: Sendable, Equatable { case refused, allowed }
 
-    /// Which requests of a scheme without nonces are let through once only. Source: docs/protocol.md, the table of
-    /// replay keys.
+    /// Which requests of a scheme without nonces are admitted only once. Source: docs/protocol.md, the table
+    /// of replay keys.
     package enum ReplayRule: String, Sendable, CaseIterable {
-        /// All of them: two honest, identical calls within a second are one too many.
+        /// All requests: of two honest, identical calls within a second, the second is refused.
         case strict
-        /// Those that change something: GET and HEAD may repeat.
+        /// Requests that change something; GET and HEAD may repeat.
         case unsafeOnly = "unsafe-only"
         /// None.
         case off
@@ -104,4 +111,51 @@ package struct Policy: Sendable, Equatable {
     package func window(for scheme: SchemeName) -> Int {
         windows[scheme] ?? window ?? scheme.defaultWindow
     }
+}
+
+/// The paths at which an app's legacy clients call the authority outside its prefix (policy `legacy-paths`).
+/// Source: docs/protocol.md, "The login ladder".
+extension Policy {
+    /// The operation that such a path serves.
+    package enum LegacyEndpoint: String, Sendable, CaseIterable {
+        case login, logout, token
+        case signUp = "signup"
+        case password
+    }
+
+    /// One path of a legacy endpoint, compared byte for byte.
+    package struct LegacyPath: Sendable, Equatable {
+        package let endpoint: LegacyEndpoint
+        /// Begins with `/`; visible ASCII with one reading (`LoosePath`).
+        package let path: [UInt8]
+
+        package init(_ door: LegacyEndpoint, at path: [UInt8]) {
+            self.endpoint = door
+            self.path = path
+        }
+    }
+
+    /// The meaning of a legacy client's parameter or of a member of the response.
+    package enum LegacyName: String, Sendable, CaseIterable {
+        case account, password
+        case newPassword = "new-password"
+        case token
+        case loginToken = "login-token"
+        case user
+
+        /// The name that legacy clients use unless the policy sets another.
+        package var defaultName: String {
+            switch self {
+            case .account: "username"
+            case .password: "password"
+            case .newPassword: "newPassword"
+            case .token: "token"
+            case .loginToken: "loginToken"
+            case .user: "userId"
+            }
+        }
+    }
+
+    /// The name of that parameter for the app's legacy clients.
+    package func parameter(_ name: LegacyName) -> String { legacyNames[name] ?? name.defaultName }
 }

@@ -1,15 +1,16 @@
 import Glibc
 
-/// Bytes on their way between a socket and its reader: a run of memory with a filled part in the middle.
+/// Buffers bytes between a socket and its reader: memory of a fixed size with one filled range.
 ///
-/// Confined to its loop. `start...end` is what has come in and was not taken yet.
+/// Confined to its loop. `start..<end` holds the bytes that were appended and not yet taken.
 final class Buffer {
     static let size = 64 << 10
 
     let base = UnsafeMutableRawPointer.allocate(byteCount: Buffer.size, alignment: 64)
     private(set) var start = 0
     private(set) var end = 0
-    /// Something that was appended did not fit. What must be whole is checked by this before it is sent.
+    /// Whether an append was cut because it did not fit. A sender that needs the whole content checks this
+    /// before it sends.
     private(set) var isTruncated = false
 
     deinit { base.deallocate() }
@@ -26,9 +27,9 @@ final class Buffer {
     /// Bytes that may still be appended.
     var space: Int { Buffer.size - count }
 
-    /// The room behind what is filled and before byte `most`, after moving that to the front where there is
-    /// none. What lies behind `most` is not touched, so its memory need not exist; only a buffer that holds
-    /// so much already has more room.
+    /// The free memory between the filled range and byte `most`; moves the filled range to the front when
+    /// there is little free memory. Memory beyond `most` stays untouched, so that the kernel need not map
+    /// it, unless the filled range ends there already.
     func room(upTo most: Int = Buffer.size) -> UnsafeMutableRawBufferPointer {
         if start > 0, end >= most || count < 64 { compact() }
         let limit = end < most ? min(most, Buffer.size) : Buffer.size
@@ -48,20 +49,22 @@ final class Buffer {
         isTruncated = false
     }
 
-    /// Appends as much of `bytes` as there is room for, and says how much that was.
+    /// Appends as much of `bytes` as fits, and returns the number of bytes appended.
     @discardableResult
     func append(_ bytes: UnsafeRawBufferPointer) -> Int {
         if start > 0, Buffer.size - end < bytes.count { compact() }
         let room = room()
         let count = min(bytes.count, room.count)
-        if count > 0, let source = bytes.baseAddress, let target = room.baseAddress { memcpy(target, source, count) }
+        if count > 0, let source = bytes.baseAddress, let target = room.baseAddress {
+            memcpy(target, source, count)
+        }
         end += count
         if count < bytes.count { isTruncated = true }
         return count
     }
 
-    /// `Name: value` and the line's end; for fields of our own, whose size is known to be small.
-    func appendField(_ name: String, _ value: String) {
+    /// Appends `Name: value` and CRLF; for the gateway's own fields, whose size is known to be small.
+    func appendField(_ name: String, value: String) {
         var line = name
         line += ": "
         line += value
@@ -105,7 +108,8 @@ final class Buffer {
     }
 }
 
-/// A loop's spare buffers. A connection holds one only while bytes are on their way, so ten thousand idle ones hold none.
+/// A loop's spare buffers. A connection holds a buffer only while it transfers bytes, so idle connections
+/// hold none.
 final class BufferPool {
     private static let most = 64
     private var spare: [Buffer] = []

@@ -1,23 +1,26 @@
 import CEvent
+import CountersignMemory
 import Glibc
 import Synchronization
 
-/// One thread, one libevent base: descriptors, a tick a second, and the Swift tasks that belong to them.
+/// One thread with one libevent base: it watches descriptors, ticks once a second and runs the Swift tasks
+/// of its connections.
 ///
-/// It is the task executor of the connections it accepts, so that a handler resumes where its socket is and a request
-/// is never handed from thread to thread. Everything but `enqueue`, `perform`, `stop` and `join` is called on the loop's own
-/// thread; that, and not a lock, is what makes the class safe to share.
+/// The loop is the task executor of the connections that it accepts: a handler resumes on the thread of its
+/// socket, and a request never changes threads. Except for `enqueue`, `perform`, `stop` and `join`, every
+/// member is used on the loop's own thread only; this confinement, not a lock, makes the class safe to
+/// share.
 package final class EventLoop: TaskExecutor, @unchecked Sendable {
     let base: OpaquePointer
-    /// Whole seconds of a clock that nobody sets, as of the last turn of the loop.
+    /// Whole seconds of the monotonic clock, as of the last turn of the loop.
     package private(set) var seconds = EventLoop.monotonicSeconds()
     /// `Date: …` with its line end, as of the last second. Source: RFC 9110 §6.6.1.
-    private(set) var dateLine = DateLine.bytes(at: DateLine.now())
+    private(set) var dateLine = DateField.bytes(at: DateField.now())
     let buffers = BufferPool()
-    /// Counts the looks at the descriptors.
+    /// The number of turns so far; each turn polls the descriptors once.
     private(set) var turn: UInt64 = 0
-    private let schedule = TurnSchedule()
-    /// Counts the connections that had to wait for a turn; set by the listener.
+    private let schedule = LoopTimeScheduler()
+    /// Counts the connections that waited for a turn; the listener sets it.
     var counters: EngineCounters?
 
     private let threadID = Atomic<UInt>(0)
@@ -30,16 +33,18 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// Jobs enqueued on the loop's own thread, and those of them that run now.
     private var local: [UnownedJob] = []
     private var running: [UnownedJob] = []
-    private let inbox: Inbox
+    private let inbox: EventLoopInbox
 
-    package init() throws(HTTPFault) {
-        guard let config = event_config_new() else { throw HTTPFault("libevent is out of memory") }
+    package init() throws(HTTPError) {
+        guard let config = event_config_new() else { throw HTTPError("libevent is out of memory") }
         defer { event_config_free(config) }
         // Only this thread touches the base; the others wake it through the inbox's eventfd.
         event_config_set_flag(config, Int32(EVENT_BASE_FLAG_NOLOCK.rawValue))
-        guard let base = event_base_new_with_config(config) else { throw .system("cannot make an event loop") }
+        guard let base = event_base_new_with_config(config) else {
+            throw .system("cannot make an event loop")
+        }
         self.base = base
-        inbox = try Inbox()
+        inbox = try EventLoopInbox()
     }
 
     deinit {
@@ -50,17 +55,19 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     // MARK: Running
 
-    /// Whose turn it is where there are fewer cores than threads that want one.
+    /// The scheduling priority of the loop's thread, which matters when more threads are runnable than
+    /// there are cores.
     package enum Priority: Sendable {
         case normal
-        /// Ahead of the others, where the process may have that (CAP_SYS_NICE, RLIMIT_NICE); else normal.
+        /// Above the other threads where the process may raise it (CAP_SYS_NICE, RLIMIT_NICE); otherwise
+        /// normal.
         case raised
     }
 
     private var priority = Priority.normal
 
     /// Starts the loop's thread.
-    package func start(name: String, priority: Priority = .normal) throws(HTTPFault) {
+    package func start(name: String, priority: Priority = .normal) throws(HTTPError) {
         self.priority = priority
         let context = Unmanaged.passUnretained(self).toOpaque()
         wakeEvent = event_new(
@@ -68,9 +75,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             { _, _, context in
                 EventLoop.of(context).drainInbox()
             }, context)
-        tickEvent = event_new(base, -1, Int16(EV_PERSIST), { _, _, context in EventLoop.of(context).tick() }, context)
+        tickEvent = event_new(
+            base, -1, Int16(EV_PERSIST), { _, _, context in EventLoop.of(context).tick() }, context)
         var second = timeval(tv_sec: 1, tv_usec: 0)
-        guard let wakeEvent, let tickEvent, event_add(wakeEvent, nil) == 0, event_add(tickEvent, &second) == 0 else {
+        guard let wakeEvent, let tickEvent, event_add(wakeEvent, nil) == 0, event_add(tickEvent, &second) == 0
+        else {
             throw .system("cannot watch the event loop's own descriptor")
         }
         var thread = pthread_t()
@@ -81,12 +90,12 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
                 return nil
             }, Unmanaged.passRetained(self).toOpaque())
-        guard failure == 0 else { throw .system("cannot start a thread", failure) }
+        guard failure == 0 else { throw .system("cannot start a thread", code: failure) }
         pthread_setname_np(thread, name)
         self.thread = thread
     }
 
-    /// Ends the loop after its present turn.
+    /// Ends the loop after its current turn.
     package func stop() { perform { self.isStopping = true } }
 
     /// Waits until the loop's thread has ended; call after ``stop()``.
@@ -94,7 +103,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         if let thread { pthread_join(thread, nil) }
     }
 
-    /// Calls `body` once a second on the loop's thread; call before ``start(name:)`` or on the loop.
+    /// Calls `body` once a second on the loop's thread; call before ``start(name:priority:)`` or on the loop.
     func onTick(_ body: @escaping () -> Void) { sweeps.append(body) }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> EventLoop {
@@ -111,21 +120,22 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             turn &+= 1
             let isBusy = !local.isEmpty || schedule.hasWaiting
             event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
-            drainJobs(for: TurnSchedule.turnLength)
+            drainJobs(for: LoopTimeScheduler.turnLength)
             resumeWaiting()
         }
     }
 
     private func tick() {
         seconds = EventLoop.monotonicSeconds()
-        dateLine = DateLine.bytes(at: DateLine.now())
+        dateLine = DateField.bytes(at: DateField.now())
         for stream in streams { stream.takeUnretainedValue().sweep(seconds) }
         for sweep in sweeps { sweep() }
     }
 
     // MARK: Deadlines
 
-    /// Every open stream of the loop, each at the place it remembers. Unretained: a stream takes itself out as it closes.
+    /// Every open stream of the loop, at the index that the stream stores. Unretained: a stream removes
+    /// itself when it closes.
     private var streams: [Unmanaged<Stream>] = []
 
     func add(_ stream: Stream) {
@@ -142,14 +152,14 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     // MARK: Turns
 
-    /// When the present job began, and when the part of the turn that it belongs to ends: nanoseconds.
+    /// When the current job began, and when its part of the turn ends: nanoseconds of the monotonic clock.
     private var jobBegan: Int64 = 0
     private var partEnds: Int64 = 0
-    /// Whom the time of the present job counts to: the last client whose bytes it touched.
-    var charged: TurnShare?
+    /// The share that is charged for the current job: that of the last client whose bytes the job touched.
+    var charged: AddressTimeShare?
 
-    /// Runs jobs for about so many nanoseconds; the rest stays for after the next poll. A job may enqueue
-    /// more, which run in the same turn: they are mostly the next step of the same request.
+    /// Runs jobs for about `length` nanoseconds; the remaining jobs run after the next poll. Jobs that a
+    /// job enqueues run in the same turn: most are the next step of the same request.
     private func drainJobs(for length: Int64) {
         var now = EventLoop.nanoseconds()
         seconds = now / 1_000_000_000
@@ -173,33 +183,35 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Resumes connections that wait for a turn, one address after the other, for a bounded time. At least one goes on.
+    /// Resumes connections that wait for a turn, one address after the other, for a bounded time, and at
+    /// least one of them.
     private func resumeWaiting() {
         guard schedule.hasWaiting else { return }
-        let end = EventLoop.nanoseconds() &+ TurnSchedule.waitingLength
+        let end = EventLoop.nanoseconds() &+ LoopTimeScheduler.waitingLength
         repeat {
             guard let continuation = schedule.popFirst(in: turn) else { return }
             continuation.resume()
-            drainJobs(for: TurnSchedule.waitingAllowance)
+            drainJobs(for: LoopTimeScheduler.waitingAllowance)
         } while EventLoop.nanoseconds() < end
     }
 
-    /// Whether `share` has had its part of this turn. `isMeasured` asks the clock, for a job that has run for
-    /// a while; for one that has just begun, what is booked will do.
-    func hasUsedTurn(_ share: TurnShare, isMeasured: Bool) -> Bool {
+    /// Whether `share` has used its part of this turn. `isMeasured` reads the clock, for a job that has run
+    /// for a while; for a job that has just begun, the booked time is exact enough.
+    func hasUsedTurn(_ share: AddressTimeShare, isMeasured: Bool) -> Bool {
         let now = isMeasured ? EventLoop.nanoseconds() : jobBegan
         return now >= partEnds || share.isUsedUp(in: turn, more: now &- jobBegan)
     }
 
-    /// Suspends the caller until its address's turn comes, at the next turn of the loop or later.
-    func waitForTurn(_ share: TurnShare) async {
+    /// Suspends the caller until the turn of its address comes, in a later part of this turn or in a later
+    /// one.
+    func waitForTurn(_ share: AddressTimeShare) async {
         counters?.add(.deferredTurn)
         await withUnsafeContinuation { schedule.append($0, of: share) }
     }
 
-    func acquireShare(of address: NetworkAddress) -> TurnShare { schedule.acquire(address) }
+    func acquireShare(of address: NetworkAddress) -> AddressTimeShare { schedule.acquire(address) }
 
-    func releaseShare(_ share: TurnShare) { schedule.release(share) }
+    func releaseShare(_ share: AddressTimeShare) { schedule.release(share) }
 
     static func nanoseconds() -> Int64 {
         var time = timespec()
@@ -217,7 +229,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         if isOnLoop { local.append(job) } else { inbox.put(.job(job)) }
     }
 
-    /// Calls `body` on the loop's thread, at its next turn.
+    /// Calls `body` on the loop's thread in its next turn.
     package func perform(_ body: @escaping @Sendable () -> Void) { inbox.put(.call(body)) }
 
     package var isOnLoop: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
@@ -232,19 +244,18 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// What other threads hand to a loop, and the descriptor that wakes it. Safe to share: `items` is touched under the
-/// lock.
-private final class Inbox: @unchecked Sendable {
+/// The work that other threads submit to a loop, and the descriptor that wakes it. Safe to share: `items`
+/// is accessed under the lock.
+private final class EventLoopInbox: Sendable {
     enum Item {
         case job(UnownedJob)
         case call(@Sendable () -> Void)
     }
 
     let descriptor: Int32
-    private let lock = Lock()
-    private var items: [Item] = []
+    private let items = Locked<[Item]>([])
 
-    init() throws(HTTPFault) {
+    init() throws(HTTPError) {
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         guard descriptor >= 0 else { throw .system("cannot make an eventfd") }
     }
@@ -252,7 +263,7 @@ private final class Inbox: @unchecked Sendable {
     deinit { close(descriptor) }
 
     func put(_ item: Item) {
-        let wasEmpty = lock.hold {
+        let wasEmpty = items.with { items in
             items.append(item)
             return items.count == 1
         }
@@ -262,7 +273,7 @@ private final class Inbox: @unchecked Sendable {
     func takeAll() -> [Item] {
         var count: eventfd_t = 0
         eventfd_read(descriptor, &count)
-        return lock.hold {
+        return items.with { items in
             let taken = items
             items = []
             return taken

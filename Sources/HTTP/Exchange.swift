@@ -1,74 +1,80 @@
 import CountersignWire
 
-/// One request and the answer to it, as a handler sees them, whatever version of HTTP carries them.
+/// One request and its response as a handler sees them, independent of the version of HTTP.
 ///
-/// Confined to its loop: a handler stays on it, and uses the exchange until it returns, not after.
+/// Confined to its loop: a handler runs on that loop, and does not use the exchange after it has returned.
 package protocol Exchange: AnyObject {
     var request: Request { get set }
     var loop: EventLoop { get }
     /// The client's address as text.
     var peer: String { get }
-    /// Whether the connection began with a PROXY header that names no client, so that the peer is a proxy
-    /// that wrote nothing into the requests: what they say of their client is the client's own word.
+    /// Whether the connection began with a PROXY header that names no client. Such a proxy adds nothing to
+    /// the requests, so their fields about the client come from the client itself.
     var isClientUnnamed: Bool { get }
-    /// The status that was sent; nil before an answer was begun.
+    /// The status of the response; nil until the response has begun.
     var answeredStatus: Int? { get }
-    /// Bytes of answer bodies sent.
+    /// Bytes of response bodies sent.
     var answeredBytes: Int { get }
 
-    /// The shared counters of the client's address (IPv4 address or IPv6 /64), one object per address and process.
+    /// The shared counters of the client's address (IPv4 address or IPv6 /64), one object per address and
+    /// process.
     var source: AddressRecord { get }
     /// Counts this exchange to the address that a trusted proxy names, instead of to the connection's peer.
     func attribute(to address: NetworkAddress)
-    /// Tells what was established about the caller, once, after the signature held. It decides whose budget a held body and
-    /// the connection count to.
+    /// Records what was established about the caller; called once, after the signature was verified. It
+    /// decides which budget a held body and the connection count to.
     func recordProof(_ proof: CallerProof)
 
     /// Whether the address or account that this exchange counts to has too many requests in flight.
     var isOverloaded: Bool { get }
-    /// Refuses where it is so. The handler asks once it knows what the caller has proved.
+    /// Throws a refusal if ``isOverloaded``. The handler calls it when it knows what the caller has proved.
     func checkOverload() throws(Refusal)
-    /// What the handler keeps with the connection from one request to the next.
+    /// State that the handler keeps with the connection between requests.
     var attachment: AnyObject? { get set }
 
-    /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers unless
-    /// ``recordProof(_:)`` was called before. Over `limit` bytes, or the limit for held bodies: `too-large`; over a budget:
-    /// `unavailable`.
+    /// Reads the whole body into `request.body`, at the expense of the budget for bodies of unproven callers
+    /// unless ``recordProof(_:)`` was called before. Over `limit` bytes, or the limit for held bodies:
+    /// `too-large`; over a budget: `unavailable`.
     func readWholeBody(atMost limit: Int) async throws(Refusal)
-    /// The connection ends behind the answer to this request.
+    /// Closes the connection after the response to this request.
     func closeAfterAnswer()
-    /// Answers in one go. A second answer is not sent.
-    func respond(_ answer: Answer) async
+    /// Sends a whole response. A second response is not sent.
+    func respond(_ answer: ServerResponse) async
+    /// Sends the request to the upstream, and its answer back. Throws while no part of an answer was sent;
+    /// a failure after that closes the client's connection, since the answer has begun.
+    func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal)
 }
 
 extension Exchange {
-    /// The same, where the limit for held bodies is the only one.
+    /// Reads the whole body with no limit but the one for held bodies.
     package func readWholeBody() async throws(Refusal) { try await readWholeBody(atMost: .max) }
 }
 
 /// What a verified request established about its caller.
 package enum CallerProof: Sendable, Equatable {
-    /// A release's key: it is in every copy of the app.
+    /// The key of a release, which is in every copy of the app.
     case release
     /// A live session of this account.
     case session(account: Int64)
 }
 
-/// What the engine asks of the application: an answer to each request, and one to what was no request at all.
+/// What the HTTP engine requires of the application: a response to each request, and one to input that is
+/// not a request.
 package protocol Handler: Sendable {
-    /// Called for each request whose head was read; must answer it.
+    /// Called for each request whose head was read; must respond to it.
     func handle(_ exchange: any Exchange) async
-    /// Called where the bytes were no request, or came too late; the connection closes behind the answer.
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async
+    /// Called when the input is not a valid request or came too late; the connection closes after the
+    /// response.
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async
 }
 
-/// A whole answer of our own.
-package struct Answer: Sendable {
+/// A complete response that the gateway itself makes.
+package struct ServerResponse: Sendable {
     package struct Field: Sendable {
         package var name: String
         package var value: String
 
-        package init(_ name: String, _ value: String) {
+        package init(_ name: String, value: String) {
             self.name = name
             self.value = value
         }
@@ -78,17 +84,17 @@ package struct Answer: Sendable {
     package var fields: [Field]
     package var body: [UInt8]
 
-    /// With a `Content-Type`; length and connection fields are the engine's.
+    /// Adds a `Content-Type`; the engine adds the length and the connection fields.
     package init(status: Int, type: String, fields: [Field] = [], body: [UInt8]) {
         self.status = status
-        self.fields = [Field("Content-Type", type)] + fields
+        self.fields = [Field("Content-Type", value: type)] + fields
         self.body = body
     }
 }
 
-/// Reason phrases, which mean nothing and which people read. Source: RFC 9110 §15.
+/// Reason phrases, which have no meaning for software and help human readers. Source: RFC 9110 §15.
 package enum ReasonPhrase {
-    /// Nil where it is not one of the usual ones.
+    /// The reason phrase of a common status code; nil for any other.
     package static func of(_ status: Int) -> StaticString? {
         switch status {
         case 200: "OK"

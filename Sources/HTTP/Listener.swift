@@ -3,18 +3,19 @@ import CountersignWire
 import Glibc
 import Synchronization
 
-/// A loop's own listening socket and the connections it accepted. Every loop has one on the same port; the kernel deals
-/// the connections out. Confined to its loop, but for `make`.
+/// A loop's listening socket and the connections that it accepted. Every loop has one on the same port, and
+/// the kernel distributes the connections among them. Confined to its loop.
 package final class Listener: @unchecked Sendable {
-    /// What all listeners of one port have in common.
+    /// The settings that all listeners of one port share.
     package struct Settings: Sendable {
         package var limits: Limits
         package var deadlines: Deadlines
         package var tls: TLSContext?
         package var rules: HeadRules
-        /// Whose connections carry many clients, and count to no address.
+        /// Whether an address is a trusted proxy, whose connections carry many clients and count to no
+        /// address.
         package var isTrustedProxy: @Sendable (NetworkAddress) -> Bool = { _ in false }
-        /// Whether those begin their connections with a PROXY header.
+        /// Whether trusted proxies begin their connections with a PROXY header.
         package var proxyProtocol = ProxyProtocol.off
 
         package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
@@ -28,25 +29,26 @@ package final class Listener: @unchecked Sendable {
     let loop: EventLoop
     let handler: any Handler
     private(set) var settings: Settings
-    /// No more than the request that is being answered, on each connection.
+    /// Whether each connection closes after its current or next response.
     private(set) var isDraining = false
-    /// Connections without a request are ended.
+    /// Whether connections without a request are closed.
     private(set) var endsIdle = false
     package let descriptor: Int32
     private var event: OpaquePointer?
     private var connections: [Connection] = []
     let registry: ConnectionRegistry
     private var isPaused = false
-    /// Connections that were ever opened.
+    /// Connections opened so far.
     private var opened: UInt64 = 0
 
     var limits: Limits { settings.limits }
     var deadlines: Deadlines { settings.deadlines }
     var tls: TLSContext? { settings.tls }
 
-    /// Takes over a descriptor from ``SocketAddress/listen(on:)``.
+    /// Takes over a descriptor from ``SocketAddress/listen(sockets:)``.
     package init(
-        descriptor: Int32, loop: EventLoop, settings: Settings, registry: ConnectionRegistry, handler: any Handler
+        descriptor: Int32, loop: EventLoop, settings: Settings, registry: ConnectionRegistry,
+        handler: any Handler
     ) {
         self.descriptor = descriptor
         self.loop = loop
@@ -55,7 +57,7 @@ package final class Listener: @unchecked Sendable {
         self.registry = registry
     }
 
-    /// Accepts from now on; on the loop, or before it starts.
+    /// Starts to accept connections; called on the loop, or before it starts.
     package func start() {
         watch()
         loop.counters = registry.counters
@@ -72,16 +74,16 @@ package final class Listener: @unchecked Sendable {
         if let event { event_add(event, nil) }
     }
 
-    /// Leaves new connections to another process that has the same socket. Each connection that there is gets
-    /// one more answer, which says that it is the last: a request may be on its way on any of them. On the
-    /// loop.
+    /// Leaves new connections to another process that has the same socket. Each open connection serves one
+    /// more request, whose response announces the close: a request may already be in transit on any of
+    /// them. Called on the loop.
     package func stopAccepting() {
         guard !isDraining else { return }
         isDraining = true
         unwatch()
     }
 
-    /// Undoes ``stopAccepting()``. On the loop.
+    /// Undoes ``stopAccepting()``. Called on the loop.
     package func resumeAccepting() {
         guard isDraining, !endsIdle else { return }
         isDraining = false
@@ -93,7 +95,8 @@ package final class Listener: @unchecked Sendable {
         event = nil
     }
 
-    /// Takes no new connection, lets requests in flight finish, and ends the idle. On the loop.
+    /// Accepts no new connection, lets requests in flight finish, and closes idle connections. Called on
+    /// the loop.
     package func drain() {
         guard !endsIdle else { return }
         isDraining = true
@@ -104,22 +107,22 @@ package final class Listener: @unchecked Sendable {
         for connection in connections where connection.phase == .idle { connection.stream.interruptReader() }
     }
 
-    /// Ends what is still open. On the loop.
+    /// Closes all open connections. Called on the loop.
     package func abort() {
         for connection in connections { connection.stream.close() }
     }
 
-    /// For connections from now on. On the loop.
+    /// Replaces the TLS context for new connections. Called on the loop.
     package func replace(tls: TLSContext?) { settings.tls = tls }
 
     // MARK: Accepting
 
-    /// Nanoseconds a turn for connections that wait to be accepted.
+    /// Nanoseconds of a turn for accepting connections.
     private static let acceptLength: Int64 = 2_000_000
 
-    /// Takes those that wait, for a time that leaves the loop some for those it has. All that an address may
-    /// open fit into few turns: a client that connects behind a flood waits in the kernel's queue, where no
-    /// address comes before another.
+    /// Accepts waiting connections for a bounded time, so that open connections also get a part of the
+    /// turn. All connections that one address may open fit into few turns; this bounds the wait of a client
+    /// behind a flood in the kernel's queue, which is first in, first out.
     private func accept() {
         let end = EventLoop.nanoseconds() &+ Listener.acceptLength
         for index in 1... {
@@ -135,16 +138,16 @@ package final class Listener: @unchecked Sendable {
     }
 
     private func admit(_ client: Int32, from address: SocketAddress) {
-        // Cheaper than any answer: under TLS there would be a handshake first.
+        // Closing is cheaper than any response: under TLS, a response needs a handshake first.
         guard let usage = usage(of: address.network) else {
             close(client)
             return
         }
         switch registry.add(limit: limits.connections) {
-        case .within: open(client, from: address, usage)
+        case .within: open(client, from: address, usage: usage)
         case .over:
             makeRoomForNewcomer()
-            open(client, from: address, usage).isOverLimit = registry.current > limits.connections
+            open(client, from: address, usage: usage).isOverLimit = registry.current > limits.connections
         case .farOver:
             usage.end()
             close(client)
@@ -152,12 +155,12 @@ package final class Listener: @unchecked Sendable {
     }
 
     @discardableResult
-    private func open(_ client: Int32, from address: SocketAddress, _ usage: ConnectionUsage) -> Connection {
+    private func open(_ client: Int32, from address: SocketAddress, usage: ConnectionBudget) -> Connection {
         var one: Int32 = 1
         setsockopt(client, cs_ipproto_tcp, TCP_NODELAY, &one, socklen_t(MemoryLayout<Int32>.size))
         let stream = Stream(descriptor: client, loop: loop)
         stream.share = loop.acquireShare(of: usage.source.address)
-        stream.pace = AnswerPace(rate: limits.answerRate, window: limits.answerRateWindow)
+        stream.pace = ResponseRateMonitor(rate: limits.answerRate, window: limits.answerRateWindow)
         opened &+= 1
         let connection = Connection(
             stream: stream, listener: self, peer: address.description, usage: usage, retiresAt: retirement)
@@ -171,19 +174,22 @@ package final class Listener: @unchecked Sendable {
         return connection
     }
 
-    /// Counts one more connection to `client`; nil where it has as many as it may. Trusted proxies may have any number.
-    func usage(of client: NetworkAddress) -> ConnectionUsage? {
+    /// Counts one more connection to `client`; nil when the address is at its limit. Trusted proxies have
+    /// no limit.
+    func usage(of client: NetworkAddress) -> ConnectionBudget? {
         let record = registry.addresses.acquire(client, now: loop.seconds)
         let isExempt = settings.isTrustedProxy(client)
-        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections) else {
+        guard isExempt || record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections)
+        else {
             registry.counters.add(.refusedByAddress)
             registry.addresses.release(record)
             return nil
         }
-        return ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: isExempt)
+        return ConnectionBudget(registry: registry, limits: limits, peer: record, isExempt: isExempt)
     }
 
-    /// When a connection that is opened now takes its last request. Spread by a multiplicative hash of its number.
+    /// When a connection that is opened now may begin its last request. A multiplicative hash of the
+    /// connection's number spreads these times.
     private var retirement: Int64 {
         let spread = UInt64(max(1, deadlines.connectionAge / 8))
         let early = (opened &* 0x9E37_79B9_7F4A_7C15 >> 32) % spread
@@ -201,12 +207,12 @@ package final class Listener: @unchecked Sendable {
             connections[connection.index] = last
             last.index = connection.index
         }
-        // Its descriptor is closed: the next client can have it.
+        // The connection's descriptor is closed, so that the next client can use it.
         resume()
     }
 
-    /// Out of descriptors: a listener that stays readable would spin. The end of a connection, or the next
-    /// tick, tries again.
+    /// Stops watching the socket when the process is out of descriptors: a listener that stays readable
+    /// would spin. The end of a connection or the next tick resumes it.
     private func pause() {
         isPaused = true
         if let event { event_del(event) }
@@ -220,16 +226,18 @@ package final class Listener: @unchecked Sendable {
 
     // MARK: Giving way
 
-    private var roster = ConnectionRoster()
+    private var roster = LoopConnectionIndex()
     private let most = Atomic<Int>(0)
-    /// The unproven connections of the address that has most of them on this loop; readable on any thread.
+    /// The number of unproven connections of the address with the most of them on this loop; readable on
+    /// any thread.
     var mostUnproven: Int { most.load(ordering: .relaxed) }
-    /// Seconds that a newcomer has to prove something, while few have proved nothing.
+    /// Seconds that a new connection is spared from eviction, unless the registry is crowded with unproven
+    /// connections.
     private static let grace: Int64 = 2
-    /// Unproven connections that one search looks at.
+    /// Unproven connections that one search examines.
     private static let tries = 8
 
-    private func list(_ connection: Connection, as standing: ConnectionStanding) {
+    private func list(_ connection: Connection, as standing: ConnectionProofLevel) {
         roster.insert(connection, as: standing, now: loop.seconds)
         connection.isListed = true
         if connection.listedStanding == .unproven { didChangeUnproven(by: 1) }
@@ -246,15 +254,15 @@ package final class Listener: @unchecked Sendable {
         most.store(roster.unproven.most, ordering: .relaxed)
     }
 
-    /// What the connection has proved has changed, or whom it counts to. On the loop.
-    func relist(_ connection: Connection, as standing: ConnectionStanding) {
+    /// Moves a connection whose proof level or address has changed. Called on the loop.
+    func relist(_ connection: Connection, as standing: ConnectionProofLevel) {
         guard connection.isListed else { return }
         unlist(connection)
         list(connection, as: standing)
     }
 
-    /// Ends a connection that has proved nothing for one that is about to be opened. Another loop is asked
-    /// where its strangers are more; its connection counts as ended from now on.
+    /// Evicts an unproven connection for a new one. If an address has more unproven connections on another
+    /// loop, that loop evicts; its connection counts as closed from now on.
     private func makeRoomForNewcomer() {
         let limit = limits.connections
         let isCrowded = registry.isCrowded(limit: limit)
@@ -269,21 +277,21 @@ package final class Listener: @unchecked Sendable {
         }
     }
 
-    /// Has another connection give way to one that has proved `standing`; false where there is no room.
-    func makeRoom(for standing: ConnectionStanding) -> Bool {
+    /// Evicts another connection for one that has proved `standing`; false when there is no room.
+    func makeRoom(for standing: ConnectionProofLevel) -> Bool {
         guard registry.current > limits.connections, !evictForProven(standing) else { return true }
         return registry.makeRoomElsewhere(than: self, for: standing, now: loop.seconds)
             && !registry.isFull(limit: limits.connections)
     }
 
-    /// Ends one connection for one that has proved `standing`: of strangers, else an idle one that proved no
-    /// more, else one that proved more and was idle for long.
-    func evictForProven(_ standing: ConnectionStanding) -> Bool {
+    /// Evicts one connection for one that has proved `standing`: an unproven one; else an idle one that
+    /// proved no more; else one that proved more and has been idle for ``Deadlines/idleUnproven`` seconds.
+    func evictForProven(_ standing: ConnectionProofLevel) -> Bool {
         if evictUnproven(isCrowded: false) {
             registry.remove()
             return true
         }
-        for other in ConnectionStanding.allCases.dropFirst() {
+        for other in ConnectionProofLevel.allCases.dropFirst() {
             let latest = other <= standing ? loop.seconds : loop.seconds - Int64(deadlines.idleUnproven)
             guard let connection = roster.idle(other, since: latest) else { continue }
             evict(connection)
@@ -293,9 +301,9 @@ package final class Listener: @unchecked Sendable {
         return false
     }
 
-    /// Ends a connection that has proved nothing; the caller counts it out. Newcomers are left a while to
-    /// prove something unless `isCrowded`. One whose request is being worked on is spared if few tries find
-    /// another.
+    /// Evicts an unproven connection; the caller removes it from the registry's count. New connections are
+    /// spared for a grace period unless `isCrowded`. A connection whose request is in progress is spared if
+    /// another is found within a few tries.
     private func evictUnproven(isCrowded: Bool) -> Bool {
         for left in (0..<Listener.tries).reversed() {
             guard let connection = roster.unproven.first else { return false }
@@ -316,13 +324,15 @@ package final class Listener: @unchecked Sendable {
         connection.stream.close()
     }
 
-    /// Once a second.
+    /// Called once a second: resumes accepting, and closes unproven idle connections while many are open.
     private func tick() {
         resume()
         guard registry.current > limits.connections / 2 else { return }
         let latest = loop.seconds - Int64(deadlines.idleUnproven)
         for connection in connections
-        where connection.phase == .idle && connection.usage.standing == .unproven && connection.idleSince <= latest {
+        where connection.phase == .idle && connection.usage.proofLevel == .unproven
+            && connection.idleSince <= latest
+        {
             if connection.stream.interruptReader() { registry.counters.add(.evictedIdle) }
         }
     }

@@ -1,7 +1,7 @@
 import CEvent
 import Glibc
 
-/// `SOCK_NONBLOCK | SOCK_CLOEXEC`, which are enumerators of a type that does not import.
+/// `SOCK_NONBLOCK | SOCK_CLOEXEC`, enumerators of a C type that Swift does not import.
 let socketFlags: Int32 = 0o4000 | 0o2000000
 
 /// An Internet address and port, version 4 or 6.
@@ -11,14 +11,14 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
 
     init() {}
 
-    /// All addresses of a host; a literal address is only read. Blocks while the resolver is asked.
-    package static func resolve(host: String, port: Int) throws(HTTPFault) -> [SocketAddress] {
+    /// All addresses of a host. Blocks while the resolver works; a literal address is only parsed.
+    package static func resolve(host: String, port: Int) throws(HTTPError) -> [SocketAddress] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_NUMERICSERV
         var list: UnsafeMutablePointer<addrinfo>?
         let failure = getaddrinfo(host, String(port), &hints, &list)
-        guard failure == 0 else { throw HTTPFault("\(host): \(String(cString: gai_strerror(failure)))") }
+        guard failure == 0 else { throw HTTPError("\(host): \(String(cString: gai_strerror(failure)))") }
         defer { freeaddrinfo(list) }
         var addresses: [SocketAddress] = []
         var entry = list
@@ -33,15 +33,15 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
             }
             entry = info.ai_next
         }
-        guard !addresses.isEmpty else { throw HTTPFault("\(host): no address") }
+        guard !addresses.isEmpty else { throw HTTPError("\(host): no address") }
         return addresses
     }
 
-    /// Opens `count` listening sockets on this address, for as many loops; answers them and the port, which matters
-    /// where 0 was asked for.
-    package func listen(sockets count: Int) throws(HTTPFault) -> (descriptors: [Int32], port: Int) {
-        // With SO_REUSEPORT alone a second server of the same user would share the port in silence. A first socket
-        // without it finds out whether the port is free.
+    /// Opens `count` listening sockets on this address, one for each loop; returns them and the port, which
+    /// the kernel chooses when this address has port 0.
+    package func listen(sockets count: Int) throws(HTTPError) -> (descriptors: [Int32], port: Int) {
+        // With SO_REUSEPORT alone, a second server of the same user would share the port silently. A first
+        // socket without it fails if the port is in use.
         if port != 0 { close(try bind(sharing: .no, to: self)) }
         var descriptors: [Int32] = []
         var address = self
@@ -54,30 +54,30 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
         return (descriptors, address.port)
     }
 
-    /// The port of a socket that listens already.
+    /// The port of a listening socket.
     package static func port(of descriptor: Int32) -> Int {
         var address = SocketAddress()
         _ = address.withMutablePointer { getsockname(descriptor, $0, $1) }
         return address.port
     }
 
-    /// Whether a socket that listens already does so on this address; on any port, where this one's is 0.
+    /// Whether a listening socket listens on this address; any port matches if this address has port 0.
     package func isListened(by descriptor: Int32) -> Bool {
         var address = SocketAddress()
         guard address.withMutablePointer({ getsockname(descriptor, $0, $1) }) == 0 else { return false }
         return address.network == network && address.family == family && (port == 0 || address.port == port)
     }
 
-    /// One more listening socket on the address of one that was opened by ``listen(sockets:)``.
-    package static func listen(beside descriptor: Int32) throws(HTTPFault) -> Int32 {
+    /// Opens one more listening socket on the address of one that ``listen(sockets:)`` opened.
+    package static func listen(beside descriptor: Int32) throws(HTTPError) -> Int32 {
         var address = SocketAddress()
         _ = address.withMutablePointer { getsockname(descriptor, $0, $1) }
         return try address.bind(sharing: .yes, to: address)
     }
 
-    private enum Sharing { case yes, no }
+    private enum PortSharing { case yes, no }
 
-    private func bind(sharing: Sharing, to address: SocketAddress) throws(HTTPFault) -> Int32 {
+    private func bind(sharing: PortSharing, to address: SocketAddress) throws(HTTPError) -> Int32 {
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | socketFlags, 0)
         guard descriptor >= 0 else { throw .system("cannot make a socket") }
         var one: Int32 = 1
@@ -88,12 +88,12 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
         guard bound == 0, Glibc.listen(descriptor, 1024) == 0 else {
             let code = errno
             close(descriptor)
-            throw .system("cannot listen on \(address)", code)
+            throw .system("cannot listen on \(address)", code: code)
         }
         return descriptor
     }
 
-    /// A socket on its way to this address; -1 and `errno` where even that fails.
+    /// A socket that has begun to connect to this address; -1 with `errno` set if that fails.
     func beginConnect() -> Int32 {
         let descriptor = socket(family, Int32(SOCK_STREAM.rawValue) | socketFlags, 0)
         guard descriptor >= 0 else { return -1 }
@@ -144,7 +144,8 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
 
     package static func == (left: SocketAddress, right: SocketAddress) -> Bool {
         guard left.length == right.length else { return false }
-        return left.withPointer { one, length in right.withPointer { other, _ in memcmp(one, other, Int(length)) == 0 }
+        return left.withPointer { one, length in
+            right.withPointer { other, _ in memcmp(one, other, Int(length)) == 0 }
         }
     }
 
@@ -155,5 +156,18 @@ package struct SocketAddress: Sendable, Equatable, CustomStringConvertible {
         return withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, &length) }
         }
+    }
+}
+
+/// A failure of the engine's environment: a port that is in use, a certificate that cannot be read.
+public struct HTTPError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Names the resource and the expectation that it did not meet.
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+
+    /// The message, followed by the system's text for `code`.
+    static func system(_ message: String, code: Int32 = errno) -> HTTPError {
+        HTTPError("\(message): \(String(cString: strerror(code)))")
     }
 }

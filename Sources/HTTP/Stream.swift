@@ -4,12 +4,12 @@ import Glibc
 
 /// A connected socket, plain or under TLS, whose reads and writes wait on its loop.
 ///
-/// Confined to its loop. At most one task waits at a time to read and one to write. Every wait ends: when the socket is
-/// ready, when `deadline` has passed, or when the stream is closed.
+/// Confined to its loop. At most one task waits at a time to read and one to write. Every wait ends: when the
+/// socket is ready, when `deadline` has passed, or when the stream is closed.
 final class Stream: @unchecked Sendable {
-    enum Failure: Error { case closed, timedOut, tls }
+    enum StreamError: Error { case closed, timedOut, tls }
     private enum Wake { case ready, timedOut, closed }
-    enum Attempt { case done(Int), wantsRead, wantsWrite, ended, failed(Failure) }
+    enum IOResult { case done(Int), wantsRead, wantsWrite, ended, failed(StreamError) }
 
     let loop: EventLoop
     let descriptor: Int32
@@ -20,12 +20,12 @@ final class Stream: @unchecked Sendable {
     private var reader: UnsafeContinuation<Wake, Never>?
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
-    /// Its task waits for the socket or for a turn, or is about to go on after that.
+    /// Whether the stream's task waits for the socket or for a turn, or has been resumed and not yet run.
     private(set) var isSuspended = false
-    /// Where it stands in its loop's table.
+    /// The stream's index in its loop's table.
     var place = 0
-    /// For a wait to read, and for a wait to write: on the loop's clock, `Int64.max` for none. Absolute:
-    /// progress does not move them.
+    /// The deadlines of a wait to read and of a wait to write: seconds of the loop's clock, `Int64.max` for
+    /// none. Absolute: progress does not extend them.
     var readDeadline = Int64.max
     var writeDeadline = Int64.max
     /// Sets both deadlines; reads the earlier one.
@@ -33,19 +33,19 @@ final class Stream: @unchecked Sendable {
         get { min(readDeadline, writeDeadline) }
         set { (readDeadline, writeDeadline) = (newValue, newValue) }
     }
-    /// Whose time on the loop this stream's work counts to; nil for connections of our own making.
-    var share: TurnShare?
-    /// The task has just been resumed: its time in this job is nothing yet.
+    /// The share that is charged for this stream's work; nil for connections that the gateway opened.
+    var share: AddressTimeShare?
+    /// Whether the task has just been resumed, so that its job has used no time worth measuring.
     private var hasJustWaited = true
-    /// Bytes, and a fixed amount a call, since the clock was last asked.
+    /// Bytes moved, plus a fixed amount for each call, since the clock was last read.
     private var unmeasured = 0
-    /// The rate at which the other side must take what waits for it.
-    var pace: AnswerPace?
-    /// Something came, or the other side closed, while nobody was reading: a pooled upstream connection that says this
-    /// is of no more use.
+    /// The rate at which the peer must read what waits to be sent.
+    var pace: ResponseRateMonitor?
+    /// Whether input came, or the peer closed, while no task was reading: a pooled upstream connection with
+    /// this signal must not be used again.
     private(set) var hasUnreadSignal = false
 
-    /// Takes the descriptor over, and closes it.
+    /// Takes over the descriptor; ``close()`` closes it.
     init(descriptor: Int32, loop: EventLoop) {
         self.descriptor = descriptor
         self.loop = loop
@@ -66,7 +66,7 @@ final class Stream: @unchecked Sendable {
     deinit { close() }
 
     private static func of(_ context: UnsafeMutableRawPointer?) -> Stream {
-        // `close` frees the events before the stream can go, so a callback's stream is alive.
+        // `close` frees the events before the stream is deallocated, so the stream of a callback is alive.
         Unmanaged<Stream>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
     }
 
@@ -83,7 +83,7 @@ final class Stream: @unchecked Sendable {
         resumeWriter(.closed)
     }
 
-    /// Ends the waits whose deadline has passed. Source: the loop's tick.
+    /// Ends the waits whose deadline has passed. The loop calls it at each tick.
     func sweep(_ now: Int64) {
         if readDeadline <= now { resumeReader(.timedOut) }
         if writeDeadline <= now { return resumeWriter(.timedOut) }
@@ -94,8 +94,8 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    /// Ends a wait for more input, as a drain does for a connection between two requests; false where none is
-    /// under way.
+    /// Ends a wait for input, as a drain does for a connection between two requests; false if no task
+    /// waits.
     @discardableResult
     func interruptReader() -> Bool {
         let isWaiting = reader != nil
@@ -103,11 +103,11 @@ final class Stream: @unchecked Sendable {
         return isWaiting
     }
 
-    /// Whether a task waits for the other side to send, or to take what was sent.
+    /// Whether a task waits for the peer to send, or to read what was sent.
     var awaitsInput: Bool { reader != nil }
     var awaitsOutput: Bool { writer != nil }
 
-    /// Bytes that the socket holds because the other side has not taken them yet.
+    /// Bytes in the socket's send buffer that the peer has not yet acknowledged.
     var unsentBytes: Int { isClosed ? 0 : Int(cs_unsent_bytes(descriptor)) }
 
     // MARK: Turns
@@ -118,7 +118,8 @@ final class Stream: @unchecked Sendable {
         share = loop.acquireShare(of: address)
     }
 
-    /// Whether the address of this stream has had its part of the loop's turn. Call ``waitForTurn()`` then.
+    /// Whether the address of this stream has used its part of the loop's turn; if so, call
+    /// ``waitForTurn()``.
     var mustWaitForTurn: Bool {
         guard let share else { return false }
         let isMeasured = !hasJustWaited
@@ -128,8 +129,9 @@ final class Stream: @unchecked Sendable {
         return false
     }
 
-    /// Nothing is read or written meanwhile: what the socket and OpenSSL hold stays there.
-    func waitForTurn() async throws(Failure) {
+    /// Waits for the address's next turn. The stream reads and writes nothing meanwhile: pending bytes stay
+    /// in the socket and in OpenSSL.
+    func waitForTurn() async throws(StreamError) {
         guard let share else { return }
         isSuspended = true
         await loop.waitForTurn(share)
@@ -140,23 +142,24 @@ final class Stream: @unchecked Sendable {
         guard !isClosed else { throw .closed }
     }
 
-    /// Counts a call that moved bytes; true where enough came together to ask the clock.
+    /// Counts a call that moved bytes, towards the next reading of the clock.
     private func didMove(_ count: Int) {
         unmeasured &+= count &+ 4_096
     }
 
     private static let measureEvery = 96 << 10
 
-    /// After a wait, of which many may end in one turn, and once enough bytes have moved.
+    /// Whether to check the share: after a wait, since many waits may end in one turn, and after enough
+    /// bytes.
     private var mustShareTurn: Bool {
         share != nil && (hasJustWaited || unmeasured >= Stream.measureEvery)
     }
 
-    private func shareTurn(until deadline: Int64) async throws(Failure) {
+    private func shareTurn(until deadline: Int64) async throws(StreamError) {
         unmeasured = 0
         guard mustWaitForTurn else { return }
         try await waitForTurn()
-        // A stream that is always ready never waits for its socket, where deadlines end a wait.
+        // Deadlines end only waits for the socket, and a stream that is always ready never waits for it.
         guard deadline > loop.seconds else { throw .timedOut }
     }
 
@@ -165,7 +168,7 @@ final class Stream: @unchecked Sendable {
     enum Role { case server, client(host: String) }
 
     /// Puts TLS on the socket and finishes the handshake.
-    func startTLS(_ context: TLSContext, as role: Role) async throws(Failure) {
+    func startTLS(_ context: TLSContext, as role: Role) async throws(StreamError) {
         guard !isClosed, let ssl = SSL_new(context.pointer) else { throw .tls }
         self.ssl = ssl
         SSL_set_fd(ssl, descriptor)
@@ -188,7 +191,8 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    /// Ends our side: TLS's goodbye, then the socket's. What does not fit at once is not waited for.
+    /// Ends the output: sends TLS's close_notify, then shuts down the socket's sending side. Does not wait
+    /// if close_notify does not fit into the socket's buffer.
     func shutdownOutput() {
         guard !isClosed else { return }
         if let ssl {
@@ -198,18 +202,21 @@ final class Stream: @unchecked Sendable {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// Waits for a connection that was begun, and asks how it went.
-    func finishConnect() async throws(Failure) {
+    /// Waits until a connection attempt ends, and throws if it failed.
+    func finishConnect() async throws(StreamError) {
         try await untilWritable()
         var code: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code == 0 else { throw .closed }
+        guard getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &size) == 0, code == 0 else {
+            throw .closed
+        }
     }
 
     // MARK: Reading and writing
 
-    /// Reads at least one byte into `buffer`, up to about `most` bytes in it; 0 at the end of the input.
-    func read(into buffer: Buffer, upTo most: Int = Buffer.size) async throws(Failure) -> Int {
+    /// Reads at least one byte into `buffer` and fills it to about `most` bytes; returns 0 at the end of
+    /// the input.
+    func read(into buffer: Buffer, upTo most: Int = Buffer.size) async throws(StreamError) -> Int {
         while true {
             guard !isClosed else { throw .closed }
             if mustShareTurn { try await shareTurn(until: readDeadline) }
@@ -226,14 +233,15 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    /// Waits for input without a buffer in hand, unless OpenSSL holds some already.
-    func untilInput() async throws(Failure) {
+    /// Waits for input without holding a buffer; returns at once if OpenSSL has pending input.
+    func untilInput() async throws(StreamError) {
         if let ssl, SSL_has_pending(ssl) == 1 { return }
         try await untilReadable()
     }
 
-    /// Writes all of `buffer` and leaves it empty. Waits where the other side does not take it: that is back-pressure.
-    func write(_ buffer: Buffer) async throws(Failure) {
+    /// Writes all of `buffer` and leaves it empty. Waits while the peer does not read: this is the
+    /// back-pressure.
+    func write(_ buffer: Buffer) async throws(StreamError) {
         if let share { loop.charged = share }
         while !buffer.isEmpty {
             guard !isClosed else { throw .closed }
@@ -251,7 +259,7 @@ final class Stream: @unchecked Sendable {
         }
     }
 
-    private func readOnce(into room: UnsafeMutableRawBufferPointer) -> Attempt {
+    private func readOnce(into room: UnsafeMutableRawBufferPointer) -> IOResult {
         if let ssl {
             return attempt { SSL_read(ssl, room.baseAddress, Int32(clamping: room.count)) }
         }
@@ -261,7 +269,7 @@ final class Stream: @unchecked Sendable {
         return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed(.closed)
     }
 
-    func writeOnce(_ bytes: UnsafeRawBufferPointer) -> Attempt {
+    func writeOnce(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         if let ssl {
             return attempt { SSL_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)) }
         }
@@ -270,7 +278,7 @@ final class Stream: @unchecked Sendable {
         return errno == EAGAIN || errno == EINTR ? .wantsWrite : .failed(.closed)
     }
 
-    private func attempt(_ call: () -> Int32) -> Attempt {
+    private func attempt(_ call: () -> Int32) -> IOResult {
         ERR_clear_error()
         let result = call()
         if result > 0 { return .done(Int(result)) }
@@ -286,10 +294,11 @@ final class Stream: @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// The read event stays armed from one wait to the next, which saves two system calls a request; only input that
-    /// nobody waits for takes it off.
-    private func untilReadable() async throws(Failure) {
-        // One task reads at a time; a second waiter would strand the first.
+    /// The read event stays armed between waits, which saves two system calls for each request; input that
+    /// arrives while no task waits for it disarms the event.
+    private func untilReadable() async throws(StreamError) {
+        // One task reads at a time: a second continuation would replace the first, which would never
+        // resume.
         guard !isClosed, reader == nil else { throw .closed }
         guard readDeadline > loop.seconds else { throw .timedOut }
         armRead()
@@ -297,7 +306,7 @@ final class Stream: @unchecked Sendable {
         try settle(await withUnsafeContinuation { reader = $0 })
     }
 
-    private func untilWritable() async throws(Failure) {
+    private func untilWritable() async throws(StreamError) {
         guard !isClosed, writer == nil, let writeEvent else { throw .closed }
         guard writeDeadline > loop.seconds else { throw .timedOut }
         event_add(writeEvent, nil)
@@ -306,21 +315,21 @@ final class Stream: @unchecked Sendable {
         try settle(await withUnsafeContinuation { writer = $0 })
     }
 
-    private func settle(_ wake: Wake) throws(Failure) {
+    private func settle(_ wake: Wake) throws(StreamError) {
         hasJustWaited = true
         isSuspended = false
         if let share { loop.charged = share }
         switch wake {
         case .ready:
-            // Closed after it became ready and before its task ran: what was taken before the wait (the TLS object, the
-            // descriptor's number) is not the stream's any more.
+            // The stream may have been closed after it became ready and before its task ran: what the task
+            // read before the wait (TLS object, descriptor) is then no longer the stream's.
             guard !isClosed else { throw .closed }
         case .timedOut: throw .timedOut
         case .closed: throw .closed
         }
     }
 
-    /// Watches for input from now on; a pooled connection does, to see the other side go.
+    /// Watches for input from now on; a pooled connection does this to notice that the peer closes.
     func armRead() {
         hasUnreadSignal = false
         guard !isReadArmed, let readEvent else { return }

@@ -1,21 +1,21 @@
 import CountersignSeal
 
-/// A device as it presents itself at login: the public halves of its two keys, and what to call it.
+/// A device as it presents itself at login: the public keys of its two key pairs, and its name.
 package struct Device: Sendable, Equatable {
-    /// What kind of thing it is; slots may be kept for each kind.
+    /// The kind of device; a slot rule may reserve a session for each.
     package enum Class: String, Sendable, CaseIterable {
         case phone, tablet, watch, tv, desktop, other
     }
 
-    /// Verifies what the device signs.
+    /// Verifies the device's signatures.
     package var signingKey: P256Point
     /// Agrees with the server's ephemeral keys at each refresh.
     package var agreementKey: P256Point
     package var kind: Class
-    /// For people: 1 to 64 bytes of UTF-8 without control characters.
+    /// A name for display: 1 to 64 bytes of UTF-8 without control characters.
     package var name: Name
-    /// Where it says that it keeps the private halves; nil where it does not say, and where the other end
-    /// does not ask.
+    /// Where the device says that it keeps its private keys; nil if it does not say, or the other side does
+    /// not ask.
     package var keyStorage: KeyStorage?
 
     package init(
@@ -43,7 +43,7 @@ package struct Device: Sendable, Equatable {
         }
     }
 
-    /// Stands for the device: SHA-256 of its signing key.
+    /// Identifies the device: SHA-256 of its signing key.
     package var id: [UInt8] {
         let digest = SHA256.digest(signingKey.bytes.span)
         return digest.indices.map { digest[$0] }

@@ -3,12 +3,13 @@ import CountersignSeal
 import CountersignWire
 
 extension Password {
-    /// Why a text is no password.
-    package enum Problem: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The reason why a text is not a valid password.
+    package enum ValidationError: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case tooLong
         case notUTF8
-        /// A control character, or one that Unicode 14.0 does not have: two devices could make different bytes of it.
+        /// A control character, or one that Unicode 14.0 does not define: two devices could encode it
+        /// differently.
         case character
 
         package var description: String {
@@ -24,11 +25,13 @@ extension Password {
     /// Bytes of UTF-8.
     package static let longestTyped = 1024
 
-    /// What a person typed, as the bytes that OPAQUE gets: other spaces become U+0020, and the rest its normal form C, so that
-    /// every keyboard spells it alike. Nothing else is changed. Source: RFC 8265 §4.2.2, without its width rule's exceptions.
+    /// Normalizes a typed password to the bytes that OPAQUE takes: other spaces become U+0020, and the rest
+    /// normal form C, so that every keyboard gives the same bytes. Nothing else is changed. Source: RFC
+    /// 8265 §4.2.2, without its width rule's exceptions.
     ///
-    /// ASCII, which is most of them, stays where it is. Anything else passes through a `String`, whose memory nobody wipes.
-    package init(typed: Secret) throws(Problem) {
+    /// An ASCII password, the common case, is used in place. Any other passes through a `String`, whose
+    /// memory is not wiped.
+    package init(typed: Secret) throws(ValidationError) {
         guard typed.count > 0 else { throw .empty }
         guard typed.count <= Password.longestTyped else { throw .tooLong }
         let isPlain = typed.withExposedBytes { bytes in
@@ -36,20 +39,22 @@ extension Password {
             for index in 0..<bytes.count where bytes[index] < 0x20 || bytes[index] >= 0x7F { isPlain = false }
             return isPlain
         }
-        guard let password = Password(isPlain ? typed : try Password.normalized(typed)) else { throw .tooLong }
+        guard let password = Password(isPlain ? typed : try Password.normalized(typed)) else {
+            throw .tooLong
+        }
         self = password
     }
 
-    private static func normalized(_ typed: Secret) throws(Problem) -> Secret {
+    private static func normalized(_ typed: Secret) throws(ValidationError) -> Secret {
         let text = typed.withExposedBytes { bytes in
             String(utf8: bytes)
         }
         guard let text else { throw .notUTF8 }
         var spaced = String.UnicodeScalarView()
         for scalar in text.unicodeScalars {
-            switch NameCharacters.refusal(of: scalar) {
+            switch AccountNameCharacters.rejection(of: scalar) {
             case .space where scalar.value != 0x2028 && scalar.value != 0x2029: spaced.append(" ")
-            // Emoji are made with formats and variation selectors.
+            // Emoji contain format characters and variation selectors.
             case nil, .format, .invisible, .privateUse: spaced.append(scalar)
             case .nul, .control, .space, .unknown: throw .character
             }

@@ -1,23 +1,24 @@
-/// The names that a registration binds client and server to, and that a login must state again. Source: RFC 9807 §4.
+/// The names that a registration binds client and server to, and that a login must state again. Source: RFC
+/// 9807 §4.
 package struct Parties: Sendable {
     /// The account, as both sides write its name.
-    package var client: Identity
+    package var client: PartyIdentity
     /// The deployment, or the app of it.
-    package var server: Identity
+    package var server: PartyIdentity
 
-    package init(client: Identity, server: Identity) {
+    package init(client: PartyIdentity, server: PartyIdentity) {
         self.client = client
         self.server = server
     }
 }
 
-/// Who one party is.
-package enum Identity: Sendable {
-    /// No name of its own: the party's public key stands for it.
+/// The identity of one party.
+package enum PartyIdentity: Sendable {
+    /// The party has no name; its public key identifies it.
     case publicKey
     case name(Name)
 
-    /// 1 to 65,535 bytes, compared byte by byte: normalising is done before.
+    /// 1 to 65,535 bytes, compared byte by byte; the caller has normalized them.
     package struct Name: Sendable, Equatable {
         let bytes: [UInt8]
 
@@ -35,8 +36,8 @@ package enum Identity: Sendable {
     }
 }
 
-/// What both ends of one login know apart from OPAQUE and must know alike: it is hashed into the transcript, and never
-/// sent. Source: RFC 9807 §6.4.2.1.
+/// The values besides OPAQUE's own that both sides of a login must agree on. They are hashed into the
+/// transcript and never sent. Source: RFC 9807 §6.4.2.1.
 package struct LoginContext: Sendable, Equatable {
     let bytes: [UInt8]
 
@@ -46,7 +47,7 @@ package struct LoginContext: Sendable, Equatable {
         self.bytes = bytes
     }
 
-    /// Nothing but OPAQUE itself.
+    /// No context besides OPAQUE's own values.
     package static let empty = LoginContext(known: [])
 
     private init(known bytes: [UInt8]) { self.bytes = bytes }

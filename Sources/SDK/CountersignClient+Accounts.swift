@@ -5,116 +5,131 @@ import CountersignSeal
 import CountersignWire
 
 extension CountersignClient {
-    /// Makes an account. The password stays here: what travels is of no use without the authority's own secret. Signs nobody in.
+    /// Creates an account. The password stays on the device: what is sent is of no use without the
+    /// authority's own secret. Does not sign in.
     ///
-    /// `name` has at most 128 bytes of UTF-8 once it is in its one spelling, `password` 1024. Computes a slow hash (19 MiB).
+    /// `name` has at most 128 bytes of UTF-8 in its canonical form, `password` 1024. Computes a slow hash (19
+    /// MiB).
     public func signUp(_ name: String, _ password: String) async throws(CountersignError) {
-        try await register(name, password, nil)
+        try await register(name, password: password, code: nil)
     }
 
-    /// Sets a password anew, with the one-time code that an administrator gave out.
-    public func resetPassword(_ name: String, to password: String, code: String) async throws(CountersignError) {
-        try await register(name, password, Secret(copying: Array(code.utf8).span))
+    /// Sets a new password with the one-time code from an administrator.
+    public func resetPassword(_ name: String, to password: String, code: String)
+        async throws(CountersignError)
+    {
+        try await register(name, password: password, code: Secret(copying: Array(code.utf8).span))
     }
 
-    private func register(_ name: String, _ password: String, _ code: Secret?) async throws(CountersignError) {
-        let (account, password) = (try Typed.account(name), try Typed.password(password))
-        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-            try await SignUp(installation, way)(account, password, resetCode: code)
+    private func register(_ name: String, password: String, code: Secret?) async throws(CountersignError) {
+        let (account, password) = (try LoginInput.account(name), try LoginInput.password(password))
+        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+            try await SignUp(installation, environment: environment)(
+                account, password: password, resetCode: code)
         }
     }
 
-    /// How somebody proves that he knows his password.
+    /// How a login proves the password.
     public enum LogInMethod: Sendable, Hashable {
-        /// By OPAQUE: neither the password nor anything that could be used in its place is sent. Source: RFC 9807.
+        /// By OPAQUE: the device sends neither the password nor anything that could replace it. Source: RFC
+        /// 9807.
         case opaque
-        /// It is sent, over TLS and to a pinned certificate, where the app's policy allows it: for accounts that are still on
-        /// their way from an older system. The session is of tokens that whoever reads them can use.
+        /// The device sends the password, over TLS and to a pinned certificate, if the app's policy allows
+        /// it: for accounts that have yet to move from an older system. The session consists of bearer
+        /// tokens: a party that reads them can use them.
         case passwordIsSent
 
-        /// What a person reads who binds the device's key to his presence.
+        /// The text of the prompt when a login binds the device's key to presence.
         static let reason = "Sign in"
     }
 
-    /// Signs somebody in on this device, in the place of who is signed in here. Computes a slow hash (19 MiB)
-    /// by ``LogInMethod/opaque``; where ``CountersignOptions/passwordLogin`` allows it, an account on the
-    /// login ladder is taken off it on the way.
+    /// Signs an account in on this device and replaces the account that is signed in. Computes a slow hash
+    /// (19 MiB) for ``LogInMethod/opaque``; if ``CountersignOptions/passwordLogin`` allows it, takes an
+    /// account on the login ladder off it.
     @discardableResult
     public func logIn(
         _ name: String, _ password: String, by method: LogInMethod = .opaque
     ) async throws(CountersignError) -> CountersignAccount {
-        let account = try Typed.account(name)
-        let device = try Typed.device(core.options.device)
+        let account = try LoginInput.account(name)
+        let device = try LoginInput.device(core.options.device)
         let place: SigningKeyPlace = core.boundKey(LogInMethod.reason).map { .boundToPresence($0) } ?? .vault
-        let signedIn: SignedIn
+        let signedIn: ActiveLogin
         try await core.open()
-        core.standings.beginLogin()
-        defer { core.standings.endLogin() }
+        core.stateMachine.beginLogin()
+        defer { core.stateMachine.endLogin() }
         switch method {
         case .opaque:
             let secret = Secret(copying: Array(password.utf8).span)
-            let password = try Typed.password(password)
+            let password = try LoginInput.password(password)
             let (fallback, trust) = (core.passwordFallback, core.trust)
-            signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
+            signedIn = try await core.run(signer: signer) {
+                (installation, environment) async throws(ClientOperationError) in
                 guard let known = fallback else {
-                    return try await LogIn(installation, way)(
-                        account, password, on: device.kind, named: device.name, keepingSigningKey: place)
+                    return try await LogIn(installation, environment: environment)(
+                        account, password: password, on: device.kind, named: device.name,
+                        keepingSigningKey: place)
                 }
-                return try await FallbackLogIn(installation, way, known, isPinned: { trust.isPinned })(
-                    account, password, sent: secret, on: device.kind, named: device.name, keepingSigningKey: place)
+                return try await FallbackLogIn(
+                    installation, environment: environment, known: known, isPinned: { trust.isPinned })(
+                        account, password: password, sent: secret, on: device.kind, named: device.name,
+                        keepingSigningKey: place)
             }
         case .passwordIsSent:
             let secret = Secret(copying: Array(password.utf8).span)
-            signedIn = try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-                try await PasswordLogIn(installation, way)(account, secret, on: device.kind, named: device.name)
+            signedIn = try await core.run(signer: signer) {
+                (installation, environment) async throws(ClientOperationError) in
+                try await PasswordLogIn(installation, environment: environment)(
+                    account, password: secret, on: device.kind, named: device.name)
             }
         }
         return CountersignAccount(name: signedIn.account.description, session: signedIn.id.description)
     }
 
-    /// Another password for who is signed in. His sessions on other devices end. After an error whose outcome is unknown, the next
-    /// login tells which of the two is the password. Computes two slow hashes.
+    /// Changes the password of the signed-in account. Its sessions on other devices end. After an error whose
+    /// outcome is unknown, the next login shows which of the two is the password. Computes two slow hashes.
     public func changePassword(from old: String, to new: String) async throws(CountersignError) {
-        let (old, new) = (try Typed.password(old), try Typed.password(new))
-        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-            try await ChangePassword(installation, way)(from: old, to: new)
+        let (old, new) = (try LoginInput.password(old), try LoginInput.password(new))
+        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+            try await PasswordChange(installation, environment: environment)(from: old, to: new)
         }
     }
 
-    /// Ends the session, at the authority and here. Where the authority cannot be reached it throws and the session stays: one that
-    /// only this device had forgotten would live on. ``forgetSession()`` forgets it all the same.
+    /// Ends the session, at the authority and on this device. Throws and keeps the session if the authority
+    /// cannot be reached: a session that only this device has forgotten would live on. ``forgetSession()``
+    /// removes it all the same.
     public func logOut() async throws(CountersignError) {
-        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-            _ = try await LogOut(installation, way)()
+        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+            _ = try await LogOut(installation, environment: environment)()
         }
     }
 
-    /// Who signed in last on this device, to fill in the login page; nil where nobody has, or where nothing is remembered
-    /// (``CountersignOptions/Remembering/nothing``). The password is never kept.
+    /// The account that signed in last on this device, to fill in the login page; nil if there is none, or if
+    /// nothing is remembered (``CountersignOptions/Remembering/nothing``). The password is never stored.
     public func lastAccountName() async throws(CountersignError) -> String? {
-        try await core.step(nil) { (_, way) async throws(ClientProblem) in
-            try way.keeper.state().lastAccount?.description
+        try await core.run(signer: nil) { (_, environment) async throws(ClientOperationError) in
+            try environment.keeper.state().lastAccount?.description
         }
     }
 
-    /// Forgets that name: for a device that several people use. While somebody is signed in it is that session's.
+    /// Removes that name, for a device that several people use. While an account is signed in, the name stays
+    /// that of the session.
     public func forgetLastAccountName() async throws(CountersignError) {
-        try await core.step(nil) { (_, way) async throws(ClientProblem) in
-            try way.keeper.forgetLastAccount()
+        try await core.run(signer: nil) { (_, environment) async throws(ClientOperationError) in
+            try environment.keeper.forgetLastAccount()
         }
     }
 
-    /// Forgets the session on this device, and nowhere else: for a server that cannot be reached. It lives there until it is
-    /// ended from another device, or runs out.
+    /// Removes the session from this device only, for a server that cannot be reached. The session lives
+    /// there until another device ends it, or it expires.
     public func forgetSession() async throws(CountersignError) {
-        try await core.step(signer) { (installation, way) async throws(ClientProblem) in
-            try LogOut(installation, way).forgetHere()
+        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+            try LogOut(installation, environment: environment).forgetHere()
         }
     }
 }
 
-/// What a person typed, as the protocol's steps take it.
-private enum Typed {
+/// The user's input as the client module takes it.
+private enum LoginInput {
     static func account(_ name: String) throws(CountersignError) -> AccountName {
         do {
             return try AccountName(normalizing: name)
@@ -131,11 +146,83 @@ private enum Typed {
         }
     }
 
-    static func device(_ device: DeviceDescription) throws(CountersignError) -> (kind: Device.Class, name: Device.Name)
-    {
-        guard let kind = Device.Class(rawValue: device.kind.rawValue), let name = Device.Name(device.name) else {
+    static func device(_ device: DeviceDescription) throws(CountersignError) -> (
+        kind: Device.Class, name: Device.Name
+    ) {
+        guard let kind = Device.Class(rawValue: device.kind.rawValue), let name = Device.Name(device.name)
+        else {
             throw .misuse("device: expected a name of 1 to 64 bytes without control characters")
         }
         return (kind, name)
+    }
+}
+
+extension CountersignClient {
+    /// One of an account's sessions, as its owner may see it.
+    public struct Session: Sendable, Hashable {
+        /// Shown to people; opens nothing.
+        public let id: String
+        /// `phone`, `desktop`…
+        public let deviceKind: String
+        /// The name that the device gave itself.
+        public let deviceName: String
+        /// Whole Unix seconds.
+        public let created: Int64
+        /// The last login or refresh; whole Unix seconds.
+        public let used: Int64
+        /// Where the device says that it stores its keys: `secure-enclave`, `tpm`, `software`. Nil if it has
+        /// not said, and from servers that do not ask. The server does not verify it.
+        public let keyStorage: String?
+        /// Whether it is this client's own.
+        public let isCurrent: Bool
+
+        init(_ entry: AccountSessions.Entry) {
+            id = entry.id.description
+            deviceKind = entry.deviceClass
+            deviceName = entry.deviceName
+            created = entry.created
+            used = entry.used
+            keyStorage = entry.keyStorage
+            isCurrent = entry.isCurrent
+        }
+    }
+
+    /// The account's live sessions; of many, the newest.
+    public func sessions() async throws(CountersignError) -> [Session] {
+        try await core.passGate()
+        return try await core.run(signer: signer) {
+            (installation, environment) async throws(ClientOperationError) in
+            try await AccountSessions(installation, environment: environment).list()
+        }.map(Session.init)
+    }
+
+    /// Ends another session of the account.
+    public func endSession(_ id: String) async throws(CountersignError) {
+        guard let session = SessionID(id) else {
+            throw .misuse("session: expected an id as sessions() has it")
+        }
+        try await core.passGate()
+        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+            try await AccountSessions(installation, environment: environment).end(session)
+        }
+    }
+
+    /// Asks the authority for this session, and renews it if its token has expired: for HTTP stacks that sent
+    /// a ``SignedRequest`` and received `token-expired`. Throws ``CountersignError/signedOut(_:)`` if the
+    /// session is over.
+    @discardableResult
+    public func confirmSession() async throws(CountersignError) -> Session {
+        try await core.passGate()
+        return try await confirmAtTheGate()
+    }
+
+    /// The same, for the gate itself.
+    @discardableResult
+    func confirmAtTheGate() async throws(CountersignError) -> Session {
+        let current = try await core.run(signer: signer) {
+            (installation, environment) async throws(ClientOperationError) in
+            try await AccountSessions(installation, environment: environment).current()
+        }
+        return Session(current.entry)
     }
 }

@@ -7,43 +7,41 @@ import CountersignTransport
 #endif
 
 extension CountersignClient {
-    /// Sends a request and collects its answer, of ``CountersignOptions/largestAnswer`` bytes at most.
+    /// Sends a request and collects its response, of at most ``CountersignOptions/largestAnswer`` bytes.
     ///
-    /// A token that ran out is renewed and a clock that is wrong is corrected on the way, once each, and the request is sent again.
-    /// One whose answer was lost is sent again, too: the server tells the copies by their idempotency key, and does once what
-    /// they ask. A status of 400 and above is the backend's, and no error. `progress` is called on the transport's thread and must
-    /// not wait; a copy that is sent again begins anew.
+    /// If the token has expired or the clock is wrong, the client renews or corrects it, once each, and sends
+    /// the request again. It also repeats a request whose response was lost: the server recognizes the copies
+    /// by their idempotency key and executes the request once. A status of 400 and above is the backend's,
+    /// and not an error. `progress` is called on the transport's thread and must not wait; it starts anew for
+    /// a repeated request.
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
-        try await data(for: request, .single, progress)
+        try await data(for: request, occasion: .single, progress: progress)
     }
 
     func data(
-        for request: APIRequest, _ occasion: ClientCore.Manner.Occasion, by owner: CallOwner = CallOwner(),
-        _ progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
+        for request: APIRequest, occasion: ClientCore.CallOptions.Occasion, by owner: CallOwner = CallOwner(),
+        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
         let limit = core.options.largestAnswer
-        let manner = ClientCore.Manner(
-            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion, owner: owner)
-        let answer = try await core.send(request, manner)
+        let callOptions = ClientCore.CallOptions(
+            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion,
+            owner: owner)
+        let answer = try await core.send(request, options: callOptions)
         return (Data(try await answer.body.collect(upTo: limit)), answer.response)
     }
 
-    /// The value in an answer's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to 299.
+    /// The value in a response's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to
+    /// 299.
     public func value<Value: Decodable>(
         for request: APIRequest, as type: Value.Type = Value.self
     ) async throws(CountersignError) -> Value {
         let (data, response) = try await data(for: request)
-        guard response.isSuccess else { throw .status(response, body: Array(data)) }
-        do {
-            return try core.options.json.decoder.decode(type, from: data)
-        } catch {
-            throw .decoding("\(error)")
-        }
+        return try core.options.json.value(type, from: data, of: response)
     }
 
-    /// Sends a body that need not be in memory: the request with `body` in the place of its own.
+    /// Sends a body that need not be in memory: the request with `body` in place of its own.
     public func upload(
         _ request: APIRequest, from body: APIRequest.Body,
         progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
@@ -53,28 +51,72 @@ extension CountersignClient {
         return try await data(for: request, progress: progress)
     }
 
-    /// Waits for an answer's head, and gives its body as it comes. Until it is read to its end, or let go of, it takes one of the
-    /// places for requests. A body that streams is covered by no signature: TLS speaks for it.
+    /// Waits for a response's head and returns its body as a stream. Until the stream is read to its end or
+    /// released, it occupies one of the connections for requests. No signature covers a body that streams:
+    /// only TLS protects it.
     public func download(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> APIAnswer {
-        try await core.send(request, ClientCore.Manner(reading: .streamed, signer: signer, progress: progress))
+        try await core.send(
+            request, options: ClientCore.CallOptions(reading: .streamed, signer: signer, progress: progress))
     }
 
-    /// Writes the body of a success to a file, which is there only once it is whole; whatever stood there is replaced. Of any other
-    /// status nothing is written, and ``CountersignError/status(_:body:)`` is thrown.
+    /// Writes the body of a success to a file, which appears once it is complete and replaces an existing
+    /// one. For any other status writes nothing and throws ``CountersignError/status(_:body:)``.
     @discardableResult
     public func download(
         for request: APIRequest, to path: String,
         progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> APIResponse {
         try await FileDraft.download(
-            try await download(for: request, progress: progress), to: path, errorUpTo: core.options.largestAnswer)
+            try await download(for: request, progress: progress), to: path,
+            errorUpTo: core.options.largestAnswer)
     }
 
-    /// A request as it would be sent now, for another HTTP stack. Interceptors do not see it. Each one bears its own nonce, is good
-    /// once, and for a minute; a token that is known to have run out is renewed first.
+    /// The signed request as it would be sent now, for another HTTP stack. Interceptors do not see it. Each
+    /// one has its own nonce and is valid once, for a minute; the client first renews a token that is known
+    /// to have expired.
     public func signed(_ request: APIRequest) async throws(CountersignError) -> SignedRequest {
-        try await core.signed(request, signer)
+        try await core.signed(request, signer: signer)
     }
+}
+
+extension CountersignClient {
+    /// The value in a response's JSON, or the backend's own error.
+    ///
+    /// Decodes a status of 200 to 299 as `type`. Decodes any other as `failure` and throws that; if it cannot
+    /// be decoded so, throws ``CountersignError/status(_:body:)``. Every other failure is a
+    /// ``CountersignError``, too.
+    public func value<Value: Decodable, Failure: Error & Decodable>(
+        for request: APIRequest, as type: Value.Type = Value.self, orThrow failure: Failure.Type
+    ) async throws -> Value {
+        do throws(CountersignError) {
+            return try await value(for: request, as: type)
+        } catch {
+            throw error.body(as: failure, coding: core.options.json) ?? error
+        }
+    }
+}
+
+extension CountersignError {
+    /// The backend's error in JSON if this is ``status(_:body:)``; nil for other cases, and if the body
+    /// cannot be decoded so.
+    public func body<Value: Decodable>(as type: Value.Type, coding: JSONCoding = .standard) -> Value? {
+        guard case .status(_, let body) = self else { return nil }
+        return try? coding.decoder.decode(type, from: Data(body))
+    }
+}
+
+/// A problem as many backends describe it: `application/problem+json`. Source: RFC 9457 §3.1.
+public struct ProblemDetails: Error, Decodable, Sendable, Hashable {
+    /// A URI that names the kind of problem; nil stands for `about:blank`.
+    public let type: String?
+    /// A short summary for people.
+    public let title: String?
+    /// The status, which the response has, too.
+    public let status: Int?
+    /// What is wrong in this case, for people.
+    public let detail: String?
+    /// A URI that names this case.
+    public let instance: String?
 }

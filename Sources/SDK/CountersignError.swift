@@ -1,69 +1,76 @@
 import CountersignTransport
 import CountersignVault
 
-/// Why an app did not get what it asked for. Each case is another thing to do.
+/// Why a call failed. Each case needs another reaction.
 ///
-/// An HTTP status of 400 and above is no error here where it is the backend's own: it is an answer, and comes with its body.
+/// A backend's own HTTP status of 400 and above is not an error here: it is a response, and comes with its
+/// body.
 public enum CountersignError: Error, Sendable {
-    /// Nobody is signed in here. Nothing was sent.
+    /// No account is signed in on this device. Nothing was sent.
     case notSignedIn
-    /// The authority has ended the session. ``CountersignClient/states`` says so, too.
+    /// The authority has ended the session. ``CountersignClient/states`` reports it, too.
     case signedOut(SessionEnd)
-    /// Somebody else signed in while the request was under way, or, at a change of password, the same person anew. It was not
-    /// sent in his name.
+    /// Another account signed in during the request or, at a change of password, the same account signed in
+    /// again. The request was not sent in the name of the new login.
     case accountChanged
     /// The name or the password is wrong.
     case wrongCredentials
-    /// What was typed can be nobody's name: why, for people.
+    /// The text cannot be an account name: the reason, for people.
     case unusableName(String)
-    /// What was typed can be no password: why, for people.
+    /// The text cannot be a password: the reason, for people.
     case unusablePassword(String)
-    /// The authority said no. Nothing changed here.
+    /// The authority refused the request. Nothing changed on this device.
     case refused(Refusal)
-    /// The server refused, and signed that with its authority key, which this client was not given: it cannot tell the
-    /// refusal from a forged one, and did not act on it. Pass ``ReleaseKey``'s `authorityKey`.
+    /// The server refused, and signed the refusal with its authority key, which this client does not have: it
+    /// cannot tell the refusal from a forged one, and did not act on it. Pass ``ReleaseKey``'s
+    /// `authorityKey`.
     case authorityKeyMissing(Refusal)
-    /// The authority serves this version no more. Until ``CountersignClient/continueDespiteUpdate()`` nothing is sent.
+    /// The authority no longer serves this version. Until ``CountersignClient/continueDespiteUpdate()`` the
+    /// client sends nothing.
     case updateRequired(url: String?)
-    /// The step needs the device's key, which comes out only in ``CountersignClient/withPresence(_:_:)``. Nothing was sent.
+    /// The operation needs the device's key, which is available only in
+    /// ``CountersignClient/withPresence(_:_:)``. Nothing was sent.
     case presenceNeeded
-    /// A person was asked to show that he is there, and did not.
+    /// The system asked the user to confirm their presence, and the user did not.
     case notPresent(PresenceStep)
-    /// There is no answer, or not all of it: offline, timed out, not trusted… What became of the request stands in the error's
-    /// `fate`; with `outcomeUnknown` it may have been done, and was not sent again.
+    /// There is no response, or not all of it: offline, timed out, not trusted… The error's `fate` says what
+    /// became of the request; with `outcomeUnknown` the server may have executed it, and the client did not
+    /// repeat it.
     case transport(TransportError)
-    /// The task was cancelled. What was already sent may have been done.
+    /// The task was cancelled. The server may have executed what was already sent.
     case cancelled
-    /// The request's body can be sent once only, and was; it would have to be sent again.
+    /// The request must be sent again, but its body can be sent only once, and was sent.
     case bodyUsedUp
-    /// The answer has more bytes than were wanted. The request was done.
+    /// The response has more bytes than the limit. The server has executed the request.
     case answerTooLarge(limit: Int)
-    /// An answer came that the authority did not give, or not to this request. It was not acted upon.
+    /// A response came that is not the authority's, or does not belong to this request. The client did not
+    /// act on it.
     case notGenuine(String)
-    /// The authority's answer is none that this version understands.
+    /// This version does not understand the authority's response.
     case notUnderstood(String)
-    /// A password, or a token that whoever reads it can use, would go to a certificate that was not pinned. Nothing was sent.
+    /// A password or a bearer token would go to a certificate that is not pinned. Nothing was sent.
     case certificateNotPinned
-    /// The vault is closed for now, and opens again: a keychain before the first unlock. Nothing changed.
+    /// The vault is locked for now and opens again later: a keychain before the first unlock. Nothing
+    /// changed.
     case vaultLocked(String)
-    /// The vault does not do what was asked. Nothing may be concluded from it.
+    /// The vault failed. The app must not conclude anything from it.
     case vaultFailed(String)
-    /// The device's keys are in hardware that cannot be used now, or hardware is demanded and there is none;
-    /// why, for people. Nothing changed: another attempt may succeed, and a login makes other keys where
+    /// The device's keys are in hardware that cannot be used now, or hardware is required and absent; the
+    /// reason, for people. Nothing changed: another attempt may succeed, and a login makes other keys if
     /// ``CountersignOptions/deviceKeyStorage`` allows that. Hardware that has lost the keys for good ends the
     /// session instead (``SessionEnd/How-swift.enum/deviceKeyLost``).
     case deviceKeyUnavailable(String)
-    /// A set of pins that was not taken up. What was in force stays in force.
-    case manifest(ManifestProblem)
-    /// A value that is not sent, for JSON cannot say it.
+    /// A set of pins was rejected. The pins in force stay in force.
+    case manifest(ManifestError)
+    /// A value cannot be encoded as JSON. Nothing was sent.
     case encoding(String)
-    /// An answer that is not what was to be read from it: where, and what was expected. The request was done.
+    /// A response cannot be decoded: where, and what was expected. The server has executed the request.
     case decoding(String)
-    /// An answer of another status than 200 to 299, where a value was to be read from it.
+    /// A response with another status than 200 to 299, where a value was to be decoded.
     case status(APIResponse, body: [UInt8])
     /// An interceptor threw this.
     case intercepted(any Error)
-    /// What was asked for cannot be done, whoever asks: a URL of another server, a field that may not be given, a key that is none.
+    /// The call can never succeed: a URL of another server, a field that the app may not set, an invalid key.
     case misuse(String)
     /// The machine or one of its libraries failed.
     case machine(String)
@@ -72,46 +79,47 @@ public enum CountersignError: Error, Sendable {
     public struct Refusal: Error, Sendable, Hashable {
         /// Of HTTP.
         public let status: Int
-        /// Stable, for programs: `name-taken`, `too-many-attempts`, `forbidden`…; empty where the answer has none.
+        /// Stable, for programs: `name-taken`, `too-many-attempts`, `forbidden`…; empty where the answer has
+        /// none.
         public let code: String
         /// For people.
         public let title: String
-        /// For people who build the app.
+        /// For the app's developers.
         public let detail: String
-        /// The event's id, to be found in the server's log.
+        /// The event's id in the server's log.
         public let event: String?
-        /// Seconds after which it is worth another try.
+        /// Seconds after which another attempt is worthwhile.
         public let retryAfter: Int?
-        /// Whether the authority is known to say it, now and to this request. What anybody in between could have said is shown,
-        /// and nothing follows from it.
+        /// Whether the authority is known to have said this, now and to this request. A refusal that any
+        /// party in between could have made is reported, and the client does not act on it.
         public let isGenuine: Bool
     }
 }
 
 extension CountersignError {
-    /// The machine has no way out. What was asked for is worth another try once it has. ``isUnreachable`` covers
-    /// this, and a server that cannot be reached for another reason.
+    /// The machine has no network connection. Another attempt is worthwhile once it has. ``isUnreachable``
+    /// covers this, and a server that cannot be reached for another reason.
     public var isOffline: Bool {
         guard case .transport(let error) = self, case .offline = error.cause else { return false }
         return true
     }
 
-    /// No byte of the request was sent, and another attempt may succeed: the machine is offline, the name is not
-    /// found, or no connection was made (refused, not in time, without TLS, cut by new pins). False for a server
-    /// that is not trusted, and wherever the request may have been received.
+    /// No byte of the request was sent, and another attempt may succeed: the machine is offline, the name is
+    /// not found, or no connection was made (refused, not in time, without TLS, cut by new pins). False for a
+    /// server that is not trusted, and wherever the request may have been received.
     public var isUnreachable: Bool {
         guard case .transport(let error) = self, error.fate == .notSent else { return false }
         return error.isPassing
     }
 
-    /// It took too long.
+    /// The request timed out.
     public var isTimeout: Bool {
         guard case .transport(let error) = self, case .timedOut = error.cause else { return false }
         return true
     }
 
-    /// It was sent, and whether it was done is not known. It is for the app to look before it asks again, or to ask again with the
-    /// same ``APIRequest/idempotencyKey``.
+    /// The request was sent, and whether the server executed it is not known. The app checks before it
+    /// repeats the request, or repeats it with the same ``APIRequest/idempotencyKey``.
     public var isOutcomeUnknown: Bool {
         guard case .transport(let error) = self else { return false }
         return error.fate == .outcomeUnknown
@@ -127,5 +135,93 @@ extension CountersignError {
             case .machine(let detail): .machine(detail)
             default: .transport(error)
             }
+    }
+}
+
+extension CountersignError: CustomStringConvertible {
+    /// One line, for a log or a developer; an app has its own words for users. Parts of it may come from the
+    /// server or the backend.
+    public var description: String {
+        switch self {
+        case .notSignedIn: "nobody is signed in"
+        case .signedOut(let end): "the session has ended: \(end)"
+        case .accountChanged: "somebody else signed in meanwhile; the request was not sent in his name"
+        case .wrongCredentials: "the name or the password is wrong"
+        case .unusableName(let detail): "the name: \(detail)"
+        case .unusablePassword(let detail): "the password: \(detail)"
+        case .refused(let refusal): "refused: \(refusal)"
+        case .authorityKeyMissing(let refusal):
+            """
+            refused, and not verified: \(refusal). The release key has no authority key; expected the \
+            `authority_key` that `countersign release add` printed
+            """
+        case .updateRequired(let url):
+            "the server wants the app's next version" + (url.map { " (\($0))" } ?? "")
+        case .presenceNeeded:
+            "the session is locked: it needs a person (`unlock` or `withPresence`); nothing was sent"
+        case .notPresent(let step): "no person confirmed to be present; next: \(step.advice)"
+        case .transport(let error): error.description
+        case .cancelled: "it was cancelled"
+        case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
+        case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
+        case .notGenuine(let detail): "the answer is not to be trusted, and was not acted upon: \(detail)"
+        case .notUnderstood(let detail): "the answer is not understood: \(detail)"
+        case .certificateNotPinned:
+            """
+            passwords and tokens go only to a server whose own key the trust enforces, and no rule for this \
+            host does: a rule without pins, a rule that only reports, and pins without the check of the \
+            host's name do not count. Pin the key, or choose bearerSecrets = .toAnyCertificateThatVerifies
+            """
+        case .vaultLocked(let detail): "the vault is locked: \(detail)"
+        case .vaultFailed(let detail): "the vault: \(detail)"
+        case .deviceKeyUnavailable(let detail): "the device's key: \(detail)"
+        case .manifest(let problem): problem.description
+        case .encoding(let detail): "the value cannot be written as JSON: \(detail)"
+        case .decoding(let detail): "the answer is not what was expected: \(detail)"
+        case .status(let response, let body): "status \(response.status), with a body of \(body.count) bytes"
+        case .intercepted(let error): "an interceptor threw: \(error)"
+        case .misuse(let detail), .machine(let detail): detail
+        }
+    }
+}
+
+extension CountersignError.Refusal: CustomStringConvertible {
+    /// One line.
+    public var description: String {
+        var text = code.isEmpty ? "status \(status)" : code
+        if !title.isEmpty { text += ": \(title)" }
+        if !detail.isEmpty { text += " (\(detail))" }
+        if let retryAfter { text += "; try again in \(retryAfter) s" }
+        if let event { text += " [\(event)]" }
+        return text
+    }
+}
+
+extension SessionEnd: CustomStringConvertible {
+    /// A few words.
+    public var description: String {
+        switch how {
+        case .expired: "it was not used for too long"
+        case .replaced(let by): "a login took its place" + (by.map { " (\($0))" } ?? "")
+        case .signedOut: "signed out"
+        case .revoked: "revoked"
+        case .reused: "a key that had been renewed was used again"
+        case .passwordChanged: "the password was changed"
+        case .disabled: "the account was locked or removed"
+        case .restored: "the server was restored from a backup"
+        case .deviceKeyLost: "this device's hardware has lost the session's keys"
+        case .other(let word): word
+        }
+    }
+}
+
+extension PresenceStep {
+    /// What the app does next.
+    fileprivate var advice: String {
+        switch self {
+        case .retry: "let the person try again"
+        case .loginPage: "show the login page"
+        case .passcodeOrPassword: "ask for the device's passcode or the account's password"
+        }
     }
 }

@@ -1,5 +1,5 @@
-// Whoever imports `Countersign` has these names, too: whom he trusts, what carries his requests and where his secrets lie are part of
-// what he holds in his hands.
+// An app that imports `Countersign` gets these names, too: its code names the trust, the transport and the
+// vault.
 @_exported import CountersignTransport
 @_exported import CountersignTrust
 @_exported import CountersignVault

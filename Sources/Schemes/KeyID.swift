@@ -1,6 +1,7 @@
 import CountersignWire
 
-/// The public name of a key: 1 to 64 visible ASCII characters. Inline, so that looking one up allocates nothing.
+/// The public name of a key: 1 to 64 visible ASCII characters. Inline, so that looking one up allocates
+/// nothing.
 package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     package static let longest = 64
 
@@ -8,7 +9,7 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
     private var storage: Bytes64
     private var length: UInt8
 
-    /// Nil where the bytes are no key id: empty, too long, or with a space, control or non-ASCII byte.
+    /// Nil if the bytes are not a key id: empty, too long, or with a space, control or non-ASCII byte.
     package init?(_ bytes: borrowing Span<UInt8>) {
         guard bytes.count > 0, bytes.count <= KeyID.longest else { return nil }
         storage = Bytes64()
@@ -27,8 +28,8 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
         self.init(bytes.span)
     }
 
-    /// A name of our own: what is not visible ASCII is left out, and so is what lies beyond the longest key
-    /// id.
+    /// A key id from a name chosen by the server: bytes other than visible ASCII are left out, and the name
+    /// is cut to the longest key id.
     package init(ours text: String) {
         storage = Bytes64()
         length = 0
@@ -65,5 +66,38 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
 
     package func hash(into hasher: inout Hasher) {
         bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+    }
+}
+
+/// Key ids as `keyid` carries them: a string, in which `"` and `\` have a `\` before them. An id may hold
+/// both. Source: RFC 9651 §3.3.3.
+extension KeyID {
+    /// The key id for the text between the quotes; nil if the text is not a key id.
+    init?(quoted text: borrowing Span<UInt8>) {
+        let escape = UInt8(ascii: "\\")
+        guard text.firstIndex(of: escape, from: 0) != nil else {
+            self.init(text)
+            return
+        }
+        var plain = Bytes64()
+        var count = 0
+        var index = 0
+        while index < text.count {
+            if text[index] == escape { index += 1 }
+            guard index < text.count, count < KeyID.longest else { return nil }
+            plain[count] = text[index]
+            count += 1
+            index += 1
+        }
+        self.init(plain.span.extracting(0..<count))
+    }
+
+    /// The text to write between the quotes.
+    var quotable: String {
+        let text = description
+        func isSpecial(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "\\") || byte == UInt8(ascii: "\"") }
+        guard text.utf8.contains(where: isSpecial) else { return text }
+        return String(
+            decoding: text.utf8.flatMap { isSpecial($0) ? [UInt8(ascii: "\\"), $0] : [$0] }, as: UTF8.self)
     }
 }

@@ -1,38 +1,44 @@
 import CountersignWire
 
-/// One way of signing requests. A scheme *describes*: what it covers, how it reads and writes, its string to sign. It
-/// cannot verify; only the gate can. Signing and verifying share ``spell(_:_:_:)``, so they cannot drift apart.
+/// One way of signing requests. A scheme *describes* what it covers, how it reads and writes signatures, and
+/// its string to sign. It cannot verify; only the gate can. Signing and verifying share
+/// ``writeStringToSign(for:of:into:)``, so they cannot diverge.
 package protocol Scheme: Sendable {
     var name: SchemeName { get }
     var coverage: Coverage { get }
-    /// How a caller of this scheme expects to be answered.
-    var dialect: AnswerDialect { get }
+    /// The form of response that a caller of this scheme expects.
+    var dialect: ResponseDialect { get }
 
-    /// Whether the request bears signs of this scheme, well formed or not. `names` are the request's own.
-    func trace(in request: Request, names: ParameterNames) -> Trace
+    /// Whether the request bears signs of this scheme, well formed or not. `names` must come from this
+    /// request.
+    func detect(in request: Request, names: RequestParameterNames) -> SchemeDetection
 
-    /// Reads the signature, and leaves in `workspace` what ``spell(_:_:_:)`` needs. Nil where there is no trace of one.
-    /// `names` are the request's own.
+    /// Reads the signature, and writes to `workspace` what ``writeStringToSign(for:of:into:)`` needs. Nil if
+    /// there is no sign of one. `names` must come from this request.
     func claim(
-        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim?
 
-    /// The same, of the signature with that label; for schemes whose requests may bear several.
-    func claim(in request: Request, labelled label: String, _ workspace: inout Workspace) throws(Refusal) -> Claim?
+    /// The same for the signature with that label; for schemes whose requests may bear several.
+    func claim(in request: Request, labelled label: String, workspace: inout Workspace) throws(Refusal)
+        -> Claim?
 
     /// Writes the string to sign into `workspace.text`.
-    func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal)
+    func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
+        throws(Refusal)
 
-    /// Writes another spelling of the same request, which clients in the field are known to sign: the first for
-    /// `attempt` 0, and so on. Asked after ``spell(_:_:_:)``, and only where its text does not have the signature. No two
-    /// requests of different meaning may share a spelling; a scheme that has more than one argues it.
-    func respell(
-        _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
-    ) throws(Refusal) -> Respelling
+    /// Writes an alternative string to sign for the same request, which known clients sign: the first for
+    /// `attempt` 0, and so on. Called after ``writeStringToSign(for:of:into:)``, and only if the signature
+    /// does not verify its text. Two requests of different meaning must not share a string to sign; a scheme
+    /// with alternatives documents why they do not.
+    func writeAlternative(
+        _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
+    ) throws(Refusal) -> AlternativeOutcome
 
-    /// Why a request is refused although its signature holds: the spelling that was written last, and holds, is that of
-    /// another request too. Nil where it is this one's alone, as it is in all but a few.
-    func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String?
+    /// Why a request is refused although its signature holds: the string to sign that was written last, and
+    /// verified, is also that of another request. Nil if it belongs to this request alone, which is the usual
+    /// case.
+    func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String?
 
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
@@ -40,43 +46,94 @@ package protocol Scheme: Sendable {
 
 extension Scheme {
     /// The same, where the request's parameter names have not been scanned yet.
-    package func trace(in request: Request) -> Trace { trace(in: request, names: .find(in: request)) }
+    package func detect(in request: Request) -> SchemeDetection {
+        detect(in: request, names: .find(in: request))
+    }
 
     /// The same, where the request's parameter names have not been scanned yet.
-    package func claim(in request: Request, _ workspace: inout Workspace) throws(Refusal) -> Claim? {
-        try claim(in: request, names: .find(in: request), &workspace)
+    package func claim(in request: Request, workspace: inout Workspace) throws(Refusal) -> Claim? {
+        try claim(in: request, names: .find(in: request), workspace: &workspace)
     }
 
     package func claim(
-        in request: Request, labelled label: String, _ workspace: inout Workspace
-    ) throws(Refusal) -> Claim? { try claim(in: request, &workspace) }
+        in request: Request, labelled label: String, workspace: inout Workspace
+    ) throws(Refusal) -> Claim? { try claim(in: request, workspace: &workspace) }
 
-    /// Most schemes have one spelling.
-    package func respell(
-        _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
-    ) throws(Refusal) -> Respelling { .exhausted }
+    /// Most schemes have a single string to sign.
+    package func writeAlternative(
+        _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
+    ) throws(Refusal) -> AlternativeOutcome { .exhausted }
 
-    package func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String? { nil }
+    package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? { nil }
 }
 
-/// Whether there was one more spelling to try.
-package enum Respelling: Sendable, Equatable {
+/// Whether there was another string to sign to try.
+package enum AlternativeOutcome: Sendable, Equatable {
     case written
     case exhausted
 }
 
-/// What a look at a request says about one scheme.
-package enum Trace: Sendable, Equatable {
+/// Whether a request bears signs of one scheme.
+package enum SchemeDetection: Sendable, Equatable {
     case absent
     case present
     /// The scheme signs inside the body, and this body was too large to be read before the gate.
-    case outOfReach
+    case inUnreadBody
 }
 
-/// The form of answers a caller understands.
-package enum AnswerDialect: Sendable, Equatable {
+/// The form of response that a caller understands.
+package enum ResponseDialect: Sendable, Equatable {
     /// Status codes and problem documents. Source: RFC 9457.
     case problem
     /// Always 200, with `{"err":{…}}` inside. Source: docs/protocol.md, form-md5.
     case legacy
+}
+
+/// What a scheme's signatures cover and what they leave unsigned, as data: the lab attacks the listed parts,
+/// the tests change them one after the other, and the documentation prints them.
+package struct Coverage: Sendable, Equatable {
+    /// A part of a request that an attacker might change.
+    package enum Part: String, Sendable, CaseIterable {
+        case method
+        case authority
+        /// `http` or `https`.
+        case transport
+        case path
+        case query
+        case body
+        /// Order and percent-encoding of parameters, and the `=` of an empty one.
+        case querySpelling = "spelling of the query"
+        /// Fields that the signature names.
+        case namedFields = "fields the signature names"
+        /// White space in them, and whether their values came in one line or several.
+        case fieldSpelling = "spelling of named fields"
+        /// Whether a named field's values came in one line, joined by commas, or in several.
+        case fieldLines = "lines of named fields"
+        /// Whether a path without a query is followed by `?`.
+        case emptyQuery = "empty query"
+        /// Fields that it does not name.
+        case otherFields = "other fields"
+        /// Creation time, nonce, key id and whatever else the scheme signs about the signature itself.
+        case signatureParameters = "signature parameters"
+        /// Names and values of form parameters.
+        case formParameters = "form parameters"
+        /// How those are written: order, percent-encoding, `+` for a space.
+        case formSpelling = "spelling of form parameters"
+        /// Names and values of a JSON body's outermost members, the containers among these as they are
+        /// written.
+        case jsonMembers = "members of a JSON body"
+        /// How those are written: order, white space, escapes, and the type of a value.
+        case jsonSpelling = "spelling of a JSON body"
+    }
+
+    package var covered: [Part]
+    package var uncovered: [Part]
+    /// The known weaknesses of the scheme itself, one sentence each.
+    package var weaknesses: [String]
+
+    package init(covered: [Part], uncovered: [Part], weaknesses: [String] = []) {
+        self.covered = covered
+        self.uncovered = uncovered
+        self.weaknesses = weaknesses
+    }
 }

@@ -6,7 +6,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
     case authV1 = "auth-v1"
     case authV2 = "auth-v2"
     case authV4 = "auth-v4"
-    /// A token of ours and no signature: there is no ``Scheme`` of this name, because nothing is signed.
+    /// The authority's token without a signature: no ``Scheme`` has this name, because nothing is signed.
     case token
 
     /// Those that sign.
@@ -14,7 +14,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
         .messageSignatures, .sigV4, .formMD5, .authV1, .authV2, .authV4,
     ]
 
-    /// Whether it is here for app versions already in the field, and is to go with them.
+    /// Whether the scheme exists only for app versions already in use, and will be removed with them.
     package var isLegacy: Bool {
         switch self {
         case .messageSignatures, .sigV4: false
@@ -22,7 +22,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
         }
     }
 
-    /// Whether it signs form parameters, which may be in the body.
+    /// Whether the scheme signs form parameters, which may be in the body.
     package var signsParameters: Bool {
         switch self {
         case .formMD5, .authV1, .authV2: true
@@ -30,7 +30,8 @@ package enum SchemeName: String, Sendable, CaseIterable {
         }
     }
 
-    /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says otherwise.
+    /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says
+    /// otherwise.
     package var defaultWindow: Int {
         switch self {
         case .messageSignatures: 60
@@ -38,13 +39,13 @@ package enum SchemeName: String, Sendable, CaseIterable {
         case .formMD5: 300
         case .authV1: 600
         case .authV2, .authV4: 12 * 3600
-        // It has no time.
+        // The scheme signs no time.
         case .token: 0
         }
     }
 
-    /// How many whole seconds either side of now are still fresh under a window of `seconds`: the auth schemes refuse
-    /// *at* their window, the others beyond it.
+    /// How many whole seconds either side of now are still fresh under a window of `seconds`: the auth
+    /// schemes refuse *at* their window, the others beyond it.
     package func freshSeconds(within seconds: Int) -> Int {
         switch self {
         case .messageSignatures, .sigV4, .formMD5: max(seconds, 0)

@@ -15,10 +15,12 @@ package enum MACAlgorithm: Sendable, Equatable {
     case ofKey
 }
 
-/// A key made ready for use: a keyed hash state, or a library's context, is prepared once and copied for each message.
+/// A key prepared for use: a keyed hash state, or a library's context, is prepared once and copied for each
+/// message.
 ///
-/// Its algorithm is part of it. A shared secret never verifies as a public key, nor a public key as a shared secret:
-/// whoever sends the public key's bytes as if they were the secret finds another secret there, which nobody has.
+/// The algorithm is part of the key. A shared secret never verifies as a public key, nor a public key as a
+/// shared secret: a MAC under the public key's bytes fails, because the shared secret of a key pair is random
+/// and unknown to every caller.
 package final class SigningKey: Sendable {
     private enum Pair: Sendable {
         case none
@@ -27,28 +29,34 @@ package final class SigningKey: Sendable {
     }
 
     package let algorithm: KeyAlgorithm
-    /// The shared secret. For a key pair: random bytes that were just made and are nobody's.
+    /// The shared secret. For a key pair: fresh random bytes that no client has.
     package let secret: Secret
     private let hmac: HMACSHA256
-    let derived: DerivedKeys
+    let derived: DerivedKeyCache
     private let pair: Pair
 
-    package convenience init(_ secret: Secret) { self.init(.hmacSHA256, secret, .none) }
+    package convenience init(_ secret: Secret) {
+        self.init(algorithm: .hmacSHA256, secret: secret, pair: .none)
+    }
 
     /// A key that verifies and does not sign.
-    package convenience init(_ key: PublicKey) { self.init(key.algorithm, Secret(random: 32), .publicHalf(key)) }
+    package convenience init(_ key: PublicKey) {
+        self.init(algorithm: key.algorithm, secret: Secret(random: 32), pair: .publicHalf(key))
+    }
 
-    package convenience init(_ key: PrivateKey) { self.init(key.algorithm, Secret(random: 32), .both(key)) }
+    package convenience init(_ key: PrivateKey) {
+        self.init(algorithm: key.algorithm, secret: Secret(random: 32), pair: .both(key))
+    }
 
-    private init(_ algorithm: KeyAlgorithm, _ secret: Secret, _ pair: Pair) {
+    private init(algorithm: KeyAlgorithm, secret: Secret, pair: Pair) {
         self.algorithm = algorithm
         self.secret = secret
         self.pair = pair
         hmac = secret.withExposedBytes { HMACSHA256(key: $0) }
-        derived = DerivedKeys(secret)
+        derived = DerivedKeyCache(secret)
     }
 
-    /// What verifies, where this is no shared secret.
+    /// The public key that verifies; nil for a shared secret.
     package var publicKey: PublicKey? {
         switch pair {
         case .none: nil
@@ -77,23 +85,79 @@ package final class SigningKey: Sendable {
         }
     }
 
-    /// Learns whether the MAC of `text`, just computed, was the one that was sent.
-    package func settle(
-        _ verdict: ConstantTime.Verdict, _ algorithm: MACAlgorithm, of text: borrowing StringToSign
+    /// Records whether the MAC of `text` that was just computed equals the sent one.
+    package func recordVerdict(
+        _ verdict: ConstantTime.Verdict, algorithm: MACAlgorithm, of text: borrowing StringToSign
     ) {
-        if algorithm == .sigV4 { derived.settle(verdict, of: text.bytes.span) }
+        if algorithm == .sigV4 { derived.recordVerdict(verdict, of: text.bytes.span) }
     }
 
     /// The signature of `text` by the key's own algorithm.
     package func sign(_ text: borrowing StringToSign) throws(Refusal) -> [UInt8] {
         switch pair {
         case .none: return mac(.ofKey, of: text).array
-        case .publicHalf: throw Refusal(.malformed, "a public key does not sign; expected the private one")
+        case .publicHalf:
+            throw Refusal(.malformed, detail: "a public key does not sign; expected the private one")
         case .both(let key):
             guard let signature = key.sign(text.bytes.span) else {
-                throw Refusal(.malformed, "the private key does not sign")
+                throw Refusal(.malformed, detail: "the private key does not sign")
             }
             return signature
         }
+    }
+}
+
+/// The signer's data that a scheme needs beside the request.
+package struct Credentials: Sendable {
+    package var keyID: KeyID
+    package var key: SigningKey
+    /// message-signatures: the calling release if the key id is a session token; nil if the key id names the
+    /// release itself.
+    package var release: KeyID?
+    /// Schemes that name the app's platform and version in each request; otherwise unused.
+    package var platform: String
+    package var version: String
+    /// Seconds east of UTC of the wall clock that form-md5 sends.
+    package var timezoneOffset: Int
+
+    /// form-md5: where the private key stands in the string to sign.
+    package var formMD5Key = FormMD5.KeyPosition.pair
+
+    /// sigv4's scope: words that both ends agree on, signed and otherwise without meaning here.
+    package var region = "countersign"
+    package var service = "execute-api"
+
+    /// A session's: `token` as its key id, beside the release that calls.
+    package init(_ token: SessionToken, key: SigningKey, release: KeyID) {
+        self.init(keyID: KeyID(token), key: key)
+        self.release = release
+    }
+
+    package init(
+        keyID: KeyID, key: SigningKey, platform: String = "", version: String = "", timezoneOffset: Int = 0
+    ) {
+        self.keyID = keyID
+        self.key = key
+        self.platform = platform
+        self.version = version
+        self.timezoneOffset = timezoneOffset
+    }
+}
+
+/// A new nonce for each request: letters and digits, which every scheme takes.
+package enum Nonce {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
+
+    /// 16 characters for form-md5, as its clients have it; 22 for others: 95 and 130 bits.
+    package static func make(for scheme: SchemeName, random: some RandomSource = SystemRandom()) -> String {
+        let count = scheme == .formMD5 ? 16 : 22
+        var letters: [UInt8] = []
+        while letters.count < count {
+            // 248 is the largest multiple of 62 in a byte: what lies above would favour some letters.
+            for byte in random.bytes(count) where byte < 248 && letters.count < count {
+                letters.append(alphabet[Int(byte) % alphabet.count])
+            }
+        }
+        return String(decoding: letters, as: UTF8.self)
     }
 }

@@ -1,15 +1,15 @@
 import CountersignSodium
 
-/// What a sealed value is for. It is authenticated with the value, so that a row copied over another row, another
-/// app or another kind, or put back from an earlier epoch, does not open.
+/// The purpose of a sealed value. It is authenticated with the value, so that a value copied to another row,
+/// app or kind, or restored from an earlier epoch, does not open.
 package struct SealBinding: Sendable, Equatable {
-    /// What the value is: `release-secret`, `authority-key`, …
+    /// The kind of value: `release-secret`, `authority-key`, …
     package var kind: String
-    /// The app it belongs to; empty for the deployment's own.
+    /// The app that the value belongs to; empty for values of the deployment.
     package var app: String
-    /// The row it stands in: a key id, a setting's name.
+    /// The row that contains the value: a key id, a setting's name.
     package var row: String
-    /// Which edition of that row.
+    /// The edition of that row.
     package var epoch: UInt64
 
     package init(kind: String, app: String = "", row: String, epoch: UInt64 = 0) {
@@ -19,7 +19,7 @@ package struct SealBinding: Sendable, Equatable {
         self.epoch = epoch
     }
 
-    /// Each part is preceded by its length: joined bare, `a` ‖ `bc` and `ab` ‖ `c` would bind alike.
+    /// Each part is preceded by its length: without it, `a` ‖ `bc` and `ab` ‖ `c` would give the same bytes.
     fileprivate func associatedData(keyID: [UInt8]) -> [UInt8] {
         var data = Array("countersign/1 seal".utf8)
         for part in [Array(kind.utf8), Array(app.utf8), Array(row.utf8), keyID] {
@@ -35,15 +35,10 @@ package struct SealBinding: Sendable, Equatable {
     }
 }
 
-/// The value was sealed by another key, for another place, or has been altered. Which one cannot be told.
-package struct NotOpened: Error, Sendable, Equatable {
-    package init() {}
-}
-
-/// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, libsodium's `_ietf`): its 24-byte nonces may be drawn at random for
+/// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, libsodium's `_ietf`). Its 24-byte nonces may be random for
 /// any number of values, so no counter has to survive a crash or a restored backup.
 ///
-/// A sealed value is `1 ‖ nonce (24) ‖ ciphertext ‖ tag (16)`; the first byte names this layout.
+/// A sealed value is `1 ‖ nonce (24) ‖ ciphertext ‖ tag (16)`; the first byte identifies this layout.
 extension MasterKey {
     private static let layout: UInt8 = 1
     private static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
@@ -64,9 +59,11 @@ extension MasterKey {
         return [MasterKey.layout] + nonce + ciphertext
     }
 
-    package func open(_ sealed: [UInt8], as binding: SealBinding) throws(NotOpened) -> Secret {
+    package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {
         let start = 1 + MasterKey.nonceCount
-        guard sealed.count >= start + MasterKey.tagCount, sealed[0] == MasterKey.layout else { throw NotOpened() }
+        guard sealed.count >= start + MasterKey.tagCount, sealed[0] == MasterKey.layout else {
+            throw SealError.notOpened
+        }
         let nonce = Array(sealed[1..<start])
         let ciphertext = Array(sealed[start...])
         let data = binding.associatedData(keyID: id)
@@ -76,7 +73,72 @@ extension MasterKey {
             crypto_aead_xchacha20poly1305_ietf_decrypt(
                 &plain, nil, nil, ciphertext, UInt64(ciphertext.count), data, UInt64(data.count), nonce, key)
         }
-        guard verdict == 0 else { throw NotOpened() }
+        guard verdict == 0 else { throw SealError.notOpened }
         return Secret(copying: plain.span)
+    }
+}
+
+/// The 32-byte key under which the authority seals all its secrets. It is never in the database.
+package final class MasterKey: Sendable {
+    package static let count = Int(crypto_aead_xchacha20poly1305_ietf_KEYBYTES)
+
+    let key: Secret
+    /// Eight bytes that identify this key without revealing it: a keyed hash of a fixed text.
+    package let id: [UInt8]
+
+    /// Nil if `secret` is not 32 bytes.
+    package init?(_ secret: Secret) {
+        guard secret.count == MasterKey.count, sodium_init() >= 0 else { return nil }
+        key = secret
+        var digest = [UInt8](repeating: 0, count: 32)
+        let label = Array("countersign/1 master key id".utf8)
+        let length = digest.count
+        secret.withPointer { key in
+            _ = crypto_generichash(&digest, length, label, UInt64(label.count), key, secret.count)
+        }
+        id = Array(digest.prefix(8))
+    }
+
+    package static func random() -> Secret { Secret(random: count) }
+
+    /// Parses the key: 64 hexadecimal digits, or 43 characters of base64url (one `=` of padding allowed). Nil
+    /// for anything else. libsodium's decoders run in constant time.
+    package convenience init?(text: Span<UInt8>) {
+        guard let secret = MasterKey.decode(text) else { return nil }
+        self.init(secret)
+    }
+
+    /// The key in base64url, as `init(text:)` reads it, for the key file.
+    package func text() -> Secret {
+        let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
+        let length = sodium_base64_encoded_len(MasterKey.count, variant)
+        var text = [CChar](repeating: 0, count: length)
+        defer { text.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) } }
+        key.withPointer { _ = sodium_bin2base64(&text, length, $0, MasterKey.count, variant) }
+        return text.withUnsafeBytes { text in
+            Secret(copying: Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: text.dropLast())))
+        }
+    }
+
+    private static func decode(_ text: Span<UInt8>) -> Secret? {
+        guard text.count <= 64 else { return nil }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        defer { bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) } }
+        var decoded = 0
+        let verdict = text.withUnsafeBytes { text -> CInt in
+            let start = text.bindMemory(to: CChar.self).baseAddress
+            switch text.count {
+            case 64: return sodium_hex2bin(&bytes, count, start, text.count, nil, &decoded, nil)
+            case 43:
+                let variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING
+                return sodium_base642bin(&bytes, count, start, text.count, nil, &decoded, nil, variant)
+            case 44:
+                let variant = sodium_base64_VARIANT_URLSAFE
+                return sodium_base642bin(&bytes, count, start, text.count, nil, &decoded, nil, variant)
+            default: return -1
+            }
+        }
+        guard verdict == 0, decoded == count else { return nil }
+        return Secret(copying: bytes.span.extracting(0..<count))
     }
 }

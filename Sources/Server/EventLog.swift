@@ -2,15 +2,15 @@ import CountersignHTTP
 import CountersignWire
 import Glibc
 
-/// Where events go: one JSON line each, written by a thread of its own so that no request waits for a disk or a pipe.
+/// Writes events, one JSON line each, on a thread of its own, so that no request waits for a disk or a pipe.
 ///
-/// Bounded: what a sink does not take is dropped beyond 4 MiB, and the number dropped is said in a line of its own. Of
-/// callers who have proved nothing a sample is written, and the others are counted (``RefusalSampler``).
+/// Bounded: it buffers at most 4 MiB for a slow sink, drops further lines, and logs the number of dropped
+/// lines. Of callers that have proved nothing it writes a sample and counts the others (``RefusalSampler``).
 final class EventLog: @unchecked Sendable {
     enum Urgency {
         /// With the next batch, within a tenth of a second.
         case soon
-        /// Now: somebody may be looking for it already.
+        /// At once: an operator may already be looking for it.
         case now
     }
 
@@ -31,8 +31,8 @@ final class EventLog: @unchecked Sendable {
     private var mustReopen = false
     private var thread: pthread_t?
 
-    /// Nil where the settings want no log.
-    convenience init?(_ target: LogTarget, sampling: RefusalSampler.Settings) throws(Fault) {
+    /// Nil if the settings turn the log off.
+    convenience init?(_ target: LogTarget, sampling: RefusalSampler.Settings) throws(OperationalError) {
         switch target {
         case .off: return nil
         case .standardError: try self.init(path: nil, sampling: sampling)
@@ -41,7 +41,7 @@ final class EventLog: @unchecked Sendable {
     }
 
     /// `path` nil: standard error.
-    private init(path: String?, sampling: RefusalSampler.Settings) throws(Fault) {
+    private init(path: String?, sampling: RefusalSampler.Settings) throws(OperationalError) {
         self.path = path
         sampler = RefusalSampler(sampling)
         descriptor = 2
@@ -59,7 +59,7 @@ final class EventLog: @unchecked Sendable {
                 Unmanaged<EventLog>.fromOpaque(context).takeRetainedValue().run()
                 return nil
             }, Unmanaged.passRetained(self).toOpaque())
-        guard failure == 0 else { throw Fault(.failed, "cannot start the log's thread") }
+        guard failure == 0 else { throw OperationalError(.failed, message: "cannot start the log's thread") }
         self.thread = thread
     }
 
@@ -70,16 +70,17 @@ final class EventLog: @unchecked Sendable {
         hasWork.deallocate()
     }
 
-    private static func open(_ path: String) throws(Fault) -> Int32 {
+    private static func open(_ path: String) throws(OperationalError) -> Int32 {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw Fault(.failed, "\(path): cannot open the log: \(String(cString: strerror(errno)))")
+            throw OperationalError(
+                .failed, message: "\(path): cannot open the log: \(String(cString: strerror(errno)))")
         }
         return descriptor
     }
 
-    /// Takes one line, without its end.
-    func write(_ line: [UInt8], _ urgency: Urgency) {
+    /// Takes one line, without its line end.
+    func write(_ line: [UInt8], urgency: Urgency) {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
         guard pending.count + line.count < EventLog.mostPending else {
@@ -93,8 +94,8 @@ final class EventLog: @unchecked Sendable {
         if wasQuiet || isUrgent || pending.count >= EventLog.batchBytes { pthread_cond_signal(hasWork) }
     }
 
-    /// Whether the line of an event whose caller has proved nothing is written; otherwise it is counted. `now` is in
-    /// seconds of a monotonic clock.
+    /// Whether to write the line of an event whose caller has proved nothing; otherwise the sampler counts
+    /// it. `now` is in seconds of a monotonic clock.
     func admits(_ subject: RefusalSampler.Subject, now: Int64) -> Bool {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
@@ -102,49 +103,54 @@ final class EventLog: @unchecked Sendable {
         return sampler.admit(subject, now: now)
     }
 
-    /// Tells what was left out of a window that is over, which the next refusal may be long in doing.
+    /// Reports what a window that is over left out, without waiting for the next refusal.
     func closeSample(now: Int64) {
         pthread_mutex_lock(lock)
         defer { pthread_mutex_unlock(lock) }
         if sampler.isOver(now: now) { writeSummary() }
     }
 
-    /// A line for each cause and address, and one for all that had no place in the table. Called with the lock held.
+    /// Writes a line for each cause and address, and one for all that had no place in the table. Called with
+    /// the lock held.
     private func writeSummary() {
         let summary = sampler.close()
         guard !summary.isEmpty else { return }
         let time = sampleClock.text()
         for (subject, count) in summary.subjects {
-            append(sampled: subject.cause, count, time) { $0.add("address", subject.address.text) }
+            append(sampled: subject.cause, count: count, time: time) {
+                $0.add("address", value: subject.address.text)
+            }
         }
         for (cause, count) in summary.others {
-            append(sampled: cause, count, time) { $0.add("other_addresses", summary.otherAddresses) }
+            append(sampled: cause, count: count, time: time) {
+                $0.add("other_addresses", value: summary.otherAddresses)
+            }
         }
         pthread_cond_signal(hasWork)
     }
 
     private func append(
-        sampled cause: RefusalSampler.Cause, _ count: Int, _ time: String, _ whose: (inout JSONLine) -> Void
+        sampled cause: RefusalSampler.Cause, count: Int, time: String, subject whose: (inout JSONLine) -> Void
     ) {
         var line = JSONLine()
-        line.add("log", "sampled")
-        line.add("time", time)
+        line.add("log", value: "sampled")
+        line.add("time", value: time)
         whose(&line)
-        line.add("code", cause.name)
-        if case .answered(let status) = cause { line.add("status", status) }
-        line.add("more", count)
+        line.add("code", value: cause.name)
+        if case .answered(let status) = cause { line.add("status", value: status) }
+        line.add("more", value: count)
         line.end()
         pending.append(contentsOf: line.bytes)
         pending.append(UInt8(ascii: "\n"))
     }
 
     /// A line about the server itself.
-    func note(_ subject: String, _ message: String) {
+    func note(subject: String, message: String) {
         let line: JSONValue = ["log": .string(subject), "message": .string(message)]
-        write(Array(line.text.utf8), .now)
+        write(Array(line.text.utf8), urgency: .now)
     }
 
-    /// Opens the file again, after it was moved away. Source: the custom of SIGHUP.
+    /// Opens the file again after it was renamed, as daemons do on SIGHUP.
     func reopen() {
         pthread_mutex_lock(lock)
         mustReopen = true
@@ -152,7 +158,7 @@ final class EventLog: @unchecked Sendable {
         pthread_mutex_unlock(lock)
     }
 
-    /// Writes what is left and ends the thread.
+    /// Writes the pending lines and ends the thread.
     func stop() {
         pthread_mutex_lock(lock)
         writeSummary()
@@ -183,7 +189,7 @@ final class EventLog: @unchecked Sendable {
         }
     }
 
-    /// Lets a batch gather, unless somebody is in a hurry. Called with the lock held.
+    /// Lets a batch gather, unless a line is urgent. Called with the lock held.
     private func waitForMore() {
         var until = timespec()
         clock_gettime(CLOCK_MONOTONIC, &until)
@@ -211,7 +217,7 @@ final class EventLog: @unchecked Sendable {
                 Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            // A sink that is gone or full loses lines; the service does not stop for its log.
+            // A sink that is gone or full loses lines; the service does not stop because of its log.
             guard count > 0 else { return }
             written += count
         }

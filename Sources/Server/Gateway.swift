@@ -4,39 +4,41 @@ import CountersignHTTP
 import CountersignSchemes
 import CountersignWire
 
-/// The way of a request, from the engine to the gate and on to the upstream.
+/// Takes a request from the engine through the gate to the upstream.
 ///
 /// One for each loop, and confined to it; the gate, the log and the clock are shared.
 final class Gateway: Handler, @unchecked Sendable {
-    /// Where verified requests go.
+    /// The backend that receives verified requests.
     enum Backend {
         case echo
         case upstream(UpstreamPool)
     }
 
-    /// Of the loop's time, for the search of a mistake; the usual ones are found within it.
+    /// Limit on the loop's time for the search of a mistake; the search finds the usual mistakes within it.
     private static let explanationNanoseconds: Int64 = 5_000_000
 
     let gate: Gate
-    private let signing: AnswerSigning
+    private let signing: ResponseSigner
     let backend: Backend
     let routes: RouteTable
-    private let decider: Decider?
+    private let decider: DecideEndpoint?
     let limits: Limits
     let proxies: TrustedProxies
     private let log: EventLog?
     let clock: any TimeSource
-    let identity: Identity
-    let once: Once
-    let tally: Tally
+    let identity: CallerIdentityFields
+    let idempotency: IdempotencyCoordinator
+    let requestCounter: LoopRequestCounter
     private var events: EventGenerator
     private var logClock = LogClock()
     private var line: [UInt8] = []
-    var legacyScreen: LegacyScreen?
+    var legacyScreen: LegacyPathFilter?
 
     init(
-        gate: Gate, signing: AnswerSigning, backend: Backend, identity: Identity, once: Once, routes: RouteTable,
-        decider: Decider? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(), tally: Tally,
+        gate: Gate, signing: ResponseSigner, backend: Backend, identity: CallerIdentityFields,
+        once: IdempotencyCoordinator, routes: RouteTable,
+        decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
+        tally: LoopRequestCounter,
         log: EventLog?, clock: any TimeSource,
         seed: UInt64
     ) {
@@ -44,21 +46,21 @@ final class Gateway: Handler, @unchecked Sendable {
         self.signing = signing
         self.backend = backend
         self.identity = identity
-        self.once = once
+        self.idempotency = once
         self.routes = routes
         self.decider = decider
         self.limits = limits
         self.proxies = proxies
-        self.tally = tally
+        self.requestCounter = tally
         self.log = log
         self.clock = clock
         events = EventGenerator(seed: seed)
     }
 
     func handle(_ exchange: any Exchange) async {
-        // One copy for all; with the body, once that has come.
+        // One copy for all steps; it includes the body once that has arrived.
         var request = exchange.request
-        let judgement = gate.begin()
+        let judgement = gate.beginJudgement()
         if proxies.areNamed, !exchange.isClientUnnamed,
             let client = proxies.client(of: request, from: exchange.peer)
         {
@@ -67,99 +69,114 @@ final class Gateway: Handler, @unchecked Sendable {
             judgement.isProxied = true
         }
         var event = RequestEvent(id: EventID(&events))
-        do throws(Refusal) {
+        do {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
-                await decide(decider, exchange, request, judgement, &event)
-                gate.end(judgement)
-                return record(event, exchange)
+                await decide(
+                    with: decider, exchange: exchange, request: request, judgement: judgement, event: &event)
+                gate.endJudgement(judgement)
+                return record(event, of: exchange)
             }
             switch routes.find(request) {
-            case .elsewhere: try await pass(exchange, &request, judgement, &event)
+            case .elsewhere:
+                try await serveBackendRequest(
+                    exchange, request: &request, judgement: judgement, event: &event)
             case .route(let route, let parameter):
-                try await serve(route, parameter, exchange, &request, judgement, &event)
+                try await serve(
+                    route, parameter: parameter, exchange: exchange, request: &request, judgement: judgement,
+                    event: &event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
             }
         } catch {
             event.refusal = error
-            await answer(error, exchange, judgement, event)
+            await answer(error, on: exchange, judgement: judgement, event: event)
         }
-        gate.end(judgement)
-        record(event, exchange)
+        gate.endJudgement(judgement)
+        record(event, of: exchange)
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
-        // What a proxy said of the request before is not true of this one.
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
+        // What a proxy said of the previous request does not apply to this one.
         exchange.attachment = nil
         var event = RequestEvent(id: EventID(&events))
         event.refusal = refusal
-        let judgement = gate.begin()
-        await answer(refusal, exchange, judgement, event)
-        gate.end(judgement)
-        record(event, exchange)
+        let judgement = gate.beginJudgement()
+        await answer(refusal, on: exchange, judgement: judgement, event: event)
+        gate.endJudgement(judgement)
+        record(event, of: exchange)
     }
 
-    // MARK: Ways
+    // MARK: Routing
 
-    /// To where old clients sign in, if that is meant; else to the backend, if the gate lets it.
-    private func pass(
-        _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, _ event: inout RequestEvent
+    /// Sends the request to the legacy login routes if it calls one of them; otherwise to the backend if the
+    /// gate admits it.
+    private func serveBackendRequest(
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange, &request)
+        try announceBody(of: exchange, request: &request)
         if let legacy = routes.legacy, try legacy.mayBeCalled(by: request, keeping: &legacyScreen) {
             if request.announcesBody(upTo: LegacyRoutes.mostBodyBytes) {
-                try gate.checkAuthority(of: request)
+                try gate.checkHost(of: request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
             }
-            await gate.recognise(request, judgement)
-            if let found = try legacy.find(request, judgement) {
-                return try await serve(found, legacy, exchange, &request, judgement, &event)
+            await gate.identify(request, recordingIn: judgement)
+            if let found = try legacy.find(request, judgement: judgement) {
+                return try await serveLegacy(
+                    found, routes: legacy, exchange: exchange, request: &request, judgement: judgement,
+                    event: &event)
             }
         }
         let caller: Caller
-        do throws(Refusal) {
-            caller = try await admit(exchange, &request, judgement, for: .backend)
+        do {
+            caller = try await admit(exchange, request: &request, judgement: judgement, for: .backend)
         } catch {
-            guard let passage = try gate.passage(of: request, judgement, after: error) else { throw error }
-            return try await passOn(exchange, &request, by: passage, &event)
+            guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
+                throw error
+            }
+            return try await forwardUnproven(exchange, request: &request, by: passage, event: &event)
         }
         event.caller = caller
-        try Gateway.checkForwardable(request, caller)
-        // Of a body that streams, the last piece decides.
+        try Gateway.checkForwardable(request, from: caller)
+        // The last piece of a streamed body decides.
         if let ticket = caller.withheld?.ticket {
-            return try await passUpload(by: ticket, exchange, request, from: caller, judgement, event.id)
+            return try await forwardUpload(
+                by: ticket, exchange: exchange, request: request, from: caller, judgement: judgement,
+                event: event.id)
         }
-        if request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
-        try await passOn(exchange, request, from: caller, judgement, event.id)
-        if !request.isBodyWhole { tally.accept(caller.release, under: caller.edition) }
+        if request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
+        try await forward(exchange, request: request, from: caller, judgement: judgement, event: event.id)
+        if !request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
-        Refusal(.tooLarge, "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
+        Refusal(
+            .tooLarge, detail: "the built-in echo backend takes bodies up to \(limits.heldBodyBytes) bytes")
     }
 
-    /// To one of our own routes.
+    /// Calls one of the authority's own routes.
     private func serve(
-        _ route: Route, _ parameter: String, _ exchange: any Exchange, _ request: inout Request,
-        _ judgement: Judgement, _ event: inout RequestEvent
+        _ route: Route, parameter: String, exchange: any Exchange, request: inout Request,
+        judgement: Judgement, event: inout RequestEvent
     ) async throws(Refusal) {
-        try announceBody(of: exchange, &request)
+        try announceBody(of: exchange, request: &request)
         let isAwaited = request.bodyState != .whole
         if isAwaited, !request.announcesBody(upTo: Route.mostBodyBytes) {
-            throw Refusal(.tooLarge, "a body of this route is limited to \(Route.mostBodyBytes) bytes")
+            throw Refusal(
+                .tooLarge, detail: "a body of this route is limited to \(Route.mostBodyBytes) bytes")
         }
         var caller: Caller?
         if route.admission == .anyone {
-            // None of these routes reads a body: waiting for one would let anybody hold a connection.
-            await gate.recognise(request, judgement)
+            // None of these routes reads a body: waiting for one would let any caller hold a connection.
+            await gate.identify(request, recordingIn: judgement)
         } else {
-            let judged = try await admit(exchange, &request, judgement, for: .ownRoute, as: route.effect)
+            let judged = try await admit(
+                exchange, request: &request, judgement: judgement, for: .ownRoute, as: route.effect)
             event.caller = judged
-            tally.accept(judged.release, under: judged.edition)
+            requestCounter.accept(judged.release, under: judged.edition)
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission == .session, judged.session == nil {
-                throw Refusal(.sessionEnded, "this route needs a session")
+                throw Refusal(.sessionEnded, detail: "this route needs a session")
             }
         }
         let call = RouteCall(
@@ -167,28 +184,33 @@ final class Gateway: Handler, @unchecked Sendable {
             parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
-        let plain = answered.answer.telling(caller)
+        let plain = answered.answer.addingUpdateNotice(for: caller)
         if let signer = answered.signer {
             return await exchange.respond(
                 signing.signed(
                     plain, to: request, by: signer, binding: answered.binding, at: clock.now))
         }
-        await exchange.respond(signed(plain, to: exchange, judgement))
+        await exchange.respond(signed(plain, to: exchange, judgement: judgement))
     }
 
-    // MARK: Who calls
+    // MARK: Callers
 
-    /// The caller, judged from the head first. The body is read into `request`, and only for one that may still pass.
+    /// The caller, judged from the head first. Reads the body into `request` only if the caller may still
+    /// pass.
     func admit(
-        _ exchange: any Exchange, _ request: inout Request, _ judgement: Judgement, for destination: Destination,
-        as effect: Releases.Effect? = nil
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement,
+        for destination: RequestDestination,
+        as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        // Under overload, too, what the caller has proved is asked before anything is remembered of the request.
+        // Under overload, too, the gate judges the caller before it stores anything about the request.
         if request.bodyState == .awaited || exchange.isOverloaded {
             try await gate.judgeHead(
-                of: request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+                of: request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
+                as: effect)
             if destination == .ownRoute {
-                guard let claim = judgement.claim else { throw Refusal(.unsigned, "no signature in the head") }
+                guard let claim = judgement.claim else {
+                    throw Refusal(.unsigned, detail: "no signature in the head")
+                }
                 try Gateway.checkScheme(claim.scheme)
             }
             if let proof = judgement.proof { exchange.recordProof(proof) }
@@ -198,40 +220,41 @@ final class Gateway: Handler, @unchecked Sendable {
             }
         }
         let caller = try await gate.judge(
-            request, judgement, from: { network(of: exchange) }, for: destination, as: effect)
+            request, recordingIn: judgement, from: { network(of: exchange) }, for: destination, as: effect)
         exchange.recordProof(caller.proof)
         try exchange.checkOverload()
         return caller
     }
 
-    /// The other schemes leave something of a request unsigned, and have no place for a signed answer.
+    /// The other schemes leave part of a request unsigned, and have no place for a signed answer.
     private static func checkScheme(_ scheme: SchemeName) throws(Refusal) {
         guard scheme != .messageSignatures else { return }
-        throw Refusal(.schemeNotAllowed, "the authority's own routes are for message-signatures")
+        throw Refusal(.schemeNotAllowed, detail: "the authority's own routes are for message-signatures")
     }
 
-    // MARK: Where from
+    // MARK: Origin
 
-    /// What was found at the beginning of the exchange, where a trusted proxy names the client.
+    /// The client's address; where a trusted proxy names it, as read at the beginning of the exchange.
     func client(of exchange: any Exchange) -> NetworkAddress? {
         if proxies.areNamed, let client = exchange.attachment as? ProxiedClient { return client.address }
         return NetworkAddress(withPort: exchange.peer)
     }
 
-    /// Four bytes or eight, and none where that cannot be told.
+    /// Four bytes or eight; empty if the address is unknown.
     func network(of exchange: any Exchange) -> [UInt8] {
         client(of: exchange).map { ClientAddress($0).bytes } ?? []
     }
 
     // MARK: Steps
 
-    /// Says of a body that none of it was read yet; one that is too large to be held must say its length, and streams.
-    private func announceBody(of exchange: any Exchange, _ request: inout Request) throws(Refusal) {
+    /// Sets the body's state: a body whose stated length is over the limit for held bodies streams; any
+    /// other body is held once it is read.
+    private func announceBody(of exchange: any Exchange, request: inout Request) throws(Refusal) {
         switch request.framing {
         case .none, .length(0): return
         case .length(let length) where length > limits.heldBodyBytes:
             guard length <= limits.bodyBytes else {
-                throw Refusal(.tooLarge, "a body is limited to \(limits.bodyBytes) bytes")
+                throw Refusal(.tooLarge, detail: "a body is limited to \(limits.bodyBytes) bytes")
             }
             request.bodyState = .streaming
         case .length, .chunked: request.bodyState = .awaited
@@ -247,32 +270,30 @@ final class Gateway: Handler, @unchecked Sendable {
         request = exchange.request
     }
 
-    private func passOn(
-        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID
+    private func forward(
+        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
     ) async throws(Refusal) {
-        #if SABOTAGE
-            if Sabotage.isOn(.onceForgotten) {
-                return try await send(exchange, request, from: caller, judgement, event, nil)
-            }
-        #endif
-        let keyed = try KeyedRequest.read(
+        let keyed = try IdempotencyKeyParser.read(
             request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
         if let keyed {
-            return try await passOnce(keyed, exchange, request, from: caller, judgement, event)
+            return try await forwardOnce(
+                keyed, exchange: exchange, request: request, from: caller, judgement: judgement, event: event)
         }
-        try await send(exchange, request, from: caller, judgement, event, nil)
+        try await send(
+            exchange, request: request, from: caller, judgement: judgement, event: event, observer: nil)
     }
 
-    /// To the backend, whatever was sent before. `observer` sees the answer.
+    /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.
     func send(
-        _ exchange: any Exchange, _ request: Request, from caller: Caller, _ judgement: Judgement, _ event: EventID,
-        _ observer: (any AnswerObserver)?
+        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID,
+        observer: (any UpstreamResponseObserver)?
     ) async throws(Refusal) {
-        var forwarding = Forwarding(
+        var forwarding = ForwardedRequest(
             fields: identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(
                 for: caller, sending: request,
-                leaving: caller.scheme == .formMD5 ? judgement.claim?.unsignedParts ?? [] : [], over: exchange,
+                leaving: caller.scheme == .formMD5 ? judgement.claim?.unsignedParts ?? [] : [],
+                over: exchange,
                 event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.observer = observer
@@ -280,47 +301,52 @@ final class Gateway: Handler, @unchecked Sendable {
         switch backend {
         case .echo:
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
-            let answer = Echo.answer(request, forwarding)
+            let answer = EchoBackend.answer(request, forwarding: forwarding)
             observer?.didAnswer(answer)
-            await exchange.respond(signed(answer.telling(caller), to: exchange, judgement))
+            await exchange.respond(
+                signed(answer.addingUpdateNotice(for: caller), to: exchange, judgement: judgement))
         case .upstream(let pool):
-            if request.isBodyWhole { return try await pool.forward(exchange, forwarding) }
-            // Also where its route observes: the head has gone on with an identity, which must not vouch for
-            // another body.
+            if request.isBodyWhole { return try await exchange.forward(forwarding, to: pool) }
+            // Also applies where the route observes: the head has gone on with an identity, which must not
+            // vouch for another body.
             forwarding.inspector = StreamedBodyCheck(caller.body)
-            try await pool.forward(exchange, forwarding)
+            try await exchange.forward(forwarding, to: pool)
         }
     }
 
-    /// What was signed must arrive; `Connection` would have it taken off.
-    private static func checkForwardable(_ request: Request, _ caller: Caller) throws(Refusal) {
-        if case .only(let signed) = caller.coveredFields, request.endingHere.intersects(signed) {
-            throw Refusal(.malformed, "the Connection field names a field that is signed")
+    /// A signed field must arrive; `Connection` would have it removed.
+    private static func checkForwardable(_ request: Request, from caller: Caller) throws(Refusal) {
+        if case .only(let signed) = caller.coveredFields, request.hopByHopFields.intersects(signed) {
+            throw Refusal(.malformed, detail: "the Connection field names a field that is signed")
         }
     }
 
     private func answer(
-        _ refusal: Refusal, _ exchange: any Exchange, _ judgement: Judgement, _ event: RequestEvent
+        _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) async {
-        // What could not be read as a request speaks no dialect and names no app.
+        // Bytes that could not be parsed as a request speak no dialect and name no app.
         let request = exchange.request
         let isRequest = !request.method.isEmpty
-        count(refusal, event.caller, named: judgement.release, request)
-        if judgement.failedVerification, !exchange.source.take(.failedVerification, now: exchange.loop.seconds) {
+        count(refusal, caller: event.caller, named: judgement.release, request: request)
+        if judgement.failedVerification,
+            !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
+        {
             exchange.closeAfterAnswer()
         }
         let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
-        let plain = RefusalAnswer.make(
-            refusal, dialect: judgement.dialect, disclosure,
+        let plain = RefusalResponse.make(
+            refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
             event: event.id, now: clock.now
-        ).telling(event.caller)
+        ).addingUpdateNotice(for: event.caller)
         guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
-        let answer = AnswerSigning.asking(plain, for: refusal, of: request, judgement, event.id)
-        await exchange.respond(signed(answer, to: exchange, judgement))
+        let answer = ResponseSigner.addingSignatureRequest(
+            to: plain, for: refusal, of: request, judgement: judgement, event: event.id)
+        await exchange.respond(signed(answer, to: exchange, judgement: judgement))
     }
 
-    /// The words of the app that the request names, rightly or not: they are in every copy of it.
+    /// The refusal text of the app that the request names, even if the claim is not proved: every copy of the
+    /// app contains these texts.
     private func text(
         for refusal: Refusal, answering request: Request, after judgement: Judgement
     ) -> RefusalText? {
@@ -337,59 +363,68 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
-    /// What the caller is told beyond the code. Explanations are made on the loop, for anybody who names the
-    /// release, so each has a bound and all of an address have a budget.
+    /// What the caller is told besides the code. The loop computes explanations for any caller that names the
+    /// release, so each has a time limit and each address has a budget.
     private func disclosure(
         of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
-    ) async -> RefusalAnswer.Disclosure {
+    ) async -> RefusalResponse.Disclosure {
         let request = exchange.request
-        // Of a token alone there is nothing to explain but the reason.
+        // For a token alone there is nothing to explain but the reason.
         if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
-        guard let release = await gate.releaseToExplain(for: request, judgement) else { return .code }
+        guard let release = await gate.releaseToExplain(for: request, judgement: judgement) else {
+            return .code
+        }
         guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
-            // Of a key id that only looks like one of ours nothing is said, as below.
+            // For a key id that only looks like one of this deployment, reveal nothing, as below.
             return refusal.code == .unknownKey ? .code : .overBudget
         }
         let explanation = await gate.explanation(
-            of: refusal, for: request, judgement, naming: release,
+            of: refusal, for: request, judgement: judgement, naming: release,
             within: .atMost(Gateway.explanationNanoseconds))
         return explanation.map { .explanation($0) } ?? .code
     }
 
-    /// Signed where the caller speaks message-signatures: other schemes have no place for it. What callers who have proved
-    /// nothing may have signed has a budget: a copy of a request proves nothing either. Beyond it an answer goes out unsigned, and a client believes nothing of it.
-    func signed(_ answer: Answer, to exchange: any Exchange, _ judgement: Judgement) -> Answer {
+    /// Signs the answer if the caller speaks message-signatures; other schemes have no place for a signature.
+    /// Signed answers to callers that have proved nothing have a budget, since a copied request proves
+    /// nothing either. Beyond the budget an answer goes out unsigned, and a client does not trust it.
+    func signed(_ answer: ServerResponse, to exchange: any Exchange, judgement: Judgement) -> ServerResponse {
         guard judgement.isSigned, judgement.isOfMessageSignatures else { return answer }
-        let isCheap = judgement.shared != nil || judgement.step == .end
-        guard isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds) else { return answer }
-        return signing.signed(answer, to: exchange.request, by: judgement.shared, at: clock.now)
+        let isCheap = judgement.responseCredentials != nil || judgement.step == .end
+        guard isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds) else {
+            return answer
+        }
+        return signing.signed(answer, to: exchange.request, by: judgement.responseCredentials, at: clock.now)
     }
 
-    /// The meter tells what we said. Whom we let in stays counted as that when the backend fails; once the signature
-    /// held, only a streamed body's digest, a `Connection` field and an upload ticket's claim can still say otherwise.
-    private func count(_ refusal: Refusal, _ caller: Caller?, named: ReleaseKey?, _ request: Request) {
+    /// The meter counts what the gateway answered. A caller that the gateway admitted stays counted as
+    /// admitted when the backend fails; once the signature was verified, only a streamed body's digest, a
+    /// `Connection` field and an upload ticket's claim can still lead to a refusal.
+    private func count(_ refusal: Refusal, caller: Caller?, named: AppRelease?, request: Request) {
         let isLate = [.bodyMismatch, .malformed, .replayed, .badTicket].contains(refusal.code)
-        guard let caller, !isLate else { return tally.refuse(refusal.code, named: named) }
+        guard let caller, !isLate else { return requestCounter.refuse(refusal.code, named: named) }
         guard !request.isBodyWhole else { return }
         if caller.withheld?.ticket == nil {
-            tally.accept(caller.release, under: caller.edition)
+            requestCounter.accept(caller.release, under: caller.edition)
         } else {
-            tally.acceptTicket(of: caller.release)
+            requestCounter.acceptTicket(of: caller.release)
         }
     }
 
-    private func record(_ event: RequestEvent, _ exchange: any Exchange) {
+    private func record(_ event: RequestEvent, of exchange: any Exchange) {
         guard let log else { return }
-        guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else { return }
+        guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else {
+            return
+        }
         line = event.line(
             for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
             clock: &logClock, reusing: line)
-        log.write(line, event.refusal == nil ? .soon : .now)
+        log.write(line, urgency: event.refusal == nil ? .soon : .now)
     }
 }
 
 extension Request {
-    /// Whether a body was announced that may be at most so long: of one without a length nothing is known.
+    /// Whether a body is announced that may be at most `most` bytes long. The length of a chunked body is
+    /// unknown.
     fileprivate func announcesBody(upTo most: Int) -> Bool {
         switch framing {
         case .none, .length(0): false
@@ -400,15 +435,15 @@ extension Request {
 }
 
 extension Caller {
-    /// Whom the request counts to: a bearer session is known only here, for no key names it.
+    /// The party that the request counts to. A bearer session is known only here, because no key names it.
     fileprivate var proof: CallerProof { session.map { .session(account: $0.account.number) } ?? .release }
 }
 
 extension Judgement {
-    /// What the head has proved about the caller; nil while no signature has held, and no token alone is a
-    /// live one.
+    /// What the head has proved about the caller; nil as long as no signature was verified and no token alone
+    /// is a live one.
     fileprivate var proof: CallerProof? {
-        if let bearing { return .session(account: bearing.account.number) }
+        if let tokenSession { return .session(account: tokenSession.account.number) }
         guard signer != nil else { return nil }
         return session.map { .session(account: $0.account.number) } ?? .release
     }
@@ -425,5 +460,34 @@ private final class StreamedBodyCheck: BodyInspector {
     func finish() throws(Refusal) {
         guard let digest = digest.take() else { return }
         try digest.finish()
+    }
+}
+
+extension Gateway {
+    /// Forwards the request of a caller that has proved nothing to the backend, if the app's rules allow it.
+    func forwardUnproven(
+        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: inout RequestEvent
+    ) async throws(Refusal) {
+        try exchange.checkOverload()
+        if request.bodyState == .awaited {
+            if case (.upstream, .length(let length)) = (backend, request.framing), length <= limits.bodyBytes
+            {
+                request.bodyState = .streaming
+                exchange.request.bodyState = .streaming
+            } else {
+                try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+            }
+        }
+        event.passage = passage
+        requestCounter.pass(passage)
+        let forwarding = ForwardedRequest(
+            fields: identity.forwardedFields(ofUnproven: request),
+            added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
+        switch backend {
+        case .echo:
+            guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
+            await exchange.respond(EchoBackend.answer(request, forwarding: forwarding))
+        case .upstream(let pool): try await exchange.forward(forwarding, to: pool)
+        }
     }
 }

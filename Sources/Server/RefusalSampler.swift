@@ -2,9 +2,9 @@ import CountersignHTTP
 import CountersignWire
 import Glibc
 
-/// Decides which events of callers who have proved nothing are written as a line of their own: the first few
-/// of each cause and address in a window of time. The others are counted, and the counts are handed over when
-/// the window closes.
+/// Decides which events of callers that have proved nothing are written as a line of their own: the first few
+/// of each cause and address in a time window. The sampler counts the others, and reports the counts when the
+/// window closes.
 ///
 /// Its memory is bounded: beyond `mostSubjects` pairs of cause and address in one window, events are counted
 /// by cause alone, and each cause has its first few lines. One IPv6 network fills a small part of the table,
@@ -15,11 +15,12 @@ struct RefusalSampler {
         var burst = 20
         /// Seconds.
         var window = 10
-        /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two lines only.
+        /// Lines for all causes and addresses together in one window. Beyond it each pair has its first two
+        /// lines only.
         var mostLines = 2000
-        /// Pairs of cause and address that are told apart in one window.
+        /// Pairs of cause and address that are counted separately in one window.
         var mostSubjects = 1024
-        /// The same of one IPv6 network of 56 or 48 bits, which one party may have all addresses of.
+        /// The same for one IPv6 network of 56 or 48 bits, all of whose addresses one party may own.
         var mostSubjectsOfNetwork = 64
     }
 
@@ -47,9 +48,9 @@ struct RefusalSampler {
     struct Summary: Equatable, Sendable {
         /// How many events of each pair were not written.
         var subjects: [Subject: Int] = [:]
-        /// The same for pairs that had no place in the table, by cause.
+        /// The same for pairs without a place in the table, by cause.
         var others: [Cause: Int] = [:]
-        /// From about how many addresses `others` came.
+        /// An estimate of the number of addresses behind `others`.
         var otherAddresses = 0
 
         var isEmpty: Bool { subjects.isEmpty && others.isEmpty }
@@ -117,7 +118,8 @@ struct RefusalSampler {
         address.isIPv6 ? [address.prefix(bits: 56), address.prefix(bits: 48)] : []
     }
 
-    /// Whether a window that has left something out is over: ``close()`` is due, before the next ``admit(_:now:)``.
+    /// Whether a window that has left something out is over: then call ``close()`` before the next
+    /// ``admit(_:now:)``.
     func isOver(now: Int64) -> Bool { !counts.isEmpty && windowEnd <= now }
 
     /// Ends the window, whether or not its time is over.
@@ -135,9 +137,9 @@ struct RefusalSampler {
     }
 }
 
-/// About how many different addresses were added, in 1 KiB: each sets one bit of 8,192 by its hash, and the
-/// share of bits that stay zero tells how many there were (linear counting, Whang et al. 1990). At most some
-/// 70,000 are told.
+/// An estimate of the number of different addresses, in 1 KiB: each address sets one bit of 8,192 by its
+/// hash, and the share of zero bits gives the number (linear counting, Whang et al. 1990). The estimate
+/// saturates at some 70,000.
 private struct AddressEstimate {
     private static let bits = 8192
     private var words: [UInt64] = []

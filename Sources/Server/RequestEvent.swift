@@ -4,20 +4,21 @@ import CountersignSchemes
 import CountersignWire
 import Glibc
 
-/// What is written about one request: who, what, how it ended. Never a secret, a query or a body.
+/// What the log records about one request: the caller, the request and the outcome. Never a secret, a query
+/// or a body.
 struct RequestEvent {
     let id: EventID
     private let began: UInt64
     var caller: Caller?
     var refusal: Refusal?
-    /// Why it went on although it proved nothing.
-    var passage: Passage?
-    /// What a proxy asked about, where the request itself only asks.
-    var original: AskedRequest?
-    /// Whether a password that an old client sent was right: such a client signs nothing.
+    /// Why the request was forwarded although it proved nothing.
+    var passage: PassThrough?
+    /// The request that a proxy asked about; nil unless this request asks for a decision.
+    var original: DecideSubject?
+    /// Whether a legacy client sent a right password: such a client signs nothing.
     var isSignedIn = false
 
-    /// Whether anything was proved about the caller. Lines of others are sampled.
+    /// Whether anything was proved about the caller. Other lines are sampled.
     var isProven: Bool { caller != nil || isSignedIn }
 
     init(id: EventID) {
@@ -25,55 +26,59 @@ struct RequestEvent {
         began = RequestEvent.nanoseconds()
     }
 
-    /// One JSON line, written over `buffer`. `client` is whom a trusted proxy names.
+    /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
-        for exchange: any Exchange, from client: String?, clock: inout LogClock, reusing buffer: consuming [UInt8]
+        for exchange: any Exchange, from client: String?, clock: inout LogClock,
+        reusing buffer: consuming [UInt8]
     ) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
         var line = JSONLine(reusing: buffer)
-        line.add("time", clock.text())
-        line.add("event", id.bytes.span)
-        line.add("peer", exchange.peer)
-        if let client { line.add("client", client) }
+        line.add("time", value: clock.text())
+        line.add("event", value: id.bytes.span)
+        line.add("peer", value: exchange.peer)
+        if let client { line.add("client", value: client) }
         let request = original?.request ?? exchange.request
-        if original != nil { line.add("decide", "yes") }
+        if original != nil { line.add("decide", value: "yes") }
         if !request.method.isEmpty {
-            line.add("method", request.head.span.extracting(request.method.range))
+            line.add("method", value: request.head.span.extracting(request.method.range))
             let path = request.head.span.extracting(request.path.range)
-            if let redacted = StrayToken.redacted(path) {
-                line.add("path", redacted.span)
+            if let redacted = BearerTokenScanner.redacted(path) {
+                line.add("path", value: redacted.span)
             } else {
-                line.add("path", path)
+                line.add("path", value: path)
             }
         }
-        line.add("status", exchange.answeredStatus ?? 0)
-        line.add("code", refusal?.code.name ?? "ok")
+        line.add("status", value: exchange.answeredStatus ?? 0)
+        line.add("code", value: refusal?.code.name ?? "ok")
         if let detail = refusal?.detail, !detail.isEmpty {
-            // What was sent as a key id, or as a name, may be a token that took the wrong place.
+            // The text in place of a key id or a name may be a token that was put there by mistake.
             let bytes = Array(detail.utf8)
-            line.add("detail", StrayToken.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) } ?? detail)
+            line.add(
+                "detail",
+                value: BearerTokenScanner.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) }
+                    ?? detail)
         }
         if let passage {
-            line.add("app", passage.app)
-            if let release = passage.release { line.add("release", release.id.description) }
-            if case .observed(let code) = passage.cause { line.add("verdict", code.name) }
+            line.add("app", value: passage.app)
+            if let release = passage.release { line.add("release", value: release.id.description) }
+            if case .observed(let code) = passage.cause { line.add("verdict", value: code.name) }
         }
         if let release = caller?.release {
-            line.add("app", release.app)
-            line.add("release", release.id.description)
-            line.add("scheme", caller?.schemeName ?? release.scheme.rawValue)
+            line.add("app", value: release.app)
+            line.add("release", value: release.id.description)
+            line.add("scheme", value: caller?.schemeName ?? release.scheme.rawValue)
         }
         if let session = caller?.session {
-            line.add("account", Int(session.account.number))
-            line.add("session", session.id.description)
+            line.add("account", value: Int(session.account.number))
+            line.add("session", value: session.id.description)
         }
-        line.add("bytes", exchange.answeredBytes)
-        line.add("us", Int((RequestEvent.nanoseconds() - began) / 1_000))
+        line.add("bytes", value: exchange.answeredBytes)
+        line.add("us", value: Int((RequestEvent.nanoseconds() - began) / 1_000))
         line.end()
         return line.bytes
     }
 
-    /// What the sampler counts it by.
+    /// How the sampler counts the event.
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
         let cause = refusal.map { RefusalSampler.Cause.refused($0.code) }
         return RefusalSampler.Subject(
@@ -87,14 +92,14 @@ struct RequestEvent {
     }
 }
 
-/// A request that a proxy asked about. A class, so that events of others carry no room for it.
-final class AskedRequest {
+/// A request that a proxy asked about. A class, so that other events reserve no space for it.
+final class DecideSubject {
     let request: Request
 
     init(_ request: Request) { self.request = request }
 }
 
-/// The wall clock as log lines show it, RFC 3339 with milliseconds; the date is worked out once a second.
+/// The wall clock as log lines show it, RFC 3339 with milliseconds; the date is computed once a second.
 struct LogClock {
     private var second = -1
     private var prefix = ""
@@ -107,14 +112,62 @@ struct LogClock {
             var parts = tm()
             gmtime_r(&second, &parts)
             prefix =
-                "\(LogClock.padded(parts.tm_year + 1900, 4))-\(LogClock.padded(parts.tm_mon + 1, 2))-\(LogClock.padded(parts.tm_mday, 2))"
-                + "T\(LogClock.padded(parts.tm_hour, 2)):\(LogClock.padded(parts.tm_min, 2)):\(LogClock.padded(parts.tm_sec, 2))."
+                "\(LogClock.padded(parts.tm_year + 1900, to: 4))-\(LogClock.padded(parts.tm_mon + 1, to: 2))-"
+                + "\(LogClock.padded(parts.tm_mday, to: 2))T\(LogClock.padded(parts.tm_hour, to: 2)):"
+                + "\(LogClock.padded(parts.tm_min, to: 2)):\(LogClock.padded(parts.tm_sec, to: 2))."
         }
-        return prefix + LogClock.padded(Int32(truncatingIfNeeded: now.tv_nsec / 1_000_000), 3) + "Z"
+        return prefix + LogClock.padded(Int32(truncatingIfNeeded: now.tv_nsec / 1_000_000), to: 3) + "Z"
     }
 
-    private static func padded(_ number: Int32, _ width: Int) -> String {
+    private static func padded(_ number: Int32, to width: Int) -> String {
         let digits = String(number)
         return String(repeating: "0", count: max(0, width - digits.utf8.count)) + digits
+    }
+}
+
+/// Identifies one event, in an answer and in the log: a UUID of version 4. Source: RFC 9562 §5.4.
+struct EventID {
+    let bytes: InlineArray<36, UInt8>
+
+    /// Not secret, so the loop's own fast generator suffices.
+    init(_ generator: inout EventGenerator) {
+        var high = generator.next()
+        var low = generator.next()
+        high = high & ~0xF000 | 0x4000
+        low = low & ~(0b11 << 62) | 0b10 << 62
+        var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
+        EventID.write(high, from: 0, to: 8, into: &text, at: 0)
+        EventID.write(high, from: 8, to: 12, into: &text, at: 9)
+        EventID.write(high, from: 12, to: 16, into: &text, at: 14)
+        EventID.write(low, from: 0, to: 4, into: &text, at: 19)
+        EventID.write(low, from: 4, to: 16, into: &text, at: 24)
+        bytes = text
+    }
+
+    /// Digits `first..<end` of `word`, counted from its highest.
+    private static func write(
+        _ word: UInt64, from first: Int, to end: Int, into text: inout InlineArray<36, UInt8>, at place: Int
+    ) {
+        for digit in first..<end {
+            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - digit * 4)) & 15
+            text[place + digit - first] = nibble &+ (nibble < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
+        }
+    }
+
+    var text: String { String(decoding: (0..<36).map { bytes[$0] }, as: UTF8.self) }
+}
+
+/// A sequence of numbers without repetition: SplitMix64 from a random seed.
+struct EventGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
     }
 }

@@ -5,37 +5,39 @@ import CountersignWire
 import Glibc
 
 /// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
-/// what changes then does so on the loops.
+/// later changes run on the loops.
 final class Service: @unchecked Sendable {
     private let configuration: Configuration
     private let log: EventLog?
     let sockets: ListeningSockets
     private let registry = ConnectionRegistry()
-    private var workers: [Worker] = []
-    /// The admin listener's own loop: it answers whatever strangers do to the others.
-    private var administration: Worker?
+    private var workers: [LoopWorker] = []
+    /// The admin listener's own loop: it answers whatever load clients put on the others.
+    private var administration: LoopWorker?
     private var adminPort: Int?
     private var upstream: UpstreamTarget?
     private var probe: UpstreamProbe?
-    /// What clients pin; nil without TLS.
+    /// The pin for clients; nil without TLS.
     let spkiPin: String?
     /// The port that clients connect to.
     let port: Int
 
-    /// Opens the ports and prepares one worker a core; nothing is accepted before ``start()``.
+    /// Opens the ports and prepares one worker per core; accepts no connection before ``start()``.
     init(
-        _ configuration: Configuration, log: EventLog?, signing: AnswerSigning, meter: Meter, replay: ReplayFile,
-        adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: Once, routes: RouteTable,
+        _ configuration: Configuration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
+        replay: ReplayFile,
+        adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
+        routes: RouteTable,
         readiness: Readiness,
-        sockets: ListeningSockets,
-        makeGate: (_ authorities: [String]) throws(Fault) -> Gate
-    ) throws(Fault) {
+        sockets: ListeningSockets, composition: any ServerComposition,
+        makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
+    ) throws(OperationalError) {
         // At least one worker for each socket that was taken over: no other process accepts from those.
         let count = max(
             configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
         var configuration = configuration
-        let plan = DescriptorPlan(
-            available: Descriptors.raiseLimit(), connections: configuration.limits.connections,
+        let plan = FileDescriptorBudget(
+            available: FileDescriptorLimits.raiseLimit(), connections: configuration.limits.connections,
             upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
             workers: count)
         configuration.limits.connections = plan.connections
@@ -53,65 +55,71 @@ final class Service: @unchecked Sendable {
             upstream = target
             var rules = configuration.headRules
             rules.defaultAuthority = authorities.first
-            // Proxies that ask pass such fields on, and backends read `_` as `-`: `Countersign_Account`.
+            // A proxy that asks for a decision forwards such fields, and backends read `_` as `-`:
+            // `Countersign_Account`.
             if configuration.decide != nil { rules.underscoreFields = .refuse }
             var settings = Listener.Settings(
                 limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
             let proxies = TrustedProxies(configuration.trustedProxies)
             settings.proxyProtocol = configuration.proxyProtocol
             settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
-            let decider = try configuration.decide.map { (dialect) throws(Fault) in
-                try Decider(dialect, configuration, secretAt: decideSecret)
+            let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
+                try DecideEndpoint(dialect, configuration: configuration, secretAt: decideSecret)
             }
             for index in 0..<count {
                 let loop = try EventLoop()
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
-                    backend: Service.backend(target, loop, configuration, part: (index, count)),
-                    identity: Identity(
-                        Service.asserter(assertionKeys, configuration, authorities),
+                    backend: Service.backend(
+                        target, on: loop, configuration: configuration, part: (index, count)),
+                    identity: composition.identityFields(
+                        Service.asserter(
+                            assertionKeys, configuration: configuration, authorities: authorities),
                         proxies: TrustedProxies(configuration.trustedProxies),
-                        callerFields: CallerFields(keeping: configuration.forwardedCallerFields)), once: once,
+                        callerFields: ForbiddenCallerFields(keeping: configuration.forwardedCallerFields)),
+                    once: once,
                     routes: routes, decider: decider, limits: configuration.limits,
-                    proxies: TrustedProxies(configuration.trustedProxies), tally: Tally(meter), log: log,
+                    proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
+                    log: log,
                     clock: SystemTime(), seed: Service.seed())
-                #if SABOTAGE
-                    let handler = Sabotage.handler(gateway, replay)
-                #else
-                    let handler = gateway
-                #endif
                 let listener = Listener(
-                    descriptor: try descriptors[index].copy(), loop: loop, settings: settings, registry: registry,
-                    handler: handler)
-                workers.append(Worker(loop: loop, listeners: [listener]))
+                    descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
+                    registry: registry,
+                    handler: composition.handler(gateway, replay: replay))
+                workers.append(LoopWorker(loop: loop, listeners: [listener]))
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, clock: SystemTime(), began: SystemTime().now)
+                    meter: meter, registry: registry, replay: replay, clock: SystemTime(),
+                    began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
                 let loop = try EventLoop()
-                administration = Worker(
-                    loop: loop, listeners: [try Service.admin(admin, sockets, loop, configuration, routes)])
-                probe = target.map { Service.probe($0, loop, configuration, readiness) }
+                administration = LoopWorker(
+                    loop: loop,
+                    listeners: [
+                        try Service.admin(
+                            at: admin, sockets: sockets, loop: loop, configuration: configuration,
+                            routes: routes)
+                    ])
+                probe = target.map {
+                    Service.probe($0, on: loop, configuration: configuration, readiness: readiness)
+                }
             }
-        } catch let fault as HTTPFault {
-            throw Fault(.failed, fault.description)
-        } catch let fault as Fault {
-            throw fault
         } catch {
-            throw Fault(.failed, "\(error)")
+            throw (error as? OperationalError) ?? OperationalError(.failed, message: "\(error)")
         }
     }
 
     /// `https://127.0.0.1:8443`, with the port that was picked.
     var url: String {
         let scheme = configuration.tls == .off ? "http" : "https"
-        return "\(scheme)://\(HostPort(host: configuration.listen.host, port: UInt16(truncatingIfNeeded: port)))"
+        return
+            "\(scheme)://\(HostPort(host: configuration.listen.host, port: UInt16(truncatingIfNeeded: port)))"
     }
 
-    func start() throws(Fault) {
-        Descriptors.startRuntime()
+    func start() throws(OperationalError) {
+        FileDescriptorLimits.startRuntime()
         do {
             if let administration {
                 for listener in administration.listeners { listener.start() }
@@ -123,12 +131,12 @@ final class Service: @unchecked Sendable {
             }
             probe?.start()
         } catch {
-            throw Fault(.failed, error.description)
+            throw OperationalError(.failed, message: error.description)
         }
     }
 
-    /// Takes up renewed certificates, the listener's and the backend's, and opens the log again.
-    func reload() throws(Fault) {
+    /// Loads renewed certificates, the listener's and the backend's, and opens the log again.
+    func reload() throws(OperationalError) {
         log?.reopen()
         let tls = try Certificate.context(for: configuration)
         for worker in workers {
@@ -138,12 +146,12 @@ final class Service: @unchecked Sendable {
         if let upstream { upstream.replace(tls: try configuration.upstreamTLS()) }
     }
 
-    private var allWorkers: [Worker] { workers + (administration.map { [$0] } ?? []) }
+    private var allWorkers: [LoopWorker] { workers + (administration.map { [$0] } ?? []) }
 
     var openConnections: Int { registry.current }
 
-    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. On any thread, once it has
-    /// started, as the two below.
+    /// Leaves new connections to a successor; see ``Listener/stopAccepting()``. May be called on any thread
+    /// once the service has started, as may the two functions below.
     func stopAccepting() { for worker in allWorkers { worker.stopAccepting() } }
 
     /// Undoes ``stopAccepting()``.
@@ -174,18 +182,18 @@ final class Service: @unchecked Sendable {
         administration?.stop()
     }
 
-    /// An operator must see it, also where the log goes to a file.
+    /// Writes to standard error as well, so that an operator sees it if the log goes to a file.
     static func warn(_ text: String, about subject: String, in log: EventLog?) {
-        log?.note(subject, text)
+        log?.note(subject: subject, message: text)
         let line = Array("countersign: \(text)\n".utf8)
         _ = write(STDERR_FILENO, line, line.count)
     }
 
     // MARK: Parts
 
-    /// Not ready until the backend was reached once.
+    /// Sets the process not ready until the backend was reached once.
     private static func probe(
-        _ target: UpstreamTarget, _ loop: EventLoop, _ configuration: Configuration, _ readiness: Readiness
+        _ target: UpstreamTarget, on loop: EventLoop, configuration: Configuration, readiness: Readiness
     ) -> UpstreamProbe {
         readiness.set(.upstream, detail: "\(target.host) has not been reached yet")
         return UpstreamProbe(target: target, loop: loop, deadlines: configuration.deadlines) { failure in
@@ -200,27 +208,30 @@ final class Service: @unchecked Sendable {
         return [configuration.listen.host, "localhost"].map { HostPort(host: $0, port: port).description }
     }
 
-    /// Whose assertions they are: where the deployment's own routes stand, so that `iss` with `/jwks` has the keys.
+    /// Signs assertions with the URL of the deployment's own routes as the issuer, so that `iss` with `/jwks`
+    /// has the keys.
     private static func asserter(
-        _ keys: AssertionKeys, _ configuration: Configuration, _ authorities: [String]
-    ) -> Asserter {
+        _ keys: AssertionKeys, configuration: Configuration, authorities: [String]
+    ) -> AssertionIssuer {
         let scheme = configuration.tls == .off ? "http" : "https"
         let issuer = "\(scheme)://\(authorities.first ?? "")\(configuration.prefix)"
-        return Asserter(
-            keys, issuer: issuer, audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
+        return AssertionIssuer(
+            keys, issuer: issuer,
+            audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
     }
 
     private static func upstream(_ configuration: Configuration, workers: Int) throws -> UpstreamTarget? {
         try configuration.checkUpstream(workers: workers)
         guard let url = configuration.upstream else { return nil }
         let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
-        // A backend whose name cannot be found yet is one that is down: 502 until it can.
+        // A backend whose name does not resolve yet counts as down: 502 until it resolves.
         target.keepResolving()
         return target
     }
 
     private static func backend(
-        _ target: UpstreamTarget?, _ loop: EventLoop, _ configuration: Configuration, part: (index: Int, count: Int)
+        _ target: UpstreamTarget?, on loop: EventLoop, configuration: Configuration,
+        part: (index: Int, count: Int)
     ) -> Gateway.Backend {
         guard let target else { return .echo }
         let limits = configuration.upstreamSettings.limits.part(part.index, of: part.count)
@@ -229,8 +240,8 @@ final class Service: @unchecked Sendable {
     }
 
     private static func admin(
-        _ address: HostPort, _ sockets: ListeningSockets, _ loop: EventLoop, _ configuration: Configuration,
-        _ routes: AdminRoutes
+        at address: HostPort, sockets: ListeningSockets, loop: EventLoop, configuration: Configuration,
+        routes: AdminRoutes
     ) throws -> Listener {
         var limits = Limits()
         limits.connections = Service.adminConnections
@@ -238,12 +249,38 @@ final class Service: @unchecked Sendable {
         let settings = Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
         let descriptor = try sockets.openAdmin(address).copy()
         return Listener(
-            descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(), handler: routes)
+            descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(),
+            handler: routes)
     }
 
     private static let adminConnections = 64
 
     private static func seed() -> UInt64 {
         SystemRandom().bytes(8).reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}
+
+/// One loop with its listening sockets, its gateway and its connections to the upstream.
+struct LoopWorker {
+    let loop: EventLoop
+    let listeners: [Listener]
+
+    func drain() {
+        for listener in listeners { loop.perform { listener.drain() } }
+    }
+
+    func stopAccepting() {
+        for listener in listeners { loop.perform { listener.stopAccepting() } }
+    }
+
+    func resumeAccepting() {
+        for listener in listeners { loop.perform { listener.resumeAccepting() } }
+    }
+
+    /// Cuts the remaining connections and ends the loop.
+    func stop() {
+        for listener in listeners { loop.perform { listener.abort() } }
+        loop.stop()
+        loop.join()
     }
 }

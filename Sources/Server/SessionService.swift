@@ -7,54 +7,59 @@ import CountersignSeal
 import CountersignWire
 import Synchronization
 
-/// Sessions as a server runs them: in memory for its gates, their routes, and what time does to them.
+/// Sessions as a server runs them: in memory for the gates, their routes, and their periodic maintenance.
 final class SessionService: Sendable {
-    let live: LiveSessions
-    let life: SessionLife
+    let live: SessionDirectory
+    let life: SessionLifecycle
     let bearers: BearerSessions
     private let log: EventLog?
     private let clock: any TimeSource
-    /// One turn at a time: a slow disk must not pile them up.
-    private let isTurning = Atomic(false)
+    /// Only one maintenance turn runs at a time, so that turns do not pile up on a slow disk.
+    private let isMaintenanceRunning = Atomic(false)
 
-    /// Reads every session. `reader` is a connection of its own.
+    /// Reads every session. `reader` is a store connection of its own.
     init(
-        _ deployment: Deployment, _ keys: LiveKeys, reader: any Store, writer: any StoreWriter, replay: ReplayFile,
+        deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
+        replay: ReplayFile,
         log: EventLog?, clock: any TimeSource = SystemTime()
-    ) throws(Fault) {
-        live = try LiveSessions(deployment, keys, reader: reader, writer: writer)
-        life = SessionLife(deployment, live, writer: writer, replay: replay)
-        bearers = try BearerSessions(deployment, live, writer)
+    ) throws(OperationalError) {
+        live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer)
+        life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
+        bearers = try BearerSessions(deployment, directory: live, writer: writer)
         self.log = log
         self.clock = clock
     }
 
-    var routes: [Route] { TokenRoutes(sessions: life, bearers: bearers).routes + SessionRoutes(sessions: life).routes }
+    var routes: [Route] {
+        TokenRoutes(sessions: life, bearers: bearers).routes + SessionRoutes(sessions: life).routes
+    }
 
-    /// For the main thread's timer.
-    func turn() throws(Fault) {
+    /// Call from the main thread's timer.
+    func runMaintenance() throws(OperationalError) {
         try live.reconcile()
-        guard !isTurning.exchange(true, ordering: .acquiring) else { return }
+        guard !isMaintenanceRunning.exchange(true, ordering: .acquiring) else { return }
         Task.detached { [self] in
             do throws(Refusal) {
-                try await life.upkeep(at: clock.now)
+                try await life.performMaintenance(at: clock.now)
             } catch {
-                log?.note("sessions", error.detail)
+                log?.note(subject: "sessions", message: error.detail)
             }
-            isTurning.store(false, ordering: .releasing)
+            isMaintenanceRunning.store(false, ordering: .releasing)
         }
     }
 }
 
 extension SessionService {
-    /// The session of a proved login, and the answer to the finish, which its key signs.
-    nonisolated(nonsending) func open(
-        _ proved: ProvedLogin, for call: RouteCall, of release: ReleaseKey
-    ) async throws(Refusal) -> RouteAnswer {
+    /// Opens the session of a verified login, and makes the answer to the finish, which the session's key
+    /// signs.
+    func open(
+        _ proved: VerifiedLogin, for call: RouteCall, of release: AppRelease
+    ) async throws(Refusal) -> RouteResult {
         let opened = try await life.open(proved, from: release, at: call.now)
-        return RouteAnswer(
+        return RouteResult(
             [
-                "account": .string(proved.account.name.description), "session": .string(opened.token.id.description),
+                "account": .string(proved.account.name.description),
+                "session": .string(opened.token.id.description),
                 "token": .string(opened.token.description), "epoch": .integer(Int64(opened.token.epoch)),
                 "expires": .integer(opened.expires), "idle": .integer(opened.idleEnd),
                 "slots": .string(opened.slots.description),

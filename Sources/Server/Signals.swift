@@ -1,18 +1,18 @@
 import CountersignWire
 import Glibc
 
-/// Signals, taken one at a time by the main thread; all other threads have them blocked.
+/// Signals, taken one at a time by the main thread; all other threads block them.
 enum Signals {
     enum Event { case drain, reload, none }
 
-    /// Has the main thread look at what changed, from any other.
+    /// Wakes the main thread from any other thread, to look at changes.
     static func wake() { kill(getpid(), SIGUSR1) }
 
-    /// Call before any thread is started: a thread inherits what is blocked.
+    /// Call before any thread is started: a thread inherits the blocked signals.
     static func block() {
         var set = handled
         pthread_sigmask(SIG_BLOCK, &set, nil)
-        // A peer that goes away is an error of the write, not the end of the process.
+        // A peer that goes away causes a write error, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
     }
 
@@ -23,7 +23,7 @@ enum Signals {
         return sigwait(&set, &number) == 0 ? meaning(of: number) : .none
     }
 
-    /// The next signal, or none within so many milliseconds.
+    /// The next signal, or none within `milliseconds`.
     static func next(milliseconds: Int) -> Event {
         var set = handled
         var patience = timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)

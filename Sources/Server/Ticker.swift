@@ -1,10 +1,11 @@
 import CountersignWire
 import Glibc
 
-/// A thread that does something every so many seconds, and once more when it is stopped: for what waits for a disk, so that
-/// no loop does.
+/// A thread that runs a body at an interval, and once more when it is stopped: for work that waits for a
+/// disk, so that no loop does.
 ///
-/// Safe to share: `isStopping` is touched under the lock, `thread` by who starts and stops it.
+/// Safe to share: `isStopping` is touched under the lock; only the thread that starts and stops it touches
+/// `thread`.
 final class Ticker: @unchecked Sendable {
     private let seconds: Int
     private let body: @Sendable () -> Void
@@ -13,7 +14,7 @@ final class Ticker: @unchecked Sendable {
     private var isStopping = false
     private var thread: pthread_t?
 
-    init(every seconds: Int, _ body: @escaping @Sendable () -> Void) {
+    init(every seconds: Int, body: @escaping @Sendable () -> Void) {
         self.seconds = seconds
         self.body = body
         pthread_mutex_init(lock, nil)
@@ -30,7 +31,7 @@ final class Ticker: @unchecked Sendable {
         wakes.deallocate()
     }
 
-    func start() throws(Fault) {
+    func start() throws(OperationalError) {
         var thread = pthread_t()
         let failure = pthread_create(
             &thread, nil,
@@ -41,12 +42,13 @@ final class Ticker: @unchecked Sendable {
             }, Unmanaged.passRetained(self).toOpaque())
         guard failure == 0 else {
             Unmanaged.passUnretained(self).release()
-            throw Fault(.failed, "cannot start a thread: \(String(cString: strerror(failure)))")
+            throw OperationalError(
+                .failed, message: "cannot start a thread: \(String(cString: strerror(failure)))")
         }
         self.thread = thread
     }
 
-    /// Lets it run once more and waits for its end.
+    /// Makes the body run once more and waits for the thread's end.
     func stop() {
         pthread_mutex_lock(lock)
         isStopping = true
@@ -64,7 +66,7 @@ final class Ticker: @unchecked Sendable {
         }
     }
 
-    /// Whether it was the last one.
+    /// Waits for the interval or for a stop; whether it was a stop.
     private func pause() -> Bool {
         var until = timespec()
         clock_gettime(CLOCK_MONOTONIC, &until)

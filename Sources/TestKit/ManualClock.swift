@@ -2,8 +2,8 @@ import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 
-/// Time that stands still until a test moves it. The wall clock, which users set, and the monotonic one, which nobody does, are moved
-/// together or apart.
+/// A clock that stands still until a test moves it. A test can advance the wall clock and the monotonic
+/// clock together, or set the wall clock alone, as a user can.
 public final class ManualClock: Sendable {
     private struct Sleeper {
         let end: UInt64
@@ -21,19 +21,19 @@ public final class ManualClock: Sendable {
 
     private let state: Locked<State>
 
-    /// `wall` is whole Unix seconds; the first second of 2026, unless told otherwise.
+    /// Makes a clock at `wall`, in whole Unix seconds; by default at the first second of 2026.
     public init(wall: Int64 = 1_767_225_600) { state = Locked(State(epoch: wall * 1_000_000_000)) }
 
-    /// What the code under test is given.
+    /// The clock for the code under test.
     public var deviceClock: DeviceClock { DeviceClock(wall: { self.wall }, monotonic: { self.monotonic }) }
 
-    /// Whole Unix seconds.
+    /// The wall clock in whole Unix seconds.
     public var wall: Int64 { state.with { ($0.epoch + Int64($0.elapsed)) / 1_000_000_000 } }
 
-    /// Nanoseconds since the clock was made.
+    /// The monotonic clock: nanoseconds since the clock was made.
     public var monotonic: UInt64 { state.with { $0.elapsed } }
 
-    /// Time goes by, on both clocks; who has slept long enough is woken.
+    /// Advances both clocks, and resumes the tasks whose sleep has ended.
     public func advance(by duration: Duration) {
         let (seconds, attoseconds) = duration.components
         let woken = state.with { state -> [Sleeper] in
@@ -45,15 +45,16 @@ public final class ManualClock: Sendable {
         for sleeper in woken { sleeper.waiter.resume() }
     }
 
-    /// Somebody sets the wall clock, forward or back. No time goes by.
+    /// Sets the wall clock, forward or back. The monotonic clock does not move.
     public func setWall(_ seconds: Int64) {
         state.with { $0.epoch = seconds * 1_000_000_000 - Int64($0.elapsed) }
     }
 
-    /// How many tasks are in ``sleep(for:)``.
+    /// The number of tasks in ``sleep(for:)``.
     public var sleepers: Int { state.with { $0.sleepers.count } }
 
-    /// Waits until the clock was advanced by so much. Throws `CancellationError` where the task is cancelled.
+    /// Waits until the clock has advanced by `duration`. Throws `CancellationError` if the task is
+    /// cancelled.
     public func sleep(for duration: Duration) async throws {
         guard duration > .zero else { return }
         let (seconds, attoseconds) = duration.components

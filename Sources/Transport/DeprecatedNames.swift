@@ -7,3 +7,7 @@ public typealias HTTPField = HeaderField
 /// The former name of ``NetworkReachability``.
 @available(*, deprecated, renamed: "NetworkReachability")
 public typealias Reachability = NetworkReachability
+
+/// The former name of ``RequestTransport``.
+@available(*, deprecated, renamed: "RequestTransport")
+public typealias Carrier = RequestTransport

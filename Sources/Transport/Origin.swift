@@ -6,7 +6,7 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     public enum Security: Sendable, Hashable {
         /// Encrypted, to whom a trust accepts.
         case tls
-        /// In the clear. Nothing is known of who answers, and no trust is asked.
+        /// Without TLS. The server is not authenticated, and no trust is evaluated.
         case plaintext
     }
 
@@ -18,7 +18,7 @@ public struct Origin: Sendable, Hashable, CustomStringConvertible {
     public let port: UInt16
 
     /// `port` 0 stands for the scheme's own: 443 or 80.
-    public init(_ security: Security, _ host: Trust.Host, port: UInt16 = 0) {
+    public init(_ security: Security, host: Trust.Host, port: UInt16 = 0) {
         self.security = security
         self.host = host
         let goesWithoutSaying = port == 0 || port == Origin.defaultPort(security)

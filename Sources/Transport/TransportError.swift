@@ -28,11 +28,11 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case offline
         /// The name does not lead to an address.
         case hostNotFound
-        /// Nobody listens there.
+        /// No process listens at that port.
         case connectionRefused
         /// A limit of ``TransportOptions`` was reached.
         case timedOut(Phase)
-        /// The server is not who it should be.
+        /// The server does not meet the trust.
         case untrusted(Trust.Verdict)
         /// No TLS connection comes about, for a reason other than trust.
         case tls(String)
@@ -42,7 +42,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case malformedAnswer(String)
         /// The answer has more bytes than the reader wanted.
         case answerTooLarge(limit: Int)
-        /// The caller's task was cancelled, or he let go of the answer.
+        /// The caller's task was cancelled, or the caller released the response.
         case cancelled
         /// Another trust took the place of the one under which the connection was made.
         case trustReplaced
@@ -62,7 +62,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     public let fate: Fate
 
     /// From its parts: transports of other kinds, for tests and for other platforms, say the same.
-    public init(_ cause: Cause, _ fate: Fate) {
+    public init(_ cause: Cause, fate: Fate) {
         self.cause = cause
         self.fate = fate
     }

@@ -28,9 +28,9 @@ public typealias Anchors = Trust.Anchors
 @available(*, deprecated, renamed: "Trust.PathValidation")
 public typealias PathValidation = Trust.PathValidation
 
-/// The former name of ``Trust/PathProblem``.
-@available(*, deprecated, renamed: "Trust.PathProblem")
-public typealias PathProblem = Trust.PathProblem
+/// The former name of ``Trust/PathError``.
+@available(*, deprecated, renamed: "Trust.PathError")
+public typealias PathError = Trust.PathError
 
 /// The former name of ``Trust/Certificate``.
 @available(*, deprecated, renamed: "Trust.Certificate")
@@ -43,3 +43,17 @@ public typealias Pin = Trust.Pin
 /// The former name of ``Trust/Verdict``.
 @available(*, deprecated, renamed: "Trust.Verdict")
 public typealias Verdict = Trust.Verdict
+
+/// The former name of ``TrustError``.
+@available(*, deprecated, renamed: "TrustError")
+public typealias TrustProblem = TrustError
+
+/// The former name of ``ManifestError``.
+@available(*, deprecated, renamed: "ManifestError")
+public typealias ManifestProblem = ManifestError
+
+extension Trust {
+    /// The former name of ``PathError``.
+    @available(*, deprecated, renamed: "PathError")
+    public typealias PathProblem = PathError
+}

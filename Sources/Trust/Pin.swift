@@ -2,17 +2,18 @@ import CountersignSeal
 import CountersignWire
 
 extension Trust {
-    /// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate where a renewal
-    /// keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
+    /// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate
+    /// where a renewal keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
     public struct Pin: Sendable, Hashable, CustomStringConvertible {
         /// 32 bytes.
         public let digest: [UInt8]
 
         /// From its text, as `countersign serve` prints it.
-        public init(_ text: String) throws(TrustProblem) {
-            guard text.hasPrefix("sha256/"), let digest = Base64.decode(String(text.dropFirst(7)), .standard),
+        public init(_ text: String) throws(TrustError) {
+            guard text.hasPrefix("sha256/"),
+                let digest = Base64.decode(String(text.dropFirst(7)), as: .standard),
                 digest.count == 32
-            else { throw TrustProblem("pin `\(text)`: expected sha256/ and 44 characters of Base64") }
+            else { throw TrustError("pin `\(text)`: expected sha256/ and 44 characters of Base64") }
             self.digest = digest
         }
 
@@ -23,13 +24,13 @@ extension Trust {
         }
 
         /// `sha256/…`
-        public var description: String { "sha256/\(Base64.encode(digest.span, .standard))" }
+        public var description: String { "sha256/\(Base64.encode(digest.span, as: .standard))" }
     }
 }
 
-/// The keys that a host may have: those in use, and at least one whose private half is kept elsewhere, so that a key that
-/// was lost or stolen can be replaced without a new version of the app. A set without such a backup cannot be made.
-/// Source: RFC 7469 §4.3.
+/// The keys that a host may have: those in use, and at least one whose private half is kept elsewhere, so
+/// that a key that was lost or stolen can be replaced without a new version of the app. A set without such a
+/// backup cannot be made. Source: RFC 7469 §4.3.
 public struct PinSet: Sendable, Hashable {
     /// Those in use; one of them at least.
     public let pins: [Trust.Pin]
@@ -37,21 +38,22 @@ public struct PinSet: Sendable, Hashable {
     public let backups: [Trust.Pin]
 
     /// Refused without a pin, without a backup, or where a backup is one of the pins, which is no backup.
-    public init(_ pins: [Trust.Pin], backups: [Trust.Pin]) throws(TrustProblem) {
-        guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
+    public init(_ pins: [Trust.Pin], backups: [Trust.Pin]) throws(TrustError) {
+        guard !pins.isEmpty else { throw TrustError("pins: expected at least one") }
         guard !backups.isEmpty else {
-            throw TrustProblem("backup pins: expected at least one; when the pinned key is lost, only a backup helps")
+            throw TrustError(
+                "backup pins: expected at least one; when the pinned key is lost, only a backup helps")
         }
         guard Set(pins).isDisjoint(with: backups) else {
-            throw TrustProblem("backup pins: one is among the pins, too; expected the pin of another key")
+            throw TrustError("backup pins: one is among the pins, too; expected the pin of another key")
         }
         self.pins = pins
         self.backups = backups
     }
 
-    /// For whoever can name another key at any time, as people at a command line can and apps cannot.
-    package init(withoutBackup pins: [Trust.Pin]) throws(TrustProblem) {
-        guard !pins.isEmpty else { throw TrustProblem("pins: expected at least one") }
+    /// For a caller that can name another key at any time, such as a user of the command line; apps cannot.
+    package init(withoutBackup pins: [Trust.Pin]) throws(TrustError) {
+        guard !pins.isEmpty else { throw TrustError("pins: expected at least one") }
         (self.pins, backups) = (pins, [])
     }
 

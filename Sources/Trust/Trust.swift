@@ -1,8 +1,8 @@
 /// Whom to take for a server, host by host:
 /// `try Trust([.host("**.example.com", .pins(["sha256/…"], backups: ["sha256/…"]))], others: .system)`.
 ///
-/// The rule whose pattern says most of a host is the one that counts: the exact one, else the one with more labels, else
-/// `*.` before `**.`. Where a pattern is named twice, both rules have to be met.
+/// The rule whose pattern says most of a host is the one that counts: the exact one, else the one with more
+/// labels, else `*.` before `**.`. Where a pattern is named twice, both rules have to be met.
 public struct Trust: Sendable {
     /// What becomes of a host that no rule names.
     public enum Others: Sendable, Hashable {
@@ -32,4 +32,18 @@ public struct Trust: Sendable {
         guard let top = matching.map(\.pattern.rank).max() else { return [] }
         return matching.filter { $0.pattern.rank == top }
     }
+}
+
+extension Trust: ExpressibleByArrayLiteral {
+    /// `[.host("**.example.com", pins: […], backups: […])]`: these rules, and every other host by the
+    /// machine's own.
+    public init(arrayLiteral rules: Trust.Rule...) { self.init(rules, others: .system) }
+}
+
+/// Why a value of trust cannot be made: one sentence for the developer.
+public struct TrustError: Error, Sendable, Hashable, CustomStringConvertible {
+    /// What was found, and what was expected.
+    public let description: String
+
+    init(_ description: String) { self.description = description }
 }

@@ -1,4 +1,83 @@
 extension Trust {
+    /// What is known of a server in the handshake, before a byte of a request is sent.
+    public struct Evidence: Sendable {
+        /// Whom the connection is for.
+        public let host: Trust.Host
+        /// The certificates as the server sent them, its own first. All but the first may be anybody's.
+        public let served: [Trust.Certificate]
+        /// By which certificates' dates are judged; whole Unix seconds.
+        public let time: Int64
+        private let paths: any Trust.PathValidation
+
+        /// `paths` is the platform's way of checking chains.
+        public init(
+            host: Trust.Host, served: [Trust.Certificate], time: Int64, paths: any Trust.PathValidation
+        ) {
+            self.host = host
+            self.served = served
+            self.time = time
+            self.paths = paths
+        }
+
+        /// The chain from the server's certificate to one of `anchors`, both included; every signature, date
+        /// and constraint on it was checked. Source: RFC 5280 §6.1.
+        public func path(to anchors: Trust.Anchors) throws(Trust.PathError) -> [Trust.Certificate] {
+            guard !served.isEmpty else { throw .noCertificate }
+            return try paths.path(for: served, to: anchors, at: time)
+        }
+    }
+}
+
+extension Trust {
+    /// In whom a chain may end.
+    public enum Anchors: Sendable, Hashable {
+        /// The machine's authorities.
+        case system
+        /// These, whatever their issuer, and no others.
+        case only([Trust.Certificate])
+    }
+}
+
+extension Trust {
+    /// The platform's check of chains. Source: RFC 5280 §6.1.
+    public protocol PathValidation: Sendable {
+        /// The verified chain, the server's own certificate first, the anchor last. `served` is not empty;
+        /// `time` is in whole Unix seconds. The chain must be good for a TLS server, and its keys and digests
+        /// strong enough for our day.
+        func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust
+            .PathError)
+            -> [Trust.Certificate]
+    }
+}
+
+extension Trust {
+    /// Why there is no verified chain.
+    public enum PathError: Error, Sendable, Hashable {
+        /// The server showed none.
+        case noCertificate
+        /// A certificate's time is over.
+        case expired
+        /// A certificate's time has not come.
+        case notYetValid
+        /// The chain does not lead to an authority: one is unknown here, or the server left out a certificate
+        /// between.
+        case noPathToAuthority
+        /// A self-signed certificate that is not trusted.
+        case selfSigned
+        /// A key or a digest that can be broken.
+        case tooWeak
+        /// An authority took a certificate back.
+        case revoked
+        /// Issued for something other than a TLS server, or by an issuer that may not issue it.
+        case notForServers
+        /// A certificate was not signed by the next one's key.
+        case badSignature
+        /// Anything else, in the platform's words.
+        case other(String)
+    }
+}
+
+extension Trust {
     /// What was decided of a server, and why: enough to tell a lost key from an attack.
     public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
         /// What came of it.
@@ -16,24 +95,25 @@ extension Trust {
             /// No rule names the host, and others are refused.
             case hostNotNamed
             /// The certificates do not lead to an authority.
-            case chain(Trust.PathProblem)
+            case chain(Trust.PathError)
             /// With the names that the certificate is for.
             case wrongHost(certificateIsFor: [String])
             /// None of the expected keys stands in the chain.
             case pinNotMet
             /// The chain leads to none of the pinned certificates.
-            case certificateNotPinned(Trust.PathProblem)
-            /// A policy without a check of the chain: the server's own certificate is not one of the pinned ones. A pinned
-            /// authority does not count there.
+            case certificateNotPinned(Trust.PathError)
+            /// A policy without a check of the chain: the server's own certificate is not one of the pinned
+            /// ones. A pinned authority does not count there.
             case serverCertificateNotPinned
-            /// A policy without a check of the chain: the server's own key is not one of the pinned ones. The pin of an
-            /// authority does not count there.
+            /// A policy without a check of the chain: the server's own key is not one of the pinned ones. The
+            /// pin of an authority does not count there.
             case serverKeyNotPinned
             /// A custom policy refused the server.
             case custom(name: String, reason: String)
             /// A custom policy was not called, because it comes after the check of the chain, which failed.
-            case customNotReached(name: String, Trust.PathProblem)
-            /// The authority has revoked the certificate; the server itself brought the proof. Source: RFC 6066 §8.
+            case customNotReached(name: String, Trust.PathError)
+            /// The authority has revoked the certificate; the server itself brought the proof. Source: RFC
+            /// 6066 §8.
             case revoked
             /// The server brought a proof of good standing that is none.
             case badStaple(String)
@@ -53,12 +133,17 @@ extension Trust {
         /// Whether the connection may be used.
         public var isAccepted: Bool { decision != .refused }
 
-        package init(_ evidence: Trust.Evidence, _ decision: Decision, _ reasons: [Reason], expected: [Trust.Pin]) {
-            self.init(evidence.host, decision, reasons, served: evidence.served.map(\.pin), expected: expected)
+        package init(
+            _ evidence: Trust.Evidence, decision: Decision, reasons: [Reason], expected: [Trust.Pin]
+        ) {
+            self.init(
+                evidence.host, decision: decision, reasons: reasons, served: evidence.served.map(\.pin),
+                expected: expected)
         }
 
         package init(
-            _ host: Trust.Host, _ decision: Decision, _ reasons: [Reason], served: [Trust.Pin], expected: [Trust.Pin]
+            _ host: Trust.Host, decision: Decision, reasons: [Reason], served: [Trust.Pin],
+            expected: [Trust.Pin]
         ) {
             self.host = host
             self.decision = decision
@@ -69,7 +154,8 @@ extension Trust {
 
         /// The same with one more reason, and so refused.
         package func refused(_ reason: Reason) -> Trust.Verdict {
-            Trust.Verdict(host, .refused, reasons + [reason], served: served, expected: expected)
+            Trust.Verdict(
+                host, decision: .refused, reasons: reasons + [reason], served: served, expected: expected)
         }
 
         /// One line for a log.
@@ -105,26 +191,29 @@ extension Trust.Verdict.Reason: CustomStringConvertible {
         case .pinNotMet: "none of the pinned keys stands in the verified chain"
         case .certificateNotPinned(let problem): "no chain to a pinned certificate (\(problem))"
         case .serverCertificateNotPinned:
-            "the server's own certificate is not pinned, and without a check of the chain no other certificate counts"
+            "the server's own certificate is not pinned, "
+                + "and without a check of the chain no other certificate counts"
         case .serverKeyNotPinned:
             "the server's own key is not pinned, and without a check of the chain no other key counts"
         case .custom(let name, let reason): "\(name): \(reason)"
         case .customNotReached(let name, let problem):
-            "the custom check `\(name)` was not called, because the check of the chain before it failed: \(problem)"
+            "the custom check `\(name)` was not called, "
+                + "because the check of the chain before it failed: \(problem)"
         case .revoked: "the certificate is revoked"
         case .badStaple(let detail): "the stapled proof of good standing is none: \(detail)"
         }
     }
 }
 
-extension Trust.PathProblem: CustomStringConvertible {
+extension Trust.PathError: CustomStringConvertible {
     /// A few words for a log.
     public var description: String {
         switch self {
         case .noCertificate: "the server showed no certificate"
         case .expired: "a certificate has expired"
         case .notYetValid: "a certificate is not valid yet"
-        case .noPathToAuthority: "the chain leads to no authority that is trusted here, or lacks a certificate"
+        case .noPathToAuthority:
+            "the chain leads to no authority that is trusted here, or lacks a certificate"
         case .selfSigned: "the certificate signs itself"
         case .tooWeak: "a key or a digest in the chain is too weak"
         case .revoked: "a certificate is revoked"

@@ -4,7 +4,8 @@
     import Glibc
 #endif
 
-/// An exclusive `flock` on a file that is never removed. The kernel gives it back when its holder dies, however he dies.
+/// An exclusive `flock` on a file that is never removed. The kernel releases the lock when the process that
+/// holds it ends, for whatever reason.
 package final class FileLock: Sendable {
     private let file: Int32
 
@@ -12,28 +13,28 @@ package final class FileLock: Sendable {
 
     deinit { close(file) }
 
-    /// The descriptor closes with the last reference; unlocking first lets the next one in at once.
+    /// The descriptor closes with the last reference; unlocking first lets the next waiter in at once.
     package func release() { flock(file, LOCK_UN) }
 
     /// Blocks its thread: for locks that are held as long as a write takes.
-    package static func take(_ path: String, within patience: Duration) throws(VaultProblem) -> FileLock {
-        let lock = try untaken(path)
+    package static func take(_ path: String, within patience: Duration) throws(VaultError) -> FileLock {
+        let lock = try openFile(path)
         let end = ContinuousClock.now + patience
         repeat {
-            if try lock.isTaken(path) { return lock }
+            if try lock.tryLock(path) { return lock }
             usleep(2_000)
         } while ContinuousClock.now < end
         throw .failed("\(path): another process has held this lock for \(patience)")
     }
 
     /// Blocks no thread: the holder may be a task that needs it.
-    nonisolated(nonsending) static func wait(_ path: String, within patience: Duration) async throws(VaultProblem)
+    static func wait(_ path: String, within patience: Duration) async throws(VaultError)
         -> FileLock
     {
-        let lock = try untaken(path)
+        let lock = try openFile(path)
         let end = ContinuousClock.now + patience
         repeat {
-            if try lock.isTaken(path) { return lock }
+            if try lock.tryLock(path) { return lock }
             do {
                 try await Task.sleep(nanoseconds: 20_000_000)
             } catch {
@@ -43,13 +44,13 @@ package final class FileLock: Sendable {
         throw .failed("\(path): another process has held this lock for \(patience)")
     }
 
-    private static func untaken(_ path: String) throws(VaultProblem) -> FileLock {
+    private static func openFile(_ path: String) throws(VaultError) -> FileLock {
         let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else { throw .failed("\(path): cannot open: \(String(cString: strerror(errno)))") }
         return FileLock(file)
     }
 
-    private func isTaken(_ path: String) throws(VaultProblem) -> Bool {
+    private func tryLock(_ path: String) throws(VaultError) -> Bool {
         if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
         guard errno == EWOULDBLOCK || errno == EINTR else {
             throw .failed("\(path): cannot lock: \(String(cString: strerror(errno)))")
@@ -58,24 +59,24 @@ package final class FileLock: Sendable {
     }
 }
 
-/// The two locks of a vault. Apart, because who holds the lease writes meanwhile.
+/// The two locks of a vault. They are separate because the holder of the lease also writes.
 package struct VaultLocks: Sendable {
     private let folder: String
     private let writing: Duration
 
-    /// A folder, the same for all who share the vault, on one machine; made where there is none. `writing` is how long a writer waits
-    /// for another.
+    /// `folder` is the same for all processes that share the vault on one machine; it is made if it does not
+    /// exist. `writing` is the time that a writer waits for another.
     package init(folder: String, writing: Duration = .seconds(10)) {
         self.folder = folder
         self.writing = writing
     }
 
-    func write() throws(VaultProblem) -> FileLock {
+    func write() throws(VaultError) -> FileLock {
         try PrivateFolder.make(folder)
         return try FileLock.take("\(folder)/writing.lock", within: writing)
     }
 
-    nonisolated(nonsending) func lease(within patience: Duration) async throws(VaultProblem) -> FileLock {
+    func lease(within patience: Duration) async throws(VaultError) -> FileLock {
         try PrivateFolder.make(folder)
         return try await FileLock.wait("\(folder)/lease.lock", within: patience)
     }

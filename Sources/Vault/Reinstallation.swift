@@ -1,10 +1,11 @@
 import CountersignSeal
 
-/// What goes with the program when it is removed: a mark in its own folder. A keychain outlives the program.
+/// A mark in the program's own folder, which is removed with the program. A keychain outlives the program.
 package protocol InstallationMark: Sendable {
-    /// Absent only where that is certain: before a device's first unlock, files that are there cannot be read.
-    func read() -> Reading<[UInt8]>
-    func write(_ mark: [UInt8]) throws(VaultProblem)
+    /// Absent only where that is certain: before a device's first unlock, files that are there cannot be
+    /// read.
+    func read() -> VaultReadResult<[UInt8]>
+    func write(_ mark: [UInt8]) throws(VaultError)
 }
 
 /// A mark in a file of its own.
@@ -13,20 +14,23 @@ package struct MarkFile: InstallationMark {
 
     package init(_ path: String) { file = PrivateFile(path: path) }
 
-    package func read() -> Reading<[UInt8]> { file.read() }
-    package func write(_ mark: [UInt8]) throws(VaultProblem) { try file.replace(mark) }
+    package func read() -> VaultReadResult<[UInt8]> { file.read() }
+    package func write(_ mark: [UInt8]) throws(VaultError) { try file.replace(mark) }
 }
 
-/// What becomes of what an earlier installation of the program kept in a place that outlives programs, as keychains and keyrings do.
+/// The rule for items that an earlier installation of the program left in a place that outlives programs,
+/// such as a keychain or a keyring.
 public enum ReinstallRule: Sendable {
-    /// Who installs the program again is still signed in.
+    /// A user who installs the program again is still signed in.
     case keep
-    /// Who removes the program is signed out. Forgets nothing while it cannot be told that the program was removed.
+    /// Removing the program signs the user out. Nothing is forgotten until it is certain that the program was
+    /// removed.
     case forget
 }
 
-/// Tells a program that was installed again from one that was there all along, and does with the earlier one's items what the rule
-/// says. The same mark stands in the vault and in the program's folder; whoever finds it in the vault alone is new here.
+/// Distinguishes a new installation of a program from one that was there before, and applies the rule to the
+/// earlier one's items. The same mark is in the vault and in the program's folder; a process that finds it
+/// only in the vault is a new installation.
 package struct Reinstallation: Sendable {
     package enum Outcome: Sendable, Equatable {
         case firstStart
@@ -51,11 +55,12 @@ package struct Reinstallation: Sendable {
         self.services = services
     }
 
-    /// To be called at each start, before the vault is used. Killed half-way, it comes to the same end at the next start.
-    package func settle(_ vault: Vault) throws(VaultProblem) -> Outcome {
+    /// To be called at each start, before the vault is used. Killed half-way, it comes to the same end at the
+    /// next start.
+    package func resolve(in vault: Vault) throws(VaultError) -> Outcome {
         let name = try ItemName(service: "countersign.installation", account: services.first ?? "program")
         let (inVault, here) = (vault.read(name), mark.read())
-        switch Reinstallation.compare(inVault, here) {
+        switch Reinstallation.compare(vault: inVault, folder: here) {
         case .undecided: return .undecided
         case .same: return .sameInstallation
         case .firstStart:
@@ -65,20 +70,23 @@ package struct Reinstallation: Sendable {
             try vault.write(.bytes(Secret(copying: bytes.span)), to: name, expecting: .absent)
             return .firstStart
         case .vaultIsNew:
-            guard let bytes = try here.certain() else { return .undecided }
+            guard let bytes = try here.get() else { return .undecided }
             try vault.write(.bytes(Secret(copying: bytes.span)), to: name, expecting: .absent)
             return .firstStart
         case .programIsNew:
-            let isNew = try here.certain() == nil
+            let isNew = try here.get() == nil
             let removed = rule == .forget && isNew ? try forget(vault) : 0
-            guard let item = try inVault.certain() else { return .undecided }
+            guard let item = try inVault.get() else { return .undecided }
             try mark.write(Reinstallation.bytes(item))
             return .reinstalled(removed: removed)
         }
     }
 
-    /// A mark that differs is a folder brought back from a backup: nobody knows which is older, so nothing is forgotten.
-    static func compare(_ inVault: Reading<VaultItem>, _ here: Reading<[UInt8]>) -> Finding {
+    /// Different marks mean a folder restored from a backup. Which one is older is unknown, so nothing is
+    /// forgotten.
+    static func compare(vault inVault: VaultReadResult<VaultItem>, folder here: VaultReadResult<[UInt8]>)
+        -> Finding
+    {
         switch (inVault, here) {
         case (.absent, .absent): .firstStart
         case (.absent, .value): .vaultIsNew
@@ -88,7 +96,7 @@ package struct Reinstallation: Sendable {
         }
     }
 
-    private func forget(_ vault: Vault) throws(VaultProblem) -> Int {
+    private func forget(_ vault: Vault) throws(VaultError) -> Int {
         var removed = 0
         for service in services {
             for name in try vault.list() where name.service.utf8.elementsEqual(service.utf8) {

@@ -1,6 +1,7 @@
 import CountersignSeal
 
-/// What an item holds: text, or any bytes. Both are secrets: they are not printed, and wiped once nobody holds them.
+/// The contents of an item: text, or any bytes. Both are secrets: they are not printed, and are wiped with
+/// the last reference.
 public struct ItemContents: Sendable {
     package enum Kind: UInt8, Sendable { case bytes = 0, text = 1 }
 
@@ -27,8 +28,8 @@ public struct ItemContents: Sendable {
     var bytes: [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
 }
 
-/// Names one writing of one item. Drawn at random for each, not counted: a counter that starts again after the item was removed
-/// would take a writer from the time before for one from the time after.
+/// Names one writing of one item. Drawn at random for each, not counted: a counter that starts again after
+/// the item was removed would take a writer from the time before for one from the time after.
 public struct ItemVersion: Sendable, Equatable {
     static let count = 16
 
@@ -42,20 +43,20 @@ public struct ItemVersion: Sendable, Equatable {
 /// An item as it was read.
 public struct VaultItem: Sendable {
     package let contents: ItemContents
-    /// Of the writing that was read: what a change expects, so that it is refused where somebody else was faster.
+    /// The version that was read. A change states it and is refused if another process wrote the item since.
     public let version: ItemVersion
 
     private static let layout: UInt8 = 1
 
-    init(_ contents: ItemContents, _ version: ItemVersion) {
+    init(_ contents: ItemContents, version: ItemVersion) {
         self.contents = contents
         self.version = version
     }
 
-    /// Nil where it was written as bytes. A copy that nobody wipes: for short use.
+    /// Nil if the item was written as bytes. The copy is not wiped: use it briefly.
     public var text: String? { contents.text }
 
-    /// Of a text, its UTF-8. A copy that nobody wipes: for short use.
+    /// Of a text, its UTF-8. The copy is not wiped: use it briefly.
     public var bytes: [UInt8] { contents.bytes }
 
     /// Nil where `stored` was not written by ``stored``.
@@ -74,6 +75,6 @@ public struct VaultItem: Sendable {
         return Secret(joining: [Secret(copying: head.span), contents.secret])
     }
 
-    /// The same contents, as if somebody had written them anew.
-    package var rewritten: VaultItem { VaultItem(contents, .next()) }
+    /// The same contents under a new version, as if they were written again.
+    package var rewritten: VaultItem { VaultItem(contents, version: .next()) }
 }

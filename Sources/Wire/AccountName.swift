@@ -1,12 +1,13 @@
-/// The name of an account in its one spelling: canonically composed (NFC), ASCII letters in lower case. Two names are
-/// the same account if, and only if, their bytes are the same. Source: docs/protocol.md, "Account names".
+/// The name of an account in its canonical form: canonically composed (NFC), ASCII letters in lower case.
+/// Two names denote the same account if, and only if, their bytes are equal. Source: docs/protocol.md,
+/// "Account names".
 ///
-/// Client and server use this one rule, because OPAQUE binds the name: a client that normalised otherwise could not
-/// sign in at all.
+/// Client and server share this rule, because OPAQUE binds the name: a client with another normal form could
+/// not sign in.
 package struct AccountName: Sendable, Hashable, CustomStringConvertible {
     /// Bytes of UTF-8, after normalisation.
     package static let longest = 128
-    /// Bytes before it: composing may shorten a text, and what is taken in must have an end.
+    /// The limit in bytes before normalisation: composing may shorten a text, and the input must be bounded.
     package static let longestTyped = 512
 
     /// UTF-8.
@@ -14,18 +15,22 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
 
     package var description: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// What a person typed, or an old database holds: brought into the one spelling. The client's form.
-    package init(normalizing text: Span<UInt8>) throws(Problem) {
+    /// Converts a name that a person typed, or that an imported database contains, to the canonical form.
+    /// Used by clients.
+    package init(normalizing text: Span<UInt8>) throws(AccountNameError) {
         guard !text.isEmpty else { throw .empty }
         guard text.count <= AccountName.longestTyped else { throw .tooLong }
         guard let typed = String(utf8: text) else {
             throw .notUTF8
         }
         for scalar in typed.unicodeScalars {
-            if let reason = NameCharacters.refusal(of: scalar) { throw .character(scalar.value, reason) }
+            if let reason = AccountNameCharacters.rejection(of: scalar) {
+                throw .character(scalar.value, reason)
+            }
         }
-        // Composed first, so that `A` + ring and `Å` meet before one of them is taken for an ASCII letter. Composed
-        // again, because some letters compose in lower case only: `J` + caron stays two scalars, `j` + caron does not.
+        // Composed first, so that `A` + ring and `Å` meet before one of them is taken for an ASCII letter.
+        // Composed again, because some letters compose in lower case only: `J` + caron stays two scalars, `j`
+        // + caron does not.
         let composed = typed.composed
         let lowered = String(decoding: composed.map(ASCII.lowercased), as: UTF8.self)
         bytes = lowered.composed
@@ -33,16 +38,18 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
         try AccountName.checkSpaces(bytes)
     }
 
-    package init(normalizing text: String) throws(Problem) { try self.init(normalizing: Array(text.utf8).span) }
+    package init(normalizing text: String) throws(AccountNameError) {
+        try self.init(normalizing: Array(text.utf8).span)
+    }
 
-    /// What came over the wire: taken only in the one spelling. The server's form; it corrects nothing, since the
-    /// client has bound the bytes that it sent.
-    package init(checking text: Span<UInt8>) throws(Problem) {
+    /// Accepts a received name only in the canonical form. Used by servers, which correct nothing, because
+    /// the client has bound the bytes that it sent.
+    package init(checking text: Span<UInt8>) throws(AccountNameError) {
         try self.init(normalizing: text)
         guard bytes.span.matches(text) else { throw .notNormal }
     }
 
-    private static func checkSpaces(_ bytes: [UInt8]) throws(Problem) {
+    private static func checkSpaces(_ bytes: [UInt8]) throws(AccountNameError) {
         let space = UInt8(ascii: " ")
         guard bytes.first != space, bytes.last != space else { throw .outerSpace }
         for index in bytes.indices.dropFirst() where bytes[index] == space && bytes[index - 1] == space {
@@ -50,13 +57,13 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Why a text is no account name.
-    package enum Problem: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Why a text is not an account name.
+    package enum AccountNameError: Error, Sendable, Equatable, CustomStringConvertible {
         case empty
         case tooLong
         case notUTF8
         /// The scalar's number.
-        case character(UInt32, NameCharacters.Refusal)
+        case character(UInt32, AccountNameCharacters.Rejection)
         case outerSpace
         case doubleSpace
         /// Only from ``AccountName/init(checking:)``.
@@ -67,10 +74,12 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
             case .empty: "an account name needs at least one character"
             case .tooLong: "an account name has at most \(AccountName.longest) bytes of UTF-8"
             case .notUTF8: "an account name is UTF-8"
-            case .character(let number, let reason): "an account name cannot hold \(reason) (\(spelled(number)))"
+            case .character(let number, let reason):
+                "an account name cannot hold \(reason) (\(spelled(number)))"
             case .outerSpace: "an account name neither begins nor ends with a space"
             case .doubleSpace: "an account name has no two spaces in a row"
-            case .notNormal: "the account name is not normalised: NFC, then ASCII letters in lower case, then NFC"
+            case .notNormal:
+                "the account name is not normalised: NFC, then ASCII letters in lower case, then NFC"
             }
         }
 
@@ -84,6 +93,7 @@ package struct AccountName: Sendable, Hashable, CustomStringConvertible {
 extension String {
     /// The text's UTF-8 in Unicode's normalisation form C. Source: UAX #15.
     ///
-    /// The standard library normalises for every comparison of strings; it offers the result under this name only.
+    /// The standard library normalises for every comparison of strings; it offers the result under this name
+    /// only.
     package var composed: [UInt8] { _nfcCodeUnits }
 }

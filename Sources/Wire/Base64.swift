@@ -1,5 +1,5 @@
-/// Base64, in the two alphabets of RFC 4648. Reading is strict: padding as the alphabet has it, nothing else between,
-/// and no stray bits at the end, so that a value has one spelling.
+/// Base64, in the two alphabets of RFC 4648. Decoding is strict: padding as the alphabet requires it, no
+/// other characters, and no stray bits at the end, so that a value has exactly one encoding.
 package enum Base64 {
     package enum Alphabet: Sendable {
         /// RFC 4648 §4, padded.
@@ -8,10 +8,10 @@ package enum Base64 {
         case url
     }
 
-    package static func encode(_ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet) -> String {
+    package static func encode(_ bytes: borrowing Span<UInt8>, as alphabet: Alphabet) -> String {
         String(unsafeUninitializedCapacity: (bytes.count + 2) / 3 * 4) { text in
             var count = 0
-            write(bytes, alphabet) {
+            write(bytes, as: alphabet) {
                 text[count] = $0
                 count += 1
             }
@@ -21,14 +21,14 @@ package enum Base64 {
 
     /// Appends the text of `bytes`.
     package static func encode(
-        _ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet, into buffer: inout ByteBuffer
+        _ bytes: borrowing Span<UInt8>, as alphabet: Alphabet, into buffer: inout ByteBuffer
     ) {
-        write(bytes, alphabet, { buffer.append($0) })
+        write(bytes, as: alphabet, emit: { buffer.append($0) })
     }
 
     @inline(__always)
     private static func write(
-        _ bytes: borrowing Span<UInt8>, _ alphabet: Alphabet, _ emit: (UInt8) -> Void
+        _ bytes: borrowing Span<UInt8>, as alphabet: Alphabet, emit: (UInt8) -> Void
     ) {
         var index = 0
         while index < bytes.count {
@@ -38,7 +38,10 @@ package enum Base64 {
             if here > 2 { group |= UInt32(bytes[index + 2]) }
             for place in 0..<4 {
                 if place <= here {
-                    emit(letter(UInt8(truncatingIfNeeded: group >> UInt32(18 - 6 * place)) & 63, alphabet))
+                    emit(
+                        letter(
+                            for: UInt8(truncatingIfNeeded: group >> UInt32(18 - 6 * place)) & 63, in: alphabet
+                        ))
                 } else if alphabet == .standard {
                     emit(UInt8(ascii: "="))
                 }
@@ -48,39 +51,39 @@ package enum Base64 {
     }
 
     /// Nil where `text` is not Base64 of that alphabet.
-    package static func decode(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> [UInt8]? {
+    package static func decode(_ text: borrowing Span<UInt8>, as alphabet: Alphabet) -> [UInt8]? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count / 4 * 3 + 3)
         return read(
-            text, alphabet,
-            { group, count in
+            text, as: alphabet,
+            emit: { group, count in
                 unpack(group, count: count) { bytes.append($0) }
                 return true
             }) ? bytes : nil
     }
 
-    package static func decode(_ text: String, _ alphabet: Alphabet) -> [UInt8]? {
+    package static func decode(_ text: String, as alphabet: Alphabet) -> [UInt8]? {
         let bytes = Array(text.utf8)
-        return decode(bytes.span, alphabet)
+        return decode(bytes.span, as: alphabet)
     }
 
     /// Nil where `text` is not Base64 of that alphabet, or holds more bytes than fit.
-    package static func decodeShort(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> ShortBytes? {
+    package static func decodeShort(_ text: borrowing Span<UInt8>, as alphabet: Alphabet) -> ShortBytes? {
         var bytes = ShortBytes()
         let fits = { (group: UInt32, count: Int) in bytes.append(group, count: count) }
-        return read(text, alphabet, fits) ? bytes : nil
+        return read(text, as: alphabet, emit: fits) ? bytes : nil
     }
 
-    /// Appends the bytes; false, with `buffer` as it was, where `text` is not Base64 of that alphabet or holds more than
-    /// `limit` bytes.
+    /// Appends the bytes; false, with `buffer` as it was, where `text` is not Base64 of that alphabet or
+    /// holds more than `limit` bytes.
     package static func decode(
-        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet, into buffer: inout ByteBuffer, limit: Int
+        _ text: borrowing Span<UInt8>, as alphabet: Alphabet, into buffer: inout ByteBuffer, limit: Int
     ) -> Bool {
         guard text.count <= (limit + 2) / 3 * 4 else { return false }
         let start = buffer.count
         let isStrict = read(
-            text, alphabet,
-            { group, count in
+            text, as: alphabet,
+            emit: { group, count in
                 unpack(group, count: count) { buffer.append($0) }
                 return true
             })
@@ -92,19 +95,19 @@ package enum Base64 {
     }
 
     /// Whether `text` is Base64 of that alphabet.
-    package static func isStrict(_ text: borrowing Span<UInt8>, _ alphabet: Alphabet) -> Bool {
-        read(text, alphabet, { _, _ in true })
+    package static func isStrict(_ text: borrowing Span<UInt8>, as alphabet: Alphabet) -> Bool {
+        read(text, as: alphabet, emit: { _, _ in true })
     }
 
     @inline(__always)
-    private static func unpack(_ group: UInt32, count: Int, _ body: (UInt8) -> Void) {
+    private static func unpack(_ group: UInt32, count: Int, body: (UInt8) -> Void) {
         for place in 0..<count { body(UInt8(truncatingIfNeeded: group >> UInt32(16 - 8 * place))) }
     }
 
     /// `emit` takes one to three bytes, the first of them in bits 16 to 23, and says whether they fit.
     @inline(__always)
     private static func read(
-        _ text: borrowing Span<UInt8>, _ alphabet: Alphabet, _ emit: (_ group: UInt32, _ count: Int) -> Bool
+        _ text: borrowing Span<UInt8>, as alphabet: Alphabet, emit: (_ group: UInt32, _ count: Int) -> Bool
     ) -> Bool {
         var end = text.count
         if alphabet == .standard {
@@ -117,39 +120,48 @@ package enum Base64 {
         let table = alphabet == .standard ? standardValues : urlValues
         var index = 0
         while index < end - tail {
-            let (first, second) = (value(text[index], table), value(text[index + 1], table))
-            let (third, fourth) = (value(text[index + 2], table), value(text[index + 3], table))
+            let (first, second) = (value(of: text[index], in: table), value(of: text[index + 1], in: table))
+            let (third, fourth) = (
+                value(of: text[index + 2], in: table), value(of: text[index + 3], in: table)
+            )
             guard first | second | third | fourth < 64 else { return false }
             let group = UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6 | UInt32(fourth)
             guard emit(group, 3) else { return false }
             index += 4
         }
         guard tail > 0 else { return true }
-        let (first, second) = (value(text[index], table), value(text[index + 1], table))
-        let third = tail == 3 ? value(text[index + 2], table) : 0
+        let (first, second) = (value(of: text[index], in: table), value(of: text[index + 1], in: table))
+        let third = tail == 3 ? value(of: text[index + 2], in: table) : 0
         guard first | second | third < 64 else { return false }
-        // The bits that are left over are zeros, or the value would have another spelling.
+        // The remaining bits must be zeros; otherwise the value would have a second encoding.
         guard (tail == 3 ? third & 3 : second & 15) == 0 else { return false }
         return emit(UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6, tail - 1)
     }
 
     /// Whether `byte` is a letter of the standard alphabet.
     @inline(__always)
-    static func isLetter(_ byte: UInt8) -> Bool { value(byte, standardValues) < 64 }
+    static func isLetter(_ byte: UInt8) -> Bool { value(of: byte, in: standardValues) < 64 }
 
-    // For each ASCII character 48 and its value, as a character; `~`, whose value is too high, for all that are none.
+    // For each ASCII character, 48 plus its value, as a character; `~`, whose value is too high, for
+    // characters outside the alphabet.
     private static let standardValues: StaticString =
-        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~~odefghijklm~~~~~~~0123456789:;<=>?@ABCDEFGHI~~~~~~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~"
+        """
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~~odefghijklm~~~~\
+        ~~~0123456789:;<=>?@ABCDEFGHI~~~~~~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~
+        """
     private static let urlValues: StaticString =
-        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~defghijklm~~~~~~~0123456789:;<=>?@ABCDEFGHI~~~~o~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~"
+        """
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~defghijklm~~~~\
+        ~~~0123456789:;<=>?@ABCDEFGHI~~~~o~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~
+        """
 
-    /// Six bits; 64 or more where the letter is none of the alphabet's.
+    /// Six bits; 64 or more if the character is not in the alphabet.
     @inline(__always)
-    private static func value(_ letter: UInt8, _ table: StaticString) -> UInt8 {
+    private static func value(of letter: UInt8, in table: StaticString) -> UInt8 {
         letter < 128 ? table.utf8Start[Int(letter)] &- 48 : 255
     }
 
-    private static func letter(_ value: UInt8, _ alphabet: Alphabet) -> UInt8 {
+    private static func letter(for value: UInt8, in alphabet: Alphabet) -> UInt8 {
         switch value {
         case 0..<26: UInt8(ascii: "A") + value
         case 26..<52: UInt8(ascii: "a") + value - 26

@@ -1,10 +1,10 @@
-/// A request on its way out, while it can still be changed: what a client signs and then sends.
+/// A request under construction, which a client signs and then sends.
 package struct Draft: Sendable {
     package struct Field: Sendable, Equatable {
         package var name: String
         package var value: [UInt8]
 
-        package init(_ name: String, _ value: String) {
+        package init(name: String, value: String) {
             self.name = name
             self.value = Array(value.utf8)
         }
@@ -24,10 +24,10 @@ package struct Draft: Sendable {
     /// Without `Host` and `Content-Length`, which `authority` and the body stand for.
     package var fields: [Field] = []
     package var body: [UInt8] = []
-    /// In place of `body`, where that is not in memory.
+    /// The body's description, in place of `body` if that is not in memory.
     package var streamed: StreamedBody?
 
-    /// What is known beforehand of a body that is sent as it is read.
+    /// What is known in advance of a body that is sent while it is read.
     package struct StreamedBody: Sendable, Equatable {
         /// Bytes; nil where it goes out in chunks.
         package let length: Int?
@@ -42,9 +42,9 @@ package struct Draft: Sendable {
         }
 
         /// `digest` is its SHA-256.
-        package init(length: Int?, digest: [UInt8]) { self.init(length: length, .sha256(digest)) }
+        package init(length: Int?, digest: [UInt8]) { self.init(length: length, digest: .sha256(digest)) }
 
-        package init(length: Int?, _ digest: Digest) {
+        package init(length: Int?, digest: Digest) {
             self.length = length
             self.digest = digest
         }
@@ -57,15 +57,15 @@ package struct Draft: Sendable {
         self.transport = transport
     }
 
-    /// A request that was received, as one that can be changed and signed. `Host` and `Content-Length` become what they
-    /// stand for; a length of nothing stays, since clients may sign it.
+    /// A received request as a draft that can be changed and signed. `authority` and the body replace `Host`
+    /// and `Content-Length`; a `Content-Length` stays if the body is empty, since clients may sign it.
     package init(_ request: Request) {
         self.init(
             method: request.text(request.method), target: Array(request.head[request.target.range]),
             authority: request.text(request.authority), transport: request.transport)
-        for field in request.fields where !request.matches(field.name, "host") {
-            if request.matches(field.name, "content-length"), !request.body.isEmpty { continue }
-            var copy = Field(request.text(field.name), "")
+        for field in request.fields where !request.matches(field.name, text: "host") {
+            if request.matches(field.name, text: "content-length"), !request.body.isEmpty { continue }
+            var copy = Field(name: request.text(field.name), value: "")
             copy.value = Array(request.head[field.value.range])
             fields.append(copy)
         }
@@ -73,9 +73,9 @@ package struct Draft: Sendable {
     }
 
     /// Replaces every field of that name, compared without case.
-    package mutating func set(_ name: String, _ value: String) {
+    package mutating func setField(_ name: String, to value: String) {
         fields.removeAll { $0.isNamed(name) }
-        fields.append(Field(name, value))
+        fields.append(Field(name: name, value: value))
     }
 
     /// The same request as a receiver reads it: what the verifier will see is what gets signed.
@@ -84,10 +84,10 @@ package struct Draft: Sendable {
         request.transport = transport
         request.head.reserveCapacity(1_024)
         request.fields.reserveCapacity(fields.count + 2)
-        func add(_ bytes: some Sequence<UInt8>) -> Slice {
+        func add(_ bytes: some Sequence<UInt8>) -> ByteRange {
             let start = request.head.count
             request.head.append(contentsOf: bytes)
-            return Slice(start, request.head.count)
+            return ByteRange(from: start, to: request.head.count)
         }
         func add(name: String, value: [UInt8]) {
             let name = add(name.utf8.lazy.map(ASCII.lowercased))
@@ -107,7 +107,7 @@ package struct Draft: Sendable {
         let framing = framing
         if case .length(let count) = framing { add(name: "content-length", value: Array(String(count).utf8)) }
         _ = add("\r\n".utf8)
-        request.tellFieldsApart()
+        request.identifyFields()
         request.body = body
         request.framing = framing
         return request
@@ -134,7 +134,7 @@ extension Request {
         let end = Int(target.end)
         var mark = start
         while mark < end, head[mark] != UInt8(ascii: "?") { mark += 1 }
-        path = Slice(start, mark)
-        query = mark < end ? Slice(mark + 1, end) : nil
+        path = ByteRange(from: start, to: mark)
+        query = mark < end ? ByteRange(from: mark + 1, to: end) : nil
     }
 }

@@ -1,5 +1,5 @@
-/// The fields that this project itself reads. A head's names are told apart once, when it is parsed; from then on asking
-/// for one compares a byte, not a text, however many schemes ask.
+/// The fields that this project reads. The parser identifies a head's names once; every later look-up
+/// compares one byte instead of a text.
 @usableFromInline package enum FieldName: UInt8, BitwiseCopyable, Sendable {
     /// One that only a signature or the backend may know.
     case other
@@ -48,7 +48,7 @@
     }
 }
 
-/// Which of those a head has.
+/// The set of these fields that a head has.
 package struct FieldNames: Sendable, Equatable {
     private var bits: UInt64 = 0
 
@@ -57,4 +57,62 @@ package struct FieldNames: Sendable, Equatable {
     package func contains(_ name: FieldName) -> Bool { bits & 1 << UInt64(name.rawValue) != 0 }
 
     mutating func insert(_ name: FieldName) { bits |= 1 << UInt64(name.rawValue) }
+}
+
+/// Some of a message's first 128 fields, by index into `Request.fields`. The standard library's `UInt128`
+/// needs iOS 18.
+@usableFromInline package struct FieldMask: Sendable, Equatable, ExpressibleByArrayLiteral {
+    /// As many fields as a mask can name.
+    package static let limit = 128
+
+    @usableFromInline var low: UInt64
+    @usableFromInline var high: UInt64
+
+    @inlinable init(low: UInt64, high: UInt64) {
+        self.low = low
+        self.high = high
+    }
+
+    /// No field.
+    @inlinable package init() { self.init(low: 0, high: 0) }
+
+    /// That field alone; none where a mask cannot name it.
+    @inlinable package init(_ index: Int) {
+        let bit: UInt64 = 1 << UInt64(truncatingIfNeeded: index & 63)
+        self.init(low: index >> 6 == 0 ? bit : 0, high: index >> 6 == 1 ? bit : 0)
+    }
+
+    @inlinable package init(arrayLiteral indices: Int...) {
+        self.init()
+        for index in indices { insert(index) }
+    }
+
+    /// Every field that a mask can name.
+    @inlinable package static var all: FieldMask { FieldMask(low: .max, high: .max) }
+
+    @inlinable package var isEmpty: Bool { low | high == 0 }
+
+    @inlinable package func contains(_ index: Int) -> Bool { intersects(FieldMask(index)) }
+
+    @inlinable package mutating func insert(_ index: Int) { formUnion(FieldMask(index)) }
+
+    @inlinable package mutating func remove(_ index: Int) { subtract(FieldMask(index)) }
+
+    @inlinable package mutating func formUnion(_ other: FieldMask) {
+        low |= other.low
+        high |= other.high
+    }
+
+    @inlinable package mutating func subtract(_ other: FieldMask) {
+        low &= ~other.low
+        high &= ~other.high
+    }
+
+    @inlinable package func subtracting(_ other: FieldMask) -> FieldMask {
+        FieldMask(low: low & ~other.low, high: high & ~other.high)
+    }
+
+    @inlinable package func intersects(_ other: FieldMask) -> Bool {
+        low & other.low | high & other.high != 0
+    }
 }

@@ -1,26 +1,16 @@
-/// `application/x-www-form-urlencoded`, read strictly. Source: WHATWG URL §5; what browsers forgive is refused here:
-/// a bad percent escape, an empty pair, and NUL, at which C programs behind us would stop reading.
+/// A strict parser of `application/x-www-form-urlencoded`. Source: WHATWG URL §5. Refuses what browsers
+/// tolerate: a bad percent escape, an empty pair, and NUL, at which a backend written in C would stop
+/// reading.
 package enum Form {
-    package struct Problem: Error, Sendable, Equatable {
-        /// Offset of the offending byte.
-        package var at: Int
-        package var expected: String
-
-        package init(at: Int, expected: String) {
-            self.at = at
-            self.expected = expected
-        }
-    }
-
     /// A name and its value as they are written, by their offsets.
     package struct Pair: BitwiseCopyable, Sendable {
-        package var name: Slice
-        package var value: Slice
-        package var spelling: Spelling
+        package var name: ByteRange
+        package var value: ByteRange
+        package var encoding: Encoding
     }
 
-    /// Most names and values stand for themselves; those need not be decoded byte by byte.
-    package enum Spelling: BitwiseCopyable, Sendable {
+    /// Most names and values contain no escapes and need no decoding byte by byte.
+    package enum Encoding: BitwiseCopyable, Sendable {
         case plain, escaped
     }
 
@@ -34,14 +24,16 @@ package enum Form {
         package init(at position: Int) { self.position = position }
 
         /// The next pair; nil at the end.
-        package mutating func next(in text: borrowing Span<UInt8>) throws(Problem) -> Pair? {
+        package mutating func next(in text: borrowing Span<UInt8>) throws(ParseError) -> Pair? {
             // A text that ends in "&" has an empty pair last: one step beyond its end.
-            guard position < text.count || (position == text.count && position > 0 && text[position - 1] == ampersand)
+            guard
+                position < text.count
+                    || (position == text.count && position > 0 && text[position - 1] == ampersand)
             else { return nil }
             let start = position
             var end = start
             var equals = -1
-            var spelling = Spelling.plain
+            var spelling = Encoding.plain
             while end < text.count {
                 let byte = text[end]
                 // Nothing above "=" matters here, and most bytes are above.
@@ -55,50 +47,57 @@ package enum Form {
                 }
                 end += 1
             }
-            guard end > start, equals != start else { throw Problem(at: start, expected: "a name") }
+            guard end > start, equals != start else {
+                throw ParseError(offset: start, reason: "expected a name")
+            }
             position = end < text.count ? end + 1 : end + 2
             if equals < 0 { equals = end }
-            return Pair(name: Slice(start, equals), value: Slice(Swift.min(equals + 1, end), end), spelling: spelling)
+            return Pair(
+                name: ByteRange(from: start, to: equals),
+                value: ByteRange(from: Swift.min(equals + 1, end), to: end), encoding: spelling)
         }
     }
 
-    /// Appends what `raw` stands for, and says where it went.
+    /// Appends the decoded `raw` and returns its place.
     package static func decode(
-        _ raw: Slice, of text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
-    ) throws(Problem) -> Slice {
+        _ raw: ByteRange, of text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
+    ) throws(ParseError) -> ByteRange {
         let start = buffer.count
         var index = raw.range.lowerBound
         let end = raw.range.upperBound
         while index < end {
-            let byte = try decoded(text, &index, end)
+            let byte = try decodedByte(of: text, at: &index, end: end)
             buffer.append(byte)
         }
-        return Slice(start, buffer.count)
+        return ByteRange(from: start, to: buffer.count)
     }
 
-    /// Whether a pair's name stands for `name`, however it is escaped.
-    package static func isNamed(_ name: StaticString, _ pair: Pair, of text: borrowing Span<UInt8>) -> Bool {
+    /// Whether a pair's decoded name equals `name`.
+    package static func isNamed(_ name: StaticString, pair: Pair, of text: borrowing Span<UInt8>) -> Bool {
         let raw = pair.name
         // No spelling is shorter than what it stands for.
         guard raw.count >= name.utf8CodeUnitCount else { return false }
-        if pair.spelling == .plain { return text.extracting(raw.range).matches(name) }
+        if pair.encoding == .plain { return text.extracting(raw.range).matches(name) }
         var index = raw.range.lowerBound
         let end = raw.range.upperBound
         for place in 0..<name.utf8CodeUnitCount {
-            guard index < end, let byte = try? decoded(text, &index, end), byte == name.utf8Start[place] else {
+            guard index < end, let byte = try? decodedByte(of: text, at: &index, end: end),
+                byte == name.utf8Start[place]
+            else {
                 return false
             }
         }
         return index == end
     }
 
-    /// What PHP and its like read a name or a value as: `+` is a space, and a `%` that no two digits follow is itself.
-    package static func forgivinglyDecoded(_ raw: borrowing Span<UInt8>) -> [UInt8] {
+    /// Decodes a name or a value as PHP and similar backends do: `+` is a space, and a `%` without two
+    /// digits after it stands for itself.
+    package static func lenientlyDecoded(_ raw: borrowing Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(raw.count)
         var index = 0
         while index < raw.count {
-            if raw[index] == UInt8(ascii: "%"), let byte = Percent.byte(in: raw, at: index + 1) {
+            if raw[index] == UInt8(ascii: "%"), let byte = PercentEncoding.byte(in: raw, at: index + 1) {
                 bytes.append(byte)
                 index += 3
             } else {
@@ -110,34 +109,34 @@ package enum Form {
     }
 
     /// Appends `name=value` in escaped form, after a `&` where something is there already.
-    package static func append(_ name: String, _ value: borrowing Span<UInt8>, to text: inout [UInt8]) {
+    package static func append(_ name: String, value: borrowing Span<UInt8>, to text: inout [UInt8]) {
         if !text.isEmpty { text.append(ampersand) }
         let name = Array(name.utf8)
-        Percent.encode(name.span, into: &text)
+        PercentEncoding.encode(name.span, into: &text)
         text.append(UInt8(ascii: "="))
-        Percent.encode(value, into: &text)
+        PercentEncoding.encode(value, into: &text)
     }
 
     private static var ampersand: UInt8 { UInt8(ascii: "&") }
 
     @inline(__always)
-    private static func decoded(
-        _ text: borrowing Span<UInt8>, _ index: inout Int, _ end: Int
-    ) throws(Problem) -> UInt8 {
+    private static func decodedByte(
+        of text: borrowing Span<UInt8>, at index: inout Int, end: Int
+    ) throws(ParseError) -> UInt8 {
         let byte = text[index]
         switch byte {
         case UInt8(ascii: "%"):
-            guard end - index > 2, let value = Percent.byte(in: text, at: index + 1) else {
-                throw Problem(at: index, expected: "two hexadecimal digits after \"%\"")
+            guard end - index > 2, let value = PercentEncoding.byte(in: text, at: index + 1) else {
+                throw ParseError(offset: index, reason: "expected two hexadecimal digits after \"%\"")
             }
-            guard value != 0 else { throw Problem(at: index, expected: "no NUL") }
+            guard value != 0 else { throw ParseError(offset: index, reason: "expected no NUL") }
             index += 3
             return value
         case UInt8(ascii: "+"):
             index += 1
             return UInt8(ascii: " ")
         case 0:
-            throw Problem(at: index, expected: "no NUL")
+            throw ParseError(offset: index, reason: "expected no NUL")
         default:
             index += 1
             return byte

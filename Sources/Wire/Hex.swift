@@ -1,4 +1,5 @@
-/// Hexadecimal digits, two a byte. Written in lower case; read in lower case only, so that a value has one spelling.
+/// Hexadecimal digits, two for each byte. Written and accepted in lower case only, so that a value has
+/// exactly one encoding.
 package enum Hex {
     package static func encode(_ bytes: borrowing Span<UInt8>) -> String {
         var text: [UInt8] = []
@@ -49,11 +50,15 @@ package enum Hex {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") - 10 + value
     }
 
-    // For each ASCII character 48 and its value, as a character; `~`, whose value is too high, for all that are none.
+    // For each ASCII character, 48 plus its value, as a character; `~`, whose value is too high, for all
+    // characters that are not digits.
     private static let values: StaticString =
-        "~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~0123456789~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~:;<=>?~~~~~~~~~~~~~~~~~~~~~~~~~"
+        """
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~0123456789~~~~\
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~:;<=>?~~~~~~~~~~~~~~~~~~~~~~~~~
+        """
 
-    /// Four bits; 16 or more where the character is no lower-case digit.
+    /// Four bits; 16 or more if the character is not a lower-case digit.
     @inline(__always)
     private static func value(_ digit: UInt8) -> UInt8 {
         digit < 128 ? values.utf8Start[Int(digit)] &- 48 : 255

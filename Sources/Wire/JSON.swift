@@ -1,7 +1,7 @@
 /// One JSON value as it was read, with the place of its bytes in the document. Source: RFC 8259.
 ///
-/// Strings are compared and searched by their UTF-8 bytes: Swift's `==` calls composed and decomposed letters equal,
-/// and two members that another reader tells apart must stay two.
+/// Strings are compared and searched by their UTF-8 bytes: Swift's `==` calls composed and decomposed letters
+/// equal, and two members that another reader tells apart must stay two.
 package struct JSON: Sendable {
     package enum Content: Sendable {
         case null
@@ -19,8 +19,9 @@ package struct JSON: Sendable {
     }
 
     package var content: Content
-    /// Where the value's own bytes stand in the document: quotes and brackets included, white space around it not.
-    package var raw: Slice
+    /// Where the value's own bytes stand in the document: quotes and brackets included, white space around it
+    /// not.
+    package var raw: ByteRange
 
     /// The member of that name, where this is an object that has one.
     package subscript(name: String) -> JSON? {
@@ -53,7 +54,8 @@ package struct JSON: Sendable {
     }
 }
 
-/// A whole JSON text and the value it holds; the bytes are kept, because some schemes sign them as they stand.
+/// A whole JSON text and the value it holds; the bytes are kept, because some schemes sign them as they
+/// stand.
 package struct JSONDocument: Sendable {
     package var bytes: [UInt8]
     package var root: JSON
@@ -63,26 +65,12 @@ package struct JSONDocument: Sendable {
 
     package func text(of value: JSON) -> String { String(decoding: bytes(of: value), as: UTF8.self) }
 
-    /// The value as a whole number, where it is written as one (no fraction, no exponent) and lies in `range`.
+    /// The value as a whole number, where it is written as one (no fraction, no exponent) and lies in
+    /// `range`.
     package func integer(_ value: JSON, in range: ClosedRange<Int>) -> Int? {
         guard case .number = value.content, let number = Int(text(of: value)), range.contains(number) else {
             return nil
         }
         return number
     }
-}
-
-/// Why a text is not the JSON that was asked for.
-package struct MalformedJSON: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Bytes from the start of the text.
-    package var offset: Int
-    /// What stands there, or what was expected.
-    package var reason: String
-
-    package init(offset: Int, reason: String) {
-        self.offset = offset
-        self.reason = reason
-    }
-
-    package var description: String { "\(reason) at byte \(offset)" }
 }

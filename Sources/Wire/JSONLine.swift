@@ -1,5 +1,5 @@
-/// One flat JSON object on its way out, for lines that are written for every request: it appends to bytes that are
-/// there already and allocates nothing of its own.
+/// Writes one flat JSON object, for lines that are written for every request: appends to existing bytes and
+/// allocates nothing of its own.
 package struct JSONLine {
     package private(set) var bytes: [UInt8]
     private var isFirst = true
@@ -10,17 +10,17 @@ package struct JSONLine {
         bytes.append(UInt8(ascii: "{"))
     }
 
-    package mutating func add(_ name: StaticString, _ text: String) {
+    package mutating func add(_ name: StaticString, value text: String) {
         begin(name)
         appendString(text)
     }
 
-    package mutating func add(_ name: StaticString, _ text: Span<UInt8>) {
+    package mutating func add(_ name: StaticString, value text: Span<UInt8>) {
         begin(name)
         text.withUnsafeBytes { appendString($0) }
     }
 
-    package mutating func add(_ name: StaticString, _ number: Int) {
+    package mutating func add(_ name: StaticString, value number: Int) {
         begin(name)
         bytes.append(contentsOf: String(number).utf8)
     }
@@ -42,10 +42,12 @@ package struct JSONLine {
         text.withUTF8 { appendString(UnsafeRawBufferPointer($0)) }
     }
 
-    /// Quotes what JSON must have quoted, and all that is not ASCII, so that bytes of any kind make a valid line.
+    /// Quotes what JSON must have quoted, and all that is not ASCII, so that bytes of any kind make a valid
+    /// line.
     private mutating func appendString(_ text: UnsafeRawBufferPointer) {
         bytes.append(UInt8(ascii: "\""))
-        if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }) {
+        if text.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\"") && $0 != UInt8(ascii: "\\") }
+        ) {
             bytes.append(contentsOf: text)
         } else {
             for unit in String(decoding: text, as: UTF8.self).utf16 { append(unit) }

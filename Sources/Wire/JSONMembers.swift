@@ -1,12 +1,12 @@
-/// Walks the members of one JSON object where it stands: nothing is copied, nothing is allocated. Strict as
-/// ``JSONReader`` is, in the text's UTF-8 too, but that names may repeat: whoever reads the members compares them.
+/// Iterates over the members of one JSON object in place, without copying or allocating. As strict as
+/// ``JSONReader``, also about UTF-8, except that names may repeat: the caller must compare them.
 package struct JSONMembers: Sendable {
     package struct Member: BitwiseCopyable, Sendable {
-        /// Between its quotes, as it is written: see ``forEachByte(of:in:_:)``.
-        package var name: Slice
+        /// Between its quotes, as it is written: see ``forEachByte(of:in:body:)``.
+        package var name: ByteRange
         package var kind: Kind
         /// As it is written; of a string what is between its quotes.
-        package var value: Slice
+        package var value: ByteRange
     }
 
     package enum Kind: BitwiseCopyable, Sendable {
@@ -20,44 +20,45 @@ package struct JSONMembers: Sendable {
     package static let deepest = 64
 
     private var cursor = JSONCursor()
-    private var isBegun = false
+    private var hasStarted = false
 
     package init() {}
 
     /// The next member; nil behind the object's end, where nothing but white space may follow.
-    package mutating func next(in text: Span<UInt8>) throws(MalformedJSON) -> Member? {
-        if !isBegun {
+    package mutating func next(in text: Span<UInt8>) throws(ParseError) -> Member? {
+        if !hasStarted {
             try cursor.validate(text)
             cursor.skipSpace(text)
-            try cursor.expect(UInt8(ascii: "{"), "an object", text)
-            isBegun = true
-            if cursor.take(UInt8(ascii: "}"), text) { return try end(text) }
+            try cursor.expect(UInt8(ascii: "{"), description: "an object", in: text)
+            hasStarted = true
+            if cursor.take(UInt8(ascii: "}"), in: text) { return try end(text) }
         } else {
-            if cursor.take(UInt8(ascii: "}"), text) { return try end(text) }
-            try cursor.expect(UInt8(ascii: ","), "a comma or the closing bracket", text)
+            if cursor.take(UInt8(ascii: "}"), in: text) { return try end(text) }
+            try cursor.expect(UInt8(ascii: ","), description: "a comma or the closing bracket", in: text)
         }
         cursor.skipSpace(text)
         let name = try cursor.string(text)
         cursor.skipSpace(text)
-        try cursor.expect(UInt8(ascii: ":"), "a colon", text)
+        try cursor.expect(UInt8(ascii: ":"), description: "a colon", in: text)
         cursor.skipSpace(text)
         let start = cursor.position
         let kind = try cursor.value(text, depth: 1)
         let isString = kind == .string
         return Member(
-            name: name, kind: kind, value: Slice(start + (isString ? 1 : 0), cursor.position - (isString ? 1 : 0)))
+            name: name, kind: kind,
+            value: ByteRange(from: start + (isString ? 1 : 0), to: cursor.position - (isString ? 1 : 0)))
     }
 
-    private mutating func end(_ text: Span<UInt8>) throws(MalformedJSON) -> Member? {
+    private mutating func end(_ text: Span<UInt8>) throws(ParseError) -> Member? {
         cursor.skipSpace(text)
-        guard cursor.position == text.count else { throw cursor.malformed("something after the object") }
+        guard cursor.position == text.count else { throw cursor.error("something after the object") }
         return nil
     }
 
     /// The same, but for what is written without a backslash, which is handed over as it stands.
     package static func forEachRun(
-        of raw: Slice, in text: Span<UInt8>, _ body: (Span<UInt8>) -> Void
-    ) throws(MalformedJSON) {
+        of raw: ByteRange, in text: Span<UInt8>, body: (Span<UInt8>) -> Void
+    ) throws(ParseError) {
         var cursor = JSONCursor(position: raw.range.lowerBound)
         let end = raw.range.upperBound
         while cursor.position < end {
@@ -75,10 +76,11 @@ package struct JSONMembers: Sendable {
         }
     }
 
-    /// The bytes that a name or a string stands for, escapes resolved. `raw` is a slice that ``next(in:)`` gave.
+    /// The bytes that a name or a string stands for, escapes resolved. `raw` is a slice that ``next(in:)``
+    /// gave.
     package static func forEachByte(
-        of raw: Slice, in text: Span<UInt8>, _ body: (UInt8) -> Void
-    ) throws(MalformedJSON) {
+        of raw: ByteRange, in text: Span<UInt8>, body: (UInt8) -> Void
+    ) throws(ParseError) {
         var cursor = JSONCursor(position: raw.range.lowerBound)
         while cursor.position < raw.range.upperBound {
             let byte = text[cursor.position]

@@ -1,6 +1,8 @@
-/// A JSON value to be written. Members keep the order they are given in, so that the same data is the same text.
+/// A JSON value to be written. Members keep the order they are given in, so that the same data is the same
+/// text.
 package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
-    ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral
+    ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByBooleanLiteral,
+    ExpressibleByNilLiteral
 {
     case null
     case bool(Bool)
@@ -20,7 +22,9 @@ package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral
         self = .object(members.map { (name: $0.0, value: $0.1) })
     }
 
-    package static func strings(_ texts: some Sequence<String>) -> JSONValue { .array(texts.map { .string($0) }) }
+    package static func strings(_ texts: some Sequence<String>) -> JSONValue {
+        .array(texts.map { .string($0) })
+    }
 
     package static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 
@@ -51,11 +55,11 @@ extension JSONValue {
         case .decimal(let number): bytes.append(contentsOf: (number.isFinite ? String(number) : "null").utf8)
         case .string(let text): JSONValue.append(text, to: &bytes)
         case .array(let elements):
-            list(elements, "[", "]", into: &bytes, indent: indent) { element, bytes, indent in
+            list(elements, open: "[", close: "]", into: &bytes, indent: indent) { element, bytes, indent in
                 element.write(into: &bytes, indent: indent)
             }
         case .object(let members):
-            list(members, "{", "}", into: &bytes, indent: indent) { member, bytes, indent in
+            list(members, open: "{", close: "}", into: &bytes, indent: indent) { member, bytes, indent in
                 JSONValue.append(member.name, to: &bytes)
                 bytes.append(contentsOf: (indent == nil ? ":" : ": ").utf8)
                 member.value.write(into: &bytes, indent: indent)
@@ -64,7 +68,8 @@ extension JSONValue {
     }
 
     private func list<Element>(
-        _ elements: [Element], _ open: Unicode.Scalar, _ close: Unicode.Scalar, into bytes: inout [UInt8], indent: Int?,
+        _ elements: [Element], open: Unicode.Scalar, close: Unicode.Scalar, into bytes: inout [UInt8],
+        indent: Int?,
         each: (Element, inout [UInt8], Int?) -> Void
     ) {
         bytes.append(UInt8(ascii: open))
@@ -84,7 +89,8 @@ extension JSONValue {
         bytes.append(contentsOf: repeatElement(0x20, count: indent * 2))
     }
 
-    /// The text in quotes, escaped. U+2028 and U+2029 are escaped as well: JavaScript once ended a line at them.
+    /// The text in quotes, escaped. U+2028 and U+2029 are escaped as well: JavaScript once ended a line at
+    /// them.
     package static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         for scalar in text.unicodeScalars {

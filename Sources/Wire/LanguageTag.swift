@@ -3,7 +3,7 @@
 package struct LanguageTag: Sendable, Hashable, CustomStringConvertible {
     /// Bytes; RFC 5646 §4.4.1 asks for 35 at the least.
     package static let longest = 35
-    /// Stands for every language that there is no text in.
+    /// Stands for every language without a text.
     package static let anyOther = LanguageTag(known: "default")
 
     package let description: String
@@ -62,7 +62,7 @@ package struct AcceptedLanguages: Sendable, Equatable {
             .map { $0.element.tag }
     }
 
-    /// For requests that ask for none.
+    /// For requests that name no language.
     package init() { tags = [] }
 
     /// The first text that there is: in each language, in those that it is a kind of, and at last in what

@@ -1,15 +1,17 @@
-/// A path as the most forgiving of the servers behind us read it: escapes undone, twice where they are escaped twice; overlong UTF-8
-/// too; a backslash a slash; parameters of segments, empty and dot segments gone; without case, and without what Windows leaves
-/// out at the end of a name. For telling that a request means a path, never for serving one.
+/// A path as the most lenient backend reads it: escapes decoded, twice if they are escaped twice; overlong
+/// UTF-8 decoded; backslashes as slashes; parameters of segments, empty segments and dot segments removed;
+/// without case, and without the characters that Windows ignores at the end of a name. For detecting which
+/// path a request means, never for serving one.
 package struct LoosePath: Sendable {
-    /// Escapes undone, in lower case. The segments are slices of it: a path may have one for every other byte.
+    /// Escapes undone, in lower case. The segments are slices of it: a path may have one for every other
+    /// byte.
     private let text: [UInt8]
     private let names: [Range<Int>]
 
     package init(_ path: Span<UInt8>) {
-        var text = LoosePath.undone(path)
-        // No server is known to undo more than twice.
-        for _ in 0..<2 where text.contains(UInt8(ascii: "%")) { text = LoosePath.undone(text.span) }
+        var text = LoosePath.percentDecoded(path)
+        // No server is known to decode more than twice.
+        for _ in 0..<2 where text.contains(UInt8(ascii: "%")) { text = LoosePath.percentDecoded(text.span) }
         for index in text.indices { text[index] = ASCII.lowercased(text[index]) }
         self.text = text
         names = LoosePath.names(in: text.span)
@@ -27,7 +29,9 @@ package struct LoosePath: Sendable {
         var next = 0
         while next < text.count {
             let start = next
-            while next < text.count, text[next] != UInt8(ascii: "/"), text[next] != UInt8(ascii: "\\") { next += 1 }
+            while next < text.count, text[next] != UInt8(ascii: "/"), text[next] != UInt8(ascii: "\\") {
+                next += 1
+            }
             var end = start
             while end < next, !endsName(text[end]) { end += 1 }
             next += 1
@@ -47,7 +51,8 @@ package struct LoosePath: Sendable {
         byte == UInt8(ascii: ";") || byte == UInt8(ascii: "?") || byte == 0
     }
 
-    /// Whether a path has anything in it by which it could mean `/login/….php`. Most have not, and cost no more than this.
+    /// Whether a path has anything in it by which it could mean `/login/….php`. Most have not, and cost no
+    /// more than this.
     package static func isWorthReading(_ path: Span<UInt8>) -> Bool {
         for index in path.indices where path[index] == UInt8(ascii: "%") || path[index] == UInt8(ascii: ".") {
             return true
@@ -55,25 +60,27 @@ package struct LoosePath: Sendable {
         return false
     }
 
-    private static func undone(_ text: Span<UInt8>) -> [UInt8] {
+    private static func percentDecoded(_ text: Span<UInt8>) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.count)
         var index = 0
         while index < text.count {
             var byte = text[index]
-            if byte == UInt8(ascii: "%"), let value = Percent.byte(in: text, at: index + 1) {
+            if byte == UInt8(ascii: "%"), let value = PercentEncoding.byte(in: text, at: index + 1) {
                 byte = value
                 index += 2
             }
             index += 1
-            if byte & 0xC0 == 0x80, let upper = takeOverlongLead(from: &bytes) { byte = upper << 6 | byte & 0x3F }
+            if byte & 0xC0 == 0x80, let upper = takeOverlongLead(from: &bytes) {
+                byte = upper << 6 | byte & 0x3F
+            }
             bytes.append(byte)
         }
         return bytes
     }
 
-    /// Of two, three or four bytes for what one would say, all but the last, where `bytes` ends in them: the last but one has the upper
-    /// bit, and those before say nothing. Source: RFC 3629 §3, §10.
+    /// Of two, three or four bytes for what one would say, all but the last, where `bytes` ends in them: the
+    /// last but one has the upper bit, and those before say nothing. Source: RFC 3629 §3, §10.
     private static func takeOverlongLead(from bytes: inout [UInt8]) -> UInt8? {
         let count = bytes.count
         guard let last = bytes.last else { return nil }
@@ -90,18 +97,19 @@ package struct LoosePath: Sendable {
     }
 
     /// Whether it could be `route`, or goes on behind it; also as `route` with an extension.
-    package func isAt(or route: LoosePath) -> Bool {
+    package func isAtOrBelow(_ route: LoosePath) -> Bool {
         guard route.count > 0 else { return true }
         let last = route.count - 1
         guard count > last, (0..<last).allSatisfy({ self[$0] == route[$0] }) else { return false }
         let (here, name) = (self[last], route[last])
-        return here == name || here.starts(with: name) && here.dropFirst(name.count).first == UInt8(ascii: ".")
+        return here == name
+            || here.starts(with: name) && here.dropFirst(name.count).first == UInt8(ascii: ".")
     }
 }
 
 extension LoosePath {
-    /// What in a path some backend may read otherwise than it stands there; nil where every backend reads the
-    /// same. One that passes has one reading, so that rules for routes can go by its bytes.
+    /// The part of a path that backends may interpret differently; nil if all backends interpret the path
+    /// alike, so that route rules can compare its bytes.
     package static func ambiguity(of path: Span<UInt8>) -> StaticString? {
         var start = 1
         var isPlain = true
@@ -138,14 +146,14 @@ extension LoosePath {
 
     /// Escapes that some readers undo before they look for a route. Source: RFC 3986 §2.3, §6.2.2.2.
     private static func flaw(ofEscape text: Span<UInt8>) -> StaticString? {
-        guard let byte = Percent.byte(in: text, at: 1) else { return "a bare %" }
+        guard let byte = PercentEncoding.byte(in: text, at: 1) else { return "a bare %" }
         switch byte {
         case UInt8(ascii: "/"), UInt8(ascii: "\\"): return "an encoded slash"
         case 0..<0x20, 0x7F: return "an encoded control character"
         case UInt8(ascii: "%"): return "an encoded %, which some undo twice"
         case UInt8(ascii: ";"): return "an encoded semicolon"
         case UInt8(ascii: "?"), UInt8(ascii: "#"): return "an encoded end of the path"
-        default: return Percent.isUnreserved(byte) ? "an encoded unreserved character" : nil
+        default: return PercentEncoding.isUnreserved(byte) ? "an encoded unreserved character" : nil
         }
     }
 
@@ -158,7 +166,8 @@ extension LoosePath {
         bytes.reserveCapacity(path.count)
         var index = 0
         while index < path.count {
-            let escaped = path[index] == UInt8(ascii: "%") ? Percent.byte(in: path, at: index + 1) : nil
+            let escaped =
+                path[index] == UInt8(ascii: "%") ? PercentEncoding.byte(in: path, at: index + 1) : nil
             bytes.append(escaped ?? path[index])
             index += escaped == nil ? 1 : 3
         }

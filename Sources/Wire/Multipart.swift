@@ -1,26 +1,15 @@
 /// `multipart/form-data`, read strictly. Source: RFC 7578; boundaries: RFC 2046 §5.1.1.
 ///
-/// Whatever two readers in use could understand differently is refused: a delimiter that is not a whole line,
-/// text before the first or behind the last one, a part's field that is not listed here, escapes in names, a
-/// name that comes twice.
+/// Refuses everything that two parsers in use could interpret differently: a delimiter that is not a whole
+/// line, text before the first or after the last delimiter, a part's field that is not listed here, escapes
+/// in names, a repeated name.
 package enum Multipart {
-    package struct Problem: Error, Sendable, Equatable {
-        /// Offset of the offending byte in the body.
-        package var at: Int
-        package var expected: String
-
-        package init(at: Int, expected: String) {
-            self.at = at
-            self.expected = expected
-        }
-    }
-
     /// One part: its name and its content, by their offsets in the body.
     package struct Part: BitwiseCopyable, Sendable {
         package enum Kind: BitwiseCopyable, Sendable { case field, file }
 
-        package var name: Slice
-        package var content: Slice
+        package var name: ByteRange
+        package var content: ByteRange
         package var kind: Kind
     }
 
@@ -32,12 +21,12 @@ package enum Multipart {
     package static let mostNameBytes = 128
     package static let mostFileNameBytes = 255
 
-    /// The parts in their order: at least one. No two have one name, nor a file a name that readers which
-    /// fold names may take for a field's.
-    package static func read(_ body: Span<UInt8>, between boundary: Boundary) throws(Problem) -> [Part] {
+    /// The parts in their order: at least one. No two have the same name, and no file has a name that a
+    /// parser which folds names could take for a field's.
+    package static func read(_ body: Span<UInt8>, between boundary: Boundary) throws(ParseError) -> [Part] {
         var parts: [Part] = []
         guard boundary.find(in: body, from: 0) == 0 else {
-            throw Problem(at: 0, expected: "the boundary at the start")
+            throw ParseError(offset: 0, reason: "expected the boundary at the start")
         }
         var position = boundary.delimiter.count
         while true {
@@ -47,18 +36,21 @@ package enum Multipart {
                 return parts
             }
             guard isLineEnd(at: position, of: body) else {
-                throw Problem(
-                    at: position, expected: "a line end behind the boundary, or -- behind the last one")
+                throw ParseError(
+                    offset: position,
+                    reason: "expected a line end behind the boundary, or -- behind the last one")
             }
             guard parts.count < mostParts else {
-                throw Problem(at: position, expected: "at most \(mostParts) parts")
+                throw ParseError(offset: position, reason: "expected at most \(mostParts) parts")
             }
             // From here, so that a delimiter inside the part's own fields is found too.
             let next = boundary.find(in: body, from: position)
             let head = try PartHead(at: position + 2, of: body)
-            guard let next else { throw Problem(at: body.count, expected: "the closing boundary") }
+            guard let next else {
+                throw ParseError(offset: body.count, reason: "expected the closing boundary")
+            }
             guard next - 2 >= head.end, isLineEnd(at: next - 2, of: body) else {
-                throw Problem(at: next, expected: "a line of its own for the boundary")
+                throw ParseError(offset: next, reason: "expected a line of its own for the boundary")
             }
             parts.append(try head.part(upTo: next - 2))
             position = next + boundary.delimiter.count
@@ -73,37 +65,38 @@ package enum Multipart {
         index >= 0 && body.count - index >= 2 && body[index] == carriageReturn && body[index + 1] == lineFeed
     }
 
-    /// Clients end the last line, or do not; nothing else follows.
-    private static func checkEnd(_ index: Int, of body: Span<UInt8>) throws(Problem) {
+    /// The last line may lack its line end; nothing else may follow.
+    private static func checkEnd(_ index: Int, of body: Span<UInt8>) throws(ParseError) {
         if index == body.count { return }
         guard body.count - index == 2, isLineEnd(at: index, of: body) else {
-            throw Problem(at: index, expected: "nothing behind the closing boundary")
+            throw ParseError(offset: index, reason: "expected nothing behind the closing boundary")
         }
     }
 
-    private static func checkNames(of parts: [Part], in body: Span<UInt8>) throws(Problem) {
+    private static func checkNames(of parts: [Part], in body: Span<UInt8>) throws(ParseError) {
         var names: Set<[UInt8]> = []
         var fields: Set<[UInt8]> = []
         var files = 0
         for part in parts {
             let name = body.extracting(part.name.range)
             guard names.insert(name.withUnsafeBufferPointer { Array($0) }).inserted else {
-                throw Problem(at: Int(part.name.start), expected: "each name once")
+                throw ParseError(offset: Int(part.name.start), reason: "expected each name once")
             }
             if part.kind == .field { fields.insert(folded(name)) }
         }
         for part in parts where part.kind == .file {
             files += 1
             guard files <= mostFiles else {
-                throw Problem(at: Int(part.name.start), expected: "at most \(mostFiles) files")
+                throw ParseError(offset: Int(part.name.start), reason: "expected at most \(mostFiles) files")
             }
             guard !fields.contains(folded(body.extracting(part.name.range))) else {
-                throw Problem(at: Int(part.name.start), expected: "a file's name that is like no field's")
+                throw ParseError(
+                    offset: Int(part.name.start), reason: "expected a file's name that is like no field's")
             }
         }
     }
 
-    /// A name as loose readers may take it: without case, `.` as `_` (PHP), and up to its first `[`.
+    /// A name as lenient parsers read it: without case, `.` as `_` (PHP), and up to its first `[`.
     package static func folded(_ name: Span<UInt8>) -> [UInt8] {
         var folded: [UInt8] = []
         for index in 0..<name.count {
@@ -120,8 +113,8 @@ package enum Multipart {
 }
 
 extension Multipart.Boundary {
-    /// Of the request's `Content-Type`; nil where there are several, and where the one there is does not say
-    /// it as this reads it.
+    /// The boundary in the request's `Content-Type`; nil if there are several such fields, or if the value
+    /// is not of the accepted form.
     package init?(in request: Request) {
         guard let type = request.value(of: .contentType) else { return nil }
         self.init(contentType: request.head.span.extracting(type.range))
@@ -129,7 +122,7 @@ extension Multipart.Boundary {
 }
 
 extension Multipart {
-    /// What stands between the parts, as the `Content-Type` names it.
+    /// The delimiter between the parts, as the `Content-Type` states it.
     package struct Boundary: Sendable {
         /// With the two dashes before it: 3 to 72 bytes.
         package let delimiter: [UInt8]
@@ -193,7 +186,7 @@ extension Multipart {
             return borders
         }
 
-        /// Where the delimiter is met next at or after `start`; nil where it is not.
+        /// The next offset of the delimiter at or after `start`; nil if there is none.
         func find(in text: Span<UInt8>, from start: Int) -> Int? {
             var matched = 0
             var index = start

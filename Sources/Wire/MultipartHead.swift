@@ -4,16 +4,16 @@ extension Multipart {
     struct PartHead {
         /// Where the content begins.
         let end: Int
-        private var name = Slice.empty
+        private var name = ByteRange.empty
         private var kind = Part.Kind.field
-        /// What the part says of its own length, with the place where it says so.
+        /// The length that the part states, with the place of the statement.
         private var length: (count: Int, at: Int)?
 
         /// Reads from `start` to the empty line.
-        init(at start: Int, of body: Span<UInt8>) throws(Problem) {
+        init(at start: Int, of body: Span<UInt8>) throws(ParseError) {
             let limit = min(body.count, start + Multipart.mostHeadBytes)
-            var disposition: Slice?
-            var type: Slice?
+            var disposition: ByteRange?
+            var type: ByteRange?
             var position = start
             while true {
                 let line = try PartHead.line(at: position, before: limit, of: body)
@@ -28,68 +28,78 @@ extension Multipart {
                 } else if text.matchesWithoutCase("content-length"), length == nil {
                     length = (try PartHead.number(value, of: body), Int(value.start))
                 } else {
-                    throw Problem(
-                        at: Int(field.start),
-                        expected: "Content-Disposition, Content-Type or Content-Length, each once")
+                    throw ParseError(
+                        offset: Int(field.start),
+                        reason: "expected Content-Disposition, Content-Type or Content-Length, each once")
                 }
             }
             end = position
-            guard let disposition else { throw Problem(at: start, expected: "Content-Disposition") }
+            guard let disposition else {
+                throw ParseError(offset: start, reason: "expected Content-Disposition")
+            }
             try read(disposition, of: body)
             if let type { try check(type, of: body) }
         }
 
         /// The part whose content ends at `contentEnd`.
-        func part(upTo contentEnd: Int) throws(Problem) -> Part {
+        func part(upTo contentEnd: Int) throws(ParseError) -> Part {
             if let length, length.count != contentEnd - end {
-                throw Problem(at: length.at, expected: "the part's length, or none")
+                throw ParseError(offset: length.at, reason: "expected the part's length, or none")
             }
-            return Part(name: name, content: Slice(end, contentEnd), kind: kind)
+            return Part(name: name, content: ByteRange(from: end, to: contentEnd), kind: kind)
         }
 
         // MARK: Lines
 
         /// The line without its end, which is CRLF.
-        private static func line(at start: Int, before limit: Int, of body: Span<UInt8>) throws(Problem)
-            -> Slice
+        private static func line(at start: Int, before limit: Int, of body: Span<UInt8>)
+            throws(ParseError)
+            -> ByteRange
         {
             var index = start
             while index < limit, body[index] != Multipart.carriageReturn {
                 guard body[index] >= 0x20, body[index] != 0x7F else {
-                    throw Problem(at: index, expected: "no control characters in a part's fields")
+                    throw ParseError(
+                        offset: index, reason: "expected no control characters in a part's fields")
                 }
                 index += 1
             }
             guard index + 1 < limit, body[index + 1] == Multipart.lineFeed else {
-                throw Problem(
-                    at: index,
-                    expected:
-                        "an empty line behind a part's fields, of \(Multipart.mostHeadBytes) bytes at most")
+                throw ParseError(
+                    offset: index,
+                    reason:
+                        "expected an empty line behind a part's fields, of \(Multipart.mostHeadBytes) bytes "
+                        + "at most"
+                )
             }
-            return Slice(start, index)
+            return ByteRange(from: start, to: index)
         }
 
         /// Name and value, at the first colon; spaces before the value are left out.
-        private static func split(_ line: Slice, of body: Span<UInt8>) throws(Problem) -> (
-            field: Slice, value: Slice
+        private static func split(_ line: ByteRange, of body: Span<UInt8>) throws(ParseError) -> (
+            field: ByteRange, value: ByteRange
         ) {
             let text = body.extracting(line.range)
             guard let colon = text.firstIndex(of: UInt8(ascii: ":"), from: 0), colon > 0 else {
-                throw Problem(at: Int(line.start), expected: "a field of the part")
+                throw ParseError(offset: Int(line.start), reason: "expected a field of the part")
             }
             var start = colon + 1
             while start < text.count, text[start] == UInt8(ascii: " ") { start += 1 }
             let base = Int(line.start)
-            return (Slice(base, base + colon), Slice(base + start, base + text.count))
+            return (
+                ByteRange(from: base, to: base + colon), ByteRange(from: base + start, to: base + text.count)
+            )
         }
 
-        private static func number(_ value: Slice, of body: Span<UInt8>) throws(Problem) -> Int {
+        private static func number(_ value: ByteRange, of body: Span<UInt8>) throws(ParseError) -> Int {
             var number = 0
             guard (1...9).contains(value.count) else {
-                throw Problem(at: Int(value.start), expected: "a length")
+                throw ParseError(offset: Int(value.start), reason: "expected a length")
             }
             for index in value.range {
-                guard ASCII.isDigit(body[index]) else { throw Problem(at: index, expected: "a length") }
+                guard ASCII.isDigit(body[index]) else {
+                    throw ParseError(offset: index, reason: "expected a length")
+                }
                 number = number * 10 + Int(body[index] - UInt8(ascii: "0"))
             }
             return number
@@ -97,9 +107,9 @@ extension Multipart {
 
         // MARK: Values
 
-        /// `form-data; name="…"`, and for a file `; filename="…"`: so spelled by all clients, and read so by
-        /// all servers.
-        private mutating func read(_ disposition: Slice, of body: Span<UInt8>) throws(Problem) {
+        /// `form-data; name="…"`, and for a file `; filename="…"`: all clients write this form, and all
+        /// servers read it alike.
+        private mutating func read(_ disposition: ByteRange, of body: Span<UInt8>) throws(ParseError) {
             var index = Int(disposition.start)
             let end = Int(disposition.end)
             try PartHead.skip("form-data; name=\"", from: &index, before: end, of: body)
@@ -110,42 +120,46 @@ extension Multipart {
                 _ = try PartHead.quoted(
                     from: &index, before: end, atMost: Multipart.mostFileNameBytes, of: body)
             }
-            guard index == end else { throw Problem(at: index, expected: "nothing behind the names") }
-            for index in name.range where !PartHead.isOfName(body[index], of: kind) {
-                throw Problem(at: index, expected: "a name of characters that no reader escapes")
+            guard index == end else {
+                throw ParseError(offset: index, reason: "expected nothing behind the names")
             }
-            // It would change how readers decode the others. Source: RFC 7578 §4.6.
+            for index in name.range where !PartHead.isOfName(body[index], of: kind) {
+                throw ParseError(
+                    offset: index, reason: "expected a name of characters that no reader escapes")
+            }
+            // It would change how parsers decode the other parts. Source: RFC 7578 §4.6.
             if body.extracting(name.range).matchesWithoutCase("_charset_") {
-                throw Problem(at: Int(name.start), expected: "no _charset_")
+                throw ParseError(offset: Int(name.start), reason: "expected no _charset_")
             }
         }
 
         private static func skip(
             _ text: StaticString, from index: inout Int, before end: Int, of body: Span<UInt8>
-        ) throws(Problem) {
+        ) throws(ParseError) {
             let next = index + text.utf8CodeUnitCount
             guard next <= end, body.extracting(index..<next).matches(text) else {
-                throw Problem(at: index, expected: "form-data; name=\"…\", or that and ; filename=\"…\"")
+                throw ParseError(
+                    offset: index, reason: "expected form-data; name=\"…\", or that and ; filename=\"…\"")
             }
             index = next
         }
 
-        /// What stands before the closing quote, which is left behind: without anything that some readers
-        /// take for an escape or for the end of a parameter.
+        /// The text before the closing quote, which is not consumed: without characters that some parsers
+        /// treat as an escape or as the end of a parameter.
         private static func quoted(
             from index: inout Int, before end: Int, atMost most: Int, of body: Span<UInt8>
-        ) throws(Problem) -> Slice {
+        ) throws(ParseError) -> ByteRange {
             let start = index
             while index < end, body[index] != UInt8(ascii: "\"") {
                 guard body[index] != UInt8(ascii: "\\"), body[index] != UInt8(ascii: ";") else {
-                    throw Problem(at: index, expected: "no \\ and no ; in a name")
+                    throw ParseError(offset: index, reason: "expected no \\ and no ; in a name")
                 }
                 index += 1
             }
             guard index < end, (1...most).contains(index - start) else {
-                throw Problem(at: start, expected: "1 to \(most) bytes in quotes")
+                throw ParseError(offset: start, reason: "expected 1 to \(most) bytes in quotes")
             }
-            let slice = Slice(start, index)
+            let slice = ByteRange(from: start, to: index)
             index += 1
             return slice
         }
@@ -164,20 +178,21 @@ extension Multipart {
 
         /// A field is `text/plain` and names no charset, in which readers would decode it; a file is no
         /// multipart of its own.
-        private func check(_ type: Slice, of body: Span<UInt8>) throws(Problem) {
+        private func check(_ type: ByteRange, of body: Span<UInt8>) throws(ParseError) {
             let text = body.extracting(type.range)
             guard kind == .file else {
                 guard text.matchesWithoutCase("text/plain") else {
-                    throw Problem(at: Int(type.start), expected: "text/plain or no Content-Type for a field")
+                    throw ParseError(
+                        offset: Int(type.start), reason: "expected text/plain or no Content-Type for a field")
                 }
                 return
             }
             for index in 0..<text.count where text[index] >= 0x7F {
-                throw Problem(at: Int(type.start) + index, expected: "a Content-Type in ASCII")
+                throw ParseError(offset: Int(type.start) + index, reason: "expected a Content-Type in ASCII")
             }
             guard !text.isEmpty, !PartHead.begins(text, with: "multipart/"),
                 !PartHead.begins(text, with: "message/")
-            else { throw Problem(at: Int(type.start), expected: "no message inside the part") }
+            else { throw ParseError(offset: Int(type.start), reason: "expected no message inside the part") }
         }
 
         private static func begins(_ text: Span<UInt8>, with prefix: StaticString) -> Bool {

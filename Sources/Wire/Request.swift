@@ -1,7 +1,8 @@
-/// One HTTP request as the wire had it, parsed once by the engine and read by everyone after.
+/// One HTTP request as received, parsed once by the engine and read by every later step.
 ///
-/// Every part is a ``Slice`` of `head`, which keeps the request's own bytes: the target that was signed is the target
-/// that is forwarded, to the byte. Field names are lower-cased by the parser; nothing else is altered.
+/// Every part is a ``ByteRange`` of `head`, which keeps the request's own bytes: the target that was signed
+/// is the target that is forwarded, to the byte. Field names are lower-cased by the parser; nothing else is
+/// altered.
 @usableFromInline package struct Request: Sendable {
     /// How the message says where its body ends. Source: RFC 9112 §6.
     package enum Framing: Sendable, Equatable {
@@ -11,25 +12,25 @@
     }
 
     @usableFromInline package struct Field: BitwiseCopyable, Sendable {
-        @usableFromInline package var name: Slice
+        @usableFromInline package var name: ByteRange
         /// Without the optional white space around it.
-        @usableFromInline package var value: Slice
-        /// Which one it is, once ``Request/tellFieldsApart()`` has looked.
+        @usableFromInline package var value: ByteRange
+        /// Which one it is, once ``Request/identifyFields()`` has looked.
         @usableFromInline package fileprivate(set) var known = FieldName.other
 
-        package init(name: Slice, value: Slice) {
+        package init(name: ByteRange, value: ByteRange) {
             self.name = name
             self.value = value
         }
     }
 
-    /// How much of the body there is when the request is looked at.
+    /// How much of the body is available when the request is judged.
     package enum BodyState: Sendable {
         /// `body` is all of it.
         case whole
-        /// One was announced, and will be held; it has not been read yet, and `body` is empty.
+        /// A body was announced and will be buffered; it has not been read yet, and `body` is empty.
         case awaited
-        /// It is too large to hold, and streams behind the gate; `body` is empty.
+        /// The body is too large to buffer, and streams behind the gate; `body` is empty.
         case streaming
     }
 
@@ -37,35 +38,36 @@
     package enum Transport: Sendable { case plain, tls }
 
     @usableFromInline package var head: [UInt8] = []
-    package var method = Slice.empty
-    /// The request target in origin form (`/path?query`), or `*`: what is forwarded. Of a target in absolute form it is
-    /// the part behind the authority.
-    package var target = Slice.empty
+    package var method = ByteRange.empty
+    /// The request target in origin form (`/path?query`), or `*`: what is forwarded. Of a target in absolute
+    /// form it is the part behind the authority.
+    package var target = ByteRange.empty
     /// The authority of a target that was sent in absolute form, right before `target`; else empty.
-    package var absoluteAuthority = Slice.empty
-    package var path = Slice.empty
+    package var absoluteAuthority = ByteRange.empty
+    package var path = ByteRange.empty
     /// What follows the first `?`, without it; nil when the target has none.
-    package var query: Slice?
+    package var query: ByteRange?
     /// The `Host` field's value (HTTP/2: `:authority`), as received.
-    package var authority = Slice.empty
+    package var authority = ByteRange.empty
     @usableFromInline package var fields: [Field] = []
-    /// Which of the fields that we know are among them.
+    /// Which known fields are among them.
     package private(set) var names = FieldNames()
-    /// Whether a backend may take the body for a form, by any Content-Type there is: what follows the media type does not
-    /// matter, and backends that look for its end stop at a comma, too.
+    /// Whether a backend may parse the body as a form, by any Content-Type: what follows the media type does
+    /// not matter, and some backends end the media type at a comma too.
     package private(set) var hasFormType = false
-    /// The same for `multipart/form-data`, whose boundary is ``Multipart/Boundary``'s to read.
+    /// The same for `multipart/form-data`; ``Multipart/Boundary`` parses its boundary.
     package private(set) var hasMultipartType = false
-    /// The fields that `Connection` takes off at this hop. Set where a head is read.
-    package var endingHere = FieldMask()
+    /// The fields that `Connection` removes at this hop. Set when a head is parsed.
+    package var hopByHopFields = FieldMask()
     package var framing = Framing.none
     package var transport = Transport.tls
     /// 0 for HTTP/1.0, 1 for HTTP/1.1.
     package var minorVersion = 1
-    /// The whole body where it was read before the gate was asked; empty otherwise.
+    /// The whole body if it was read before the gate judges the request; empty otherwise.
     package var body: [UInt8] = []
     package var bodyState = BodyState.whole
-    /// Whether `body` is all of it. Setting it to false says that the body is too large to hold, and streams.
+    /// Whether `body` is complete. Setting this to false means that the body is too large to buffer, and
+    /// streams.
     package var isBodyWhole: Bool {
         get { bodyState == .whole }
         set { bodyState = newValue ? .whole : .streaming }
@@ -74,12 +76,13 @@
     package init() {}
 
     /// The whole request target as it was sent. Source: RFC 9421 §2.2.5.
-    package var requestTarget: Slice {
-        absoluteAuthority.isEmpty ? target : Slice(Int(method.end) + 1, Int(target.end))
+    package var requestTarget: ByteRange {
+        absoluteAuthority.isEmpty ? target : ByteRange(from: Int(method.end) + 1, to: Int(target.end))
     }
 
-    /// Looks up which fields these are; whoever writes `fields`, with names in lower case, calls it once.
-    package mutating func tellFieldsApart() {
+    /// Looks up the known names of `fields`. The parser calls this once, after it has written `fields` with
+    /// names in lower case.
+    package mutating func identifyFields() {
         names = FieldNames()
         hasFormType = false
         hasMultipartType = false
@@ -92,7 +95,9 @@
             if Request.isMediaType("application/x-www-form-urlencoded", of: head.span.extracting(type)) {
                 hasFormType = true
             }
-            if Request.isMediaType("multipart/form-data", of: head.span.extracting(type)) { hasMultipartType = true }
+            if Request.isMediaType("multipart/form-data", of: head.span.extracting(type)) {
+                hasMultipartType = true
+            }
         }
     }
 
@@ -105,9 +110,9 @@
     }
 
     /// The one field of that name; nil when it is absent, and when there are several.
-    package func value(of name: FieldName) -> Slice? {
+    package func value(of name: FieldName) -> ByteRange? {
         guard names.contains(name) else { return nil }
-        var found: Slice?
+        var found: ByteRange?
         for field in fields where field.known == name {
             if found != nil { return nil }
             found = field.value
@@ -116,9 +121,9 @@
     }
 
     /// The one field of that lower-case name; nil when it is absent, and when there are several.
-    @inlinable package func value(of name: StaticString) -> Slice? {
-        var found: Slice?
-        for field in fields where matches(field.name, name) {
+    @inlinable package func value(of name: StaticString) -> ByteRange? {
+        var found: ByteRange?
+        for field in fields where matches(field.name, text: name) {
             if found != nil { return nil }
             found = field.value
         }
@@ -127,16 +132,82 @@
 
     @inlinable package func count(of name: StaticString) -> Int {
         var count = 0
-        for field in fields where matches(field.name, name) { count += 1 }
+        for field in fields where matches(field.name, text: name) { count += 1 }
         return count
     }
 
     /// Whether the bytes at `slice` are exactly `text`.
-    @inlinable package func matches(_ slice: Slice, _ text: StaticString) -> Bool {
+    @inlinable package func matches(_ slice: ByteRange, text: StaticString) -> Bool {
         guard slice.count == text.utf8CodeUnitCount else { return false }
         return head.span.extracting(slice.range).matches(text)
     }
 
     /// The bytes at `slice` as text, for people and logs; ill-formed UTF-8 is replaced.
-    package func text(_ slice: Slice) -> String { String(decoding: head[slice.range], as: UTF8.self) }
+    package func text(_ slice: ByteRange) -> String { String(decoding: head[slice.range], as: UTF8.self) }
+}
+
+/// A response as a signature covers it. Source: RFC 9421 §2.2.9.
+package struct Response: Sendable {
+    package var status: Int
+    /// Its fields and body, stored like a request's so that the same parsers read them; parts that only
+    /// requests have are empty.
+    package var message: Request
+
+    package init(status: Int, fields: [Draft.Field], body: [UInt8]) {
+        self.status = status
+        var message = Request()
+        for field in fields {
+            message.addField(name: Array(field.name.lowercased().utf8), value: field.value)
+        }
+        message.identifyFields()
+        message.body = body
+        self.message = message
+    }
+}
+
+extension Request {
+    fileprivate mutating func addField(name: [UInt8], value: [UInt8]) {
+        let start = head.count
+        head += name
+        let colon = head.count
+        head += Array(": ".utf8) + value
+        fields.append(
+            Field(name: ByteRange(from: start, to: colon), value: ByteRange(from: colon + 2, to: head.count)))
+        head += Array("\r\n".utf8)
+    }
+}
+
+/// The authority of a request in the form that signatures cover. Source: RFC 9421 §2.2.3, RFC 9110 §4.2.3.
+package enum URIAuthority {
+    /// `host` without `port`, where it ends in that. Letters keep their case.
+    @_lifetime(copy host)
+    package static func normalised(_ host: Span<UInt8>, without port: StaticString) -> Span<UInt8> {
+        let count = host.count - port.utf8CodeUnitCount
+        guard count > 0 else { return host }
+        for index in 0..<port.utf8CodeUnitCount where host[count + index] != port.utf8Start[index] {
+            return host
+        }
+        return host.extracting(0..<count)
+    }
+}
+
+extension Request {
+    /// How a client reached the trusted proxy that this request comes from, as that says it in
+    /// `X-Forwarded-Proto`; how the proxy reached us where it says nothing else.
+    package var proxiedTransport: Transport {
+        guard let value = value(of: "x-forwarded-proto") else { return transport }
+        let text = head.span.extracting(value.range)
+        if text.matchesWithoutCase("https") { return .tls }
+        return text.matchesWithoutCase("http") ? .plain : transport
+    }
+}
+
+extension Request.Transport {
+    /// The transport's default port, with its colon.
+    package var defaultPortSuffix: StaticString {
+        switch self {
+        case .plain: ":80"
+        case .tls: ":443"
+        }
+    }
 }

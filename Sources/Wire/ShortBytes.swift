@@ -1,4 +1,4 @@
-/// Up to 64 bytes held inline: digests, MACs and nonces pass from hand to hand without an allocation.
+/// Up to 64 bytes stored inline: passing digests, MACs and nonces needs no allocation.
 ///
 /// One size for all: a generic capacity would cost more, in run-time metadata, than the bytes it saves.
 package struct ShortBytes: Sendable {

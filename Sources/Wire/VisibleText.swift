@@ -1,17 +1,18 @@
-/// Text with every character that a terminal would obey made visible: control characters but line feeds and tabs, and those that turn
-/// the direction of writing. What a server says, or somebody who called it, must not move the cursor, set the window's title, or
-/// show a line as another than it is. Source: Unicode 14.0, general category Cc and property Bidi_Control.
+/// Text in which every character that controls a terminal is escaped: control characters except line feeds
+/// and tabs, and characters that change the writing direction. Text from a server or its callers must not
+/// move the cursor, set the window's title or disguise a line. Source: Unicode 14.0, general category Cc and
+/// property Bidi_Control.
 ///
-/// They are written as `\u001b`: within the strings of JSON, that is the same text.
+/// The escape has the form `\u001b`, which means the same text within a JSON string.
 package struct VisibleText: Sendable {
-    /// Bytes at the end of what came so far that may be a part of one character.
-    private var begun: [UInt8] = []
+    /// Bytes at the end of the input so far that may be part of one character.
+    private var pending: [UInt8] = []
 
     package init() {}
 
-    /// Text that is whole already.
+    /// Escapes a complete text.
     package static func of(_ text: String) -> String {
-        guard text.unicodeScalars.contains(where: { isObeyed($0) }) else { return text }
+        guard text.unicodeScalars.contains(where: { isControl($0) }) else { return text }
         var visible = ""
         for scalar in text.unicodeScalars {
             visible.unicodeScalars.append(contentsOf: spelled(scalar))
@@ -19,9 +20,9 @@ package struct VisibleText: Sendable {
         return visible
     }
 
-    /// Bytes as they come, in pieces of any length. What is not UTF-8 is written as `\xff`.
+    /// Escapes bytes as they arrive, in pieces of any length. Bytes that are not UTF-8 are written as `\xff`.
     package mutating func take(_ bytes: [UInt8]) -> [UInt8] {
-        let all = begun + bytes
+        let all = pending + bytes
         var visible: [UInt8] = []
         visible.reserveCapacity(all.count)
         var rest = all[...]
@@ -41,14 +42,14 @@ package struct VisibleText: Sendable {
                 rest = rest.dropFirst()
             }
         }
-        begun = Array(rest)
+        pending = Array(rest)
         return visible
     }
 
     /// What is left at the end: never a whole character.
     package mutating func finish() -> [UInt8] {
-        defer { begun = [] }
-        return begun.flatMap { VisibleText.spelled($0) }
+        defer { pending = [] }
+        return pending.flatMap { VisibleText.spelled($0) }
     }
 
     /// Of the character that begins so, as far as the first byte tells.
@@ -61,7 +62,7 @@ package struct VisibleText: Sendable {
         }
     }
 
-    private static func isObeyed(_ scalar: Unicode.Scalar) -> Bool {
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "\n", "\t": false
         default: scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
@@ -69,7 +70,7 @@ package struct VisibleText: Sendable {
     }
 
     private static func spelled(_ scalar: Unicode.Scalar) -> String.UnicodeScalarView {
-        guard isObeyed(scalar) else { return String(scalar).unicodeScalars }
+        guard isControl(scalar) else { return String(scalar).unicodeScalars }
         let digits = String(scalar.value, radix: 16)
         return "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)".unicodeScalars
     }

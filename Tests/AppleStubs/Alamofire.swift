@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Alamofire names these, and documents them.
-// Shapes of Alamofire 5.10, as far as Examples/Alamofire uses it; see README.md. Source: Alamofire's documentation.
+// Alamofire names these, and documents them. Shapes of Alamofire 5.10, as far as Examples/Alamofire uses it;
+// see README.md. Source: Alamofire's documentation.
 import Foundation
 import Security
 import URLSession
@@ -15,11 +15,13 @@ public enum RetryResult: Sendable {
 }
 public protocol RequestAdapter: Sendable {
     func adapt(
-        _ urlRequest: URLRequest, for session: Session, completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
+        _ urlRequest: URLRequest, for session: Session,
+        completion: @escaping @Sendable (Result<URLRequest, any Error>) -> Void)
 }
 public protocol RequestRetrier: Sendable {
     func retry(
-        _ request: Request, for session: Session, dueTo error: any Error, completion: @escaping @Sendable (RetryResult) -> Void)
+        _ request: Request, for session: Session, dueTo error: any Error,
+        completion: @escaping @Sendable (RetryResult) -> Void)
 }
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 public protocol ServerTrustEvaluating: Sendable {

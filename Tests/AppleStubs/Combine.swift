@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of the part of Combine that the SDK and Examples/Notes use; see README.md. Source: Apple's documentation of Combine.
+// Apple names these, and documents them. Shapes of the part of Combine that the SDK and Examples/Notes use;
+// see README.md. Source: Apple's documentation of Combine.
 public protocol Publisher<Output, Failure> {
     associatedtype Output
     associatedtype Failure: Error
@@ -31,7 +31,8 @@ extension Publisher {
     public func eraseToAnyPublisher() -> AnyPublisher<Output, Failure> { AnyPublisher() }
     public func handleEvents(
         receiveSubscription: ((any Subscription) -> Void)? = nil, receiveOutput: ((Output) -> Void)? = nil,
-        receiveCompletion: ((Subscribers.Completion<Failure>) -> Void)? = nil, receiveCancel: (() -> Void)? = nil,
+        receiveCompletion: ((Subscribers.Completion<Failure>) -> Void)? = nil,
+        receiveCancel: (() -> Void)? = nil,
         receiveRequest: ((Subscribers.Demand) -> Void)? = nil
     ) -> Publishers.HandleEvents<Self> { Publishers.HandleEvents() }
 }

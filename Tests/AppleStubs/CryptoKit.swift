@@ -14,7 +14,9 @@ public protocol HashFunction: Sendable {
 }
 
 public struct StubDigest: Digest {
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try [UInt8]().withUnsafeBytes(body) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try [UInt8]().withUnsafeBytes(body)
+    }
     public func makeIterator() -> Array<UInt8>.Iterator { [].makeIterator() }
 }
 
@@ -40,11 +42,15 @@ public enum Insecure {
 
 public struct SymmetricKey: ContiguousBytes, Sendable {
     public init<D: ContiguousBytes>(data: D) {}
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try [UInt8]().withUnsafeBytes(body) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try [UInt8]().withUnsafeBytes(body)
+    }
 }
 
 public struct HashedAuthenticationCode<H: HashFunction>: ContiguousBytes, Sendable {
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try [UInt8]().withUnsafeBytes(body) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try [UInt8]().withUnsafeBytes(body)
+    }
 }
 
 public struct HMAC<H: HashFunction>: Sendable {
@@ -55,7 +61,9 @@ public struct HMAC<H: HashFunction>: Sendable {
 }
 
 public struct SharedSecret: ContiguousBytes, Sendable {
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try [UInt8]().withUnsafeBytes(body) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try [UInt8]().withUnsafeBytes(body)
+    }
 }
 
 public enum P256 {
@@ -63,7 +71,9 @@ public enum P256 {
         public struct PublicKey: Sendable {
             public init<D: ContiguousBytes>(x963Representation: D) throws {}
             public var x963Representation: Data { Data() }
-            public func isValidSignature<D: DataProtocol>(_ signature: ECDSASignature, for data: D) -> Bool { false }
+            public func isValidSignature<D: DataProtocol>(_ signature: ECDSASignature, for data: D) -> Bool {
+                false
+            }
         }
         public struct PrivateKey: Sendable {
             public init(compactRepresentable: Bool = true) {}
@@ -71,7 +81,9 @@ public enum P256 {
             public var derRepresentation: Data { Data() }
             public var rawRepresentation: Data { Data() }
             public var publicKey: PublicKey { get { fatalError() } }
-            public func signature<D: DataProtocol>(for data: D) throws -> ECDSASignature { try ECDSASignature(rawRepresentation: data) }
+            public func signature<D: DataProtocol>(for data: D) throws -> ECDSASignature {
+                try ECDSASignature(rawRepresentation: data)
+            }
         }
         public struct ECDSASignature: Sendable {
             public init<D: DataProtocol>(rawRepresentation: D) throws {}
@@ -85,7 +97,9 @@ public enum P256 {
         }
         public struct PrivateKey: Sendable {
             public init<D: ContiguousBytes>(rawRepresentation: D) throws {}
-            public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret { SharedSecret() }
+            public func sharedSecretFromKeyAgreement(with publicKeyShare: PublicKey) throws -> SharedSecret {
+                SharedSecret()
+            }
         }
     }
 }
@@ -99,7 +113,11 @@ public enum SecureEnclave {
                 public init(dataRepresentation: Data) throws {}
                 public var dataRepresentation: Data { Data() }
                 public var publicKey: CryptoKit.P256.Signing.PublicKey { get { fatalError() } }
-                public func signature<D: DataProtocol>(for data: D) throws -> CryptoKit.P256.Signing.ECDSASignature { try CryptoKit.P256.Signing.ECDSASignature(rawRepresentation: data) }
+                public func signature<D: DataProtocol>(
+                    for data: D
+                ) throws -> CryptoKit.P256.Signing.ECDSASignature {
+                    try CryptoKit.P256.Signing.ECDSASignature(rawRepresentation: data)
+                }
             }
         }
         public enum KeyAgreement {
@@ -108,7 +126,11 @@ public enum SecureEnclave {
                 public init(dataRepresentation: Data) throws {}
                 public var dataRepresentation: Data { Data() }
                 public var publicKey: CryptoKit.P256.KeyAgreement.PublicKey { get { fatalError() } }
-                public func sharedSecretFromKeyAgreement(with publicKeyShare: CryptoKit.P256.KeyAgreement.PublicKey) throws -> SharedSecret { SharedSecret() }
+                public func sharedSecretFromKeyAgreement(
+                    with publicKeyShare: CryptoKit.P256.KeyAgreement.PublicKey
+                ) throws -> SharedSecret {
+                    SharedSecret()
+                }
             }
         }
     }

@@ -1,7 +1,7 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of Darwin's C library, as far as the SDK calls it. Types and constants are Darwin's, not this machine's: mode_t has 16 bits,
-// an address begins with its length. See README.md. Source: Apple's manual pages, and the headers of xnu and Libc.
+// Apple names these, and documents them. Shapes of Darwin's C library, as far as the SDK calls it. Types and
+// constants are Darwin's, not this machine's: mode_t has 16 bits, an address begins with its length. See
+// README.md. Source: Apple's manual pages, and the headers of xnu and Libc.
 
 public typealias mode_t = UInt16
 public typealias off_t = Int64
@@ -18,7 +18,9 @@ public var EWOULDBLOCK: Int32 { 35 }
 public func strerror(_ number: Int32) -> UnsafeMutablePointer<CChar>! { nil }
 
 public func memcmp(_ left: UnsafeRawPointer!, _ right: UnsafeRawPointer!, _ count: Int) -> Int32 { 0 }
-public func memchr(_ bytes: UnsafeRawPointer!, _ byte: Int32, _ count: Int) -> UnsafeMutableRawPointer! { nil }
+public func memchr(_ bytes: UnsafeRawPointer!, _ byte: Int32, _ count: Int) -> UnsafeMutableRawPointer! {
+    nil
+}
 
 // Files
 public var O_RDONLY: Int32 { 0 }
@@ -68,8 +70,10 @@ public func readdir(_ folder: UnsafeMutablePointer<DIR>!) -> UnsafeMutablePointe
 // Threads
 public struct os_unfair_lock_s { public init() {} }
 public typealias os_unfair_lock = os_unfair_lock_s
-@available(macOS 10.12, iOS 10, *) public func os_unfair_lock_lock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
-@available(macOS 10.12, iOS 10, *) public func os_unfair_lock_unlock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
+@available(macOS 10.12, iOS 10, *)
+public func os_unfair_lock_lock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
+@available(macOS 10.12, iOS 10, *)
+public func os_unfair_lock_unlock(_ lock: UnsafeMutablePointer<os_unfair_lock>) {}
 
 // Clocks
 public struct timespec {
@@ -81,7 +85,11 @@ public struct clockid_t { public init(_ number: UInt32) {} }
 public var CLOCK_MONOTONIC: clockid_t { clockid_t(6) }
 public var CLOCK_THREAD_CPUTIME_ID: clockid_t { clockid_t(16) }
 public func time(_ place: UnsafeMutablePointer<time_t>!) -> time_t { 0 }
-@discardableResult public func clock_gettime(_ clock: clockid_t, _ now: UnsafeMutablePointer<timespec>!) -> Int32 { 0 }
+@discardableResult public func clock_gettime(
+    _ clock: clockid_t, _ now: UnsafeMutablePointer<timespec>!
+) -> Int32 {
+    0
+}
 
 // Addresses
 public var AF_INET: Int32 { 2 }
@@ -100,12 +108,20 @@ public struct ifaddrs {
     public var ifa_flags: UInt32 = 0
     public var ifa_addr: UnsafeMutablePointer<sockaddr>! { nil }
 }
-public func inet_pton(_ family: Int32, _ text: UnsafePointer<CChar>!, _ address: UnsafeMutableRawPointer!) -> Int32 { 0 }
-public func inet_ntop(_ family: Int32, _ address: UnsafeRawPointer!, _ text: UnsafeMutablePointer<CChar>!, _ count: socklen_t) -> UnsafePointer<CChar>! { nil }
+public func inet_pton(
+    _ family: Int32, _ text: UnsafePointer<CChar>!, _ address: UnsafeMutableRawPointer!
+) -> Int32 {
+    0
+}
+public func inet_ntop(
+    _ family: Int32, _ address: UnsafeRawPointer!, _ text: UnsafeMutablePointer<CChar>!, _ count: socklen_t
+) -> UnsafePointer<CChar>! {
+    nil
+}
 public func getifaddrs(_ first: UnsafeMutablePointer<UnsafeMutablePointer<ifaddrs>?>!) -> Int32 { 0 }
 public func freeifaddrs(_ first: UnsafeMutablePointer<ifaddrs>!) {}
 
-// Surroundings
+// ClientEnvironment
 public func getenv(_ name: UnsafePointer<CChar>!) -> UnsafeMutablePointer<CChar>! { nil }
 public func mkdtemp(_ template: UnsafeMutablePointer<CChar>!) -> UnsafeMutablePointer<CChar>! { nil }
 @discardableResult public func rmdir(_ path: UnsafePointer<CChar>!) -> Int32 { 0 }

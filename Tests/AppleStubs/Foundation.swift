@@ -1,8 +1,8 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of Foundation, as far as the SDK uses them. Only script/floor compiles against it: Linux has a Foundation, but
-// not one for a target of Apple's. `@available` stands where a name is newer than the floor, or could be thought to be. See README.md.
-// Source: Apple's documentation of Foundation, NSData, NSURL, NSUserDefaults,and NSError.
+// Apple names these, and documents them. Shapes of Foundation, as far as the SDK uses them. Only script/floor
+// compiles against it: Linux has a Foundation, but not one for a target of Apple's. `@available` stands where
+// a name is newer than the floor, or could be thought to be. See README.md. Source: Apple's documentation of
+// Foundation, NSData, NSURL, NSUserDefaults,and NSError.
 
 @_exported import Dispatch
 
@@ -35,7 +35,9 @@ open class NSData: NSObject {
     public var length: Int { 0 }
     public var bytes: UnsafeRawPointer { UnsafeRawPointer(bitPattern: 1)! }
 }
-public final class NSDate: NSObject { public convenience init(timeIntervalSince1970: TimeInterval) { self.init() } }
+public final class NSDate: NSObject {
+    public convenience init(timeIntervalSince1970: TimeInterval) { self.init() }
+}
 
 public protocol ContiguousBytes {
     func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R
@@ -43,7 +45,9 @@ public protocol ContiguousBytes {
 public protocol DataProtocol: RandomAccessCollection where Element == UInt8 {}
 extension Array: ContiguousBytes, DataProtocol where Element == UInt8 {}
 extension UnsafeRawBufferPointer: ContiguousBytes, DataProtocol {
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try body(self) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try body(self)
+    }
 }
 public struct Data: ContiguousBytes, DataProtocol, Hashable, Sendable, Codable {
     public init() {}
@@ -53,14 +57,18 @@ public struct Data: ContiguousBytes, DataProtocol, Hashable, Sendable, Codable {
     public var startIndex: Int { 0 }
     public var endIndex: Int { 0 }
     public subscript(_ index: Int) -> UInt8 { 0 }
-    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R { try [UInt8]().withUnsafeBytes(body) }
+    public func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        try [UInt8]().withUnsafeBytes(body)
+    }
     public mutating func resetBytes(in range: Range<Int>) {}
     @available(macOS 26, iOS 26, *) public var bytes: RawSpan { @_lifetime(borrow self) get { fatalError() } }
 }
 extension Data: _ObjectiveCBridgeable {
     public func _bridgeToObjectiveC() -> NSData { NSData() }
     public static func _forceBridgeFromObjectiveC(_ source: NSData, result: inout Data?) {}
-    public static func _conditionallyBridgeFromObjectiveC(_ source: NSData, result: inout Data?) -> Bool { false }
+    public static func _conditionallyBridgeFromObjectiveC(_ source: NSData, result: inout Data?) -> Bool {
+        false
+    }
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSData?) -> Data { Data() }
 }
 
@@ -121,14 +129,18 @@ open class Stream: NSObject {
     public func close() {}
 }
 open class InputStream: Stream {}
-open class OutputStream: Stream { public func write(_ buffer: UnsafePointer<UInt8>, maxLength: Int) -> Int { 0 } }
+open class OutputStream: Stream {
+    public func write(_ buffer: UnsafePointer<UInt8>, maxLength: Int) -> Int { 0 }
+}
 open class OperationQueue: NSObject, @unchecked Sendable { public var maxConcurrentOperationCount = 0 }
 open class Thread: NSObject { public class func detachNewThread(_ block: @escaping @Sendable () -> Void) {} }
 
 open class JSONEncoder: @unchecked Sendable {
     public init() {}
     public enum KeyEncodingStrategy: Sendable { case useDefaultKeys, convertToSnakeCase }
-    public enum DateEncodingStrategy: Sendable { case secondsSince1970, iso8601, custom(@Sendable (Date, any Encoder) throws -> Void) }
+    public enum DateEncodingStrategy: Sendable {
+        case secondsSince1970, iso8601, custom(@Sendable (Date, any Encoder) throws -> Void)
+    }
     public var keyEncodingStrategy = KeyEncodingStrategy.useDefaultKeys
     public var dateEncodingStrategy = DateEncodingStrategy.secondsSince1970
     public func encode<T: Encodable>(_ value: T) throws -> Data { Data() }
@@ -177,7 +189,8 @@ open class NotificationCenter: NSObject, @unchecked Sendable {
     public class var `default`: NotificationCenter { NotificationCenter() }
     public func post(name: Notification.Name, object: Any?, userInfo: [AnyHashable: Any]? = nil) {}
     public func addObserver(
-        forName name: Notification.Name?, object: Any?, queue: OperationQueue?, using block: @escaping @Sendable (Notification) -> Void
+        forName name: Notification.Name?, object: Any?, queue: OperationQueue?,
+        using block: @escaping @Sendable (Notification) -> Void
     ) -> any NSObjectProtocol { NSObject() }
     public func removeObserver(_ observer: Any) {}
 }

@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// swift-http-types names these, and documents them.
-// Shapes of swift-http-types 1.3, as far as Examples/OpenAPIRuntime uses it; see README.md. Source: its documentation.
+// swift-http-types names these, and documents them. Shapes of swift-http-types 1.3, as far as
+// Examples/OpenAPIRuntime uses it; see README.md. Source: its documentation.
 
 public struct HTTPField: Sendable, Hashable {
     public struct Name: Sendable, Hashable {

@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of LocalAuthentication.framework; see README.md. Source: Apple's documentation of LAContext and LAError.
+// Apple names these, and documents them. Shapes of LocalAuthentication.framework; see README.md. Source:
+// Apple's documentation of LAContext and LAError.
 import Foundation
 import Security
 

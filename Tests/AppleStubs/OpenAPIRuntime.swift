@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// swift-openapi-runtime names these, and documents them.
-// Shapes of swift-openapi-runtime 1.8, as far as Examples/OpenAPIRuntime uses it; see README.md. Source: its documentation.
+// swift-openapi-runtime names these, and documents them. Shapes of swift-openapi-runtime 1.8, as far as
+// Examples/OpenAPIRuntime uses it; see README.md. Source: its documentation.
 import Foundation
 import HTTPTypes
 

@@ -17,7 +17,9 @@ public struct SecAccessControlCreateFlags: OptionSet, Sendable {
     public let rawValue: UInt
     public init(rawValue: UInt) { self.rawValue = rawValue }
     public static var userPresence: SecAccessControlCreateFlags { SecAccessControlCreateFlags(rawValue: 1) }
-    public static var privateKeyUsage: SecAccessControlCreateFlags { SecAccessControlCreateFlags(rawValue: 2) }
+    public static var privateKeyUsage: SecAccessControlCreateFlags {
+        SecAccessControlCreateFlags(rawValue: 2)
+    }
 }
 
 public var kCFBooleanTrue: CFBoolean! { nil }
@@ -42,8 +44,12 @@ public var kSecMatchLimitOne: CFString { "" }
 public var kSecMatchLimitAll: CFString { "" }
 public var kSecValueData: CFString { "" }
 
-public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
-public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus { 0 }
+public func SecItemCopyMatching(
+    _ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?
+) -> OSStatus { 0 }
+public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
+    0
+}
 public func SecItemUpdate(_ query: CFDictionary, _ attributes: CFDictionary) -> OSStatus { 0 }
 @discardableResult public func SecItemDelete(_ query: CFDictionary) -> OSStatus { 0 }
 public func SecAccessControlCreateWithFlags(
@@ -58,16 +64,23 @@ public typealias CFDate = NSDate
 public final class SecTrust: NSObject {}
 public final class SecPolicy: NSObject {}
 public final class SecCertificate: NSObject {}
-public struct tls_protocol_version_t: Sendable { public static var TLSv12: tls_protocol_version_t { tls_protocol_version_t() } }
+public struct tls_protocol_version_t: Sendable {
+    public static var TLSv12: tls_protocol_version_t { tls_protocol_version_t() }
+}
 public func SecPolicyCreateSSL(_ server: Bool, _ hostname: CFString?) -> SecPolicy { SecPolicy() }
 public func SecCertificateCreateWithData(_ allocator: CFAllocator?, _ data: CFData) -> SecCertificate? { nil }
 public func SecCertificateCopyData(_ certificate: SecCertificate) -> CFData { CFData() }
 @discardableResult public func SecTrustSetPolicies(_ trust: SecTrust, _ policies: CFTypeRef) -> OSStatus { 0 }
 @discardableResult public func SecTrustSetVerifyDate(_ trust: SecTrust, _ date: CFDate) -> OSStatus { 0 }
-@discardableResult public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowed: Bool) -> OSStatus { 0 }
-@discardableResult public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: CFArray?) -> OSStatus { 0 }
-@discardableResult public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ only: Bool) -> OSStatus { 0 }
-public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool { false }
+@discardableResult
+public func SecTrustSetNetworkFetchAllowed(_ trust: SecTrust, _ allowed: Bool) -> OSStatus { 0 }
+@discardableResult
+public func SecTrustSetAnchorCertificates(_ trust: SecTrust, _ anchors: CFArray?) -> OSStatus { 0 }
+@discardableResult
+public func SecTrustSetAnchorCertificatesOnly(_ trust: SecTrust, _ only: Bool) -> OSStatus { 0 }
+public func SecTrustEvaluateWithError(_ trust: SecTrust, _ error: UnsafeMutablePointer<CFError?>?) -> Bool {
+    false
+}
 public func SecTrustCopyCertificateChain(_ trust: SecTrust) -> CFArray? { nil }
 public func CFErrorGetCode(_ error: CFError) -> Int { 0 }
 public var errSecCertificateExpired: OSStatus { -67818 }

@@ -1,8 +1,8 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of the part of Foundation that Linux has in another module; see README.md. Every file of the check imports it, as on Apple's
-// platforms it comes with Foundation. What is optional to implement there is a requirement here, so that a misspelt method fails.
-// Source: Apple's documentation of URLSession and URLRequest.
+// Apple names these, and documents them. Shapes of the part of Foundation that Linux has in another module;
+// see README.md. Every file of the check imports it, as on Apple's platforms it comes with Foundation. What
+// is optional to implement there is a requirement here, so that a misspelt method fails. Source: Apple's
+// documentation of URLSession and URLRequest.
 import Foundation
 import Security
 
@@ -67,13 +67,24 @@ public class URLSessionDataTask: URLSessionTask, @unchecked Sendable {}
 public class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {}
 
 public class URLSession: NSObject, @unchecked Sendable {
-    public enum AuthChallengeDisposition: Int, Sendable { case useCredential, performDefaultHandling, cancelAuthenticationChallenge }
+    public enum AuthChallengeDisposition: Int, Sendable {
+        case useCredential, performDefaultHandling, cancelAuthenticationChallenge
+    }
     public enum ResponseDisposition: Int, Sendable { case cancel, allow }
-    public init(configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, delegateQueue queue: OperationQueue?) {}
+    public init(
+        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
+        delegateQueue queue: OperationQueue?
+    ) {}
     public func dataTask(with request: URLRequest) -> URLSessionDataTask { URLSessionDataTask() }
-    public func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask { URLSessionUploadTask() }
-    public func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask { URLSessionUploadTask() }
-    public func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask { URLSessionUploadTask() }
+    public func uploadTask(with request: URLRequest, from bodyData: Data) -> URLSessionUploadTask {
+        URLSessionUploadTask()
+    }
+    public func uploadTask(with request: URLRequest, fromFile fileURL: URL) -> URLSessionUploadTask {
+        URLSessionUploadTask()
+    }
+    public func uploadTask(withStreamedRequest request: URLRequest) -> URLSessionUploadTask {
+        URLSessionUploadTask()
+    }
     public func finishTasksAndInvalidate() {}
     public func invalidateAndCancel() {}
 }

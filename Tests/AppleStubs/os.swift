@@ -1,6 +1,6 @@
 // swift-format-ignore-file
-// Apple names these, and documents them.
-// Shapes of the part of the unified log that the SDK uses; see README.md. Source: Apple's documentation of os.Logger.
+// Apple names these, and documents them. Shapes of the part of the unified log that the SDK uses; see
+// README.md. Source: Apple's documentation of os.Logger.
 @available(iOS 14, macOS 11, *)
 public struct Logger: Sendable {
     public init(subsystem: String, category: String) {}
@@ -17,7 +17,9 @@ public struct OSLogPrivacy { public static var `public`: OSLogPrivacy { OSLogPri
 public struct OSLogInterpolation: StringInterpolationProtocol {
     public init(literalCapacity: Int, interpolationCount: Int) {}
     public mutating func appendLiteral(_ literal: String) {}
-    public mutating func appendInterpolation(_ argument: @autoclosure @escaping () -> String, privacy: OSLogPrivacy) {}
+    public mutating func appendInterpolation(
+        _ argument: @autoclosure @escaping () -> String, privacy: OSLogPrivacy
+    ) {}
 }
 public struct OSLogMessage: ExpressibleByStringInterpolation, ExpressibleByStringLiteral {
     public init(stringInterpolation: OSLogInterpolation) {}

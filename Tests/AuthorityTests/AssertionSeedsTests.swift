@@ -39,17 +39,20 @@ import Testing
         var later = good
         later[2 * each + 7] ^= 1
         let altered: [[UInt8]] = [
-            [], Array(current), Array(next + current), Array(current + current), Array(good.dropLast()), later,
+            [], Array(current), Array(next + current), Array(current + current), Array(good.dropLast()),
+            later,
             Array(good[..<(2 * each + 8)]), good + [0],
         ]
         for row in altered {
             try deployment.store.set(.assertionKeys, to: row)
-            let fault = #expect(throws: Fault.self, "\(row.count) bytes") { try deployment.assertionSeeds() }
+            let fault = #expect(throws: OperationalError.self, "\(row.count) bytes") {
+                try deployment.assertionSeeds()
+            }
             #expect(fault?.message.contains("altered") == true)
         }
         try deployment.store.set(.assertionKeys, to: good)
         _ = try deployment.assertionSeeds()
-        // Without the key that was replaced it is a value like any other that was never rotated.
+        // A value without the previous key has the form of one that was never rotated.
         try deployment.store.set(.assertionKeys, to: Array(current + next))
         #expect(try deployment.assertionSeeds().previous == nil)
     }

@@ -9,7 +9,7 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// The log as somebody leaves it who has the database, and not the master key.
+/// Changes to the audit log by an attacker that can write the database but has no master key are detected.
 @Suite struct AuditTests {
     private let folder = TemporaryFolder()
     private var path: String { "\(folder.data)/countersign.db" }
@@ -25,20 +25,21 @@ import Testing
         try deployment.setPolicy(["window=9s", "legacy-key=a planted secret"], of: demo)
         let id = try #require(KeyID("r_1"))
         try deployment.setPolicy(["debug=on", "window="], ofRelease: id)
-        try deployment.retire(id, ReleaseKey.Retirement(at: 77, updateURL: "https://example.com/new"))
+        try deployment.retire(id, with: AppRelease.Retirement(at: 77, updateURL: "https://example.com/new"))
         try deployment.rotateAssertionKeys(at: 80)
         #expect(try deployment.verifyAudit().findings == [])
         #expect(try deployment.verifyAudit().records == 9)
     }
 
-    /// Runs SQL on the file itself, past the store.
+    /// Runs SQL on the file itself, bypassing the store.
     private func tamper(_ sql: String) throws {
         var handle: OpaquePointer?
         defer { sqlite3_close_v2(handle) }
         #expect(sqlite3_open_v2(path, &handle, SQLITE_OPEN_READWRITE, nil) == SQLITE_OK)
         let free = "DROP TRIGGER IF EXISTS audit_is_not_altered; DROP TRIGGER IF EXISTS audit_is_not_cut;"
         #expect(
-            sqlite3_exec(handle, free + sql, nil, nil, nil) == SQLITE_OK, "\(String(cString: sqlite3_errmsg(handle)))")
+            sqlite3_exec(handle, free + sql, nil, nil, nil) == SQLITE_OK,
+            "\(String(cString: sqlite3_errmsg(handle)))")
         #expect(sqlite3_changes(handle) > 0, "nothing was tampered with: \(sql)")
     }
 
@@ -47,7 +48,8 @@ import Testing
     }
 
     private static let swap = """
-        CREATE TEMP TABLE swapped AS SELECT 9 - number AS number, record, tag FROM audit WHERE number IN (4, 5);
+        CREATE TEMP TABLE swapped AS SELECT 9 - number AS number, record, tag FROM audit WHERE number IN (4,\
+         5);
         UPDATE audit SET (record, tag) = (SELECT record, tag FROM temp.swapped WHERE number = audit.number)
             WHERE number IN (4, 5);
         """
@@ -62,7 +64,10 @@ import Testing
             ("UPDATE audit SET record = replace(record, 'r_1', 'r_9') WHERE number = 2", [.altered(2)]),
             ("UPDATE audit SET tag = zeroblob(32) WHERE number = 6", [.altered(6)]),
             ("UPDATE audit SET tag = x'' WHERE number = 9", [.altered(9)]),
-            ("UPDATE audit SET record = replace(record, 80, 81), tag = zeroblob(32) WHERE number = 9", [.altered(9)]),
+            (
+                "UPDATE audit SET record = replace(record, 80, 81), tag = zeroblob(32) WHERE number = 9",
+                [.altered(9)]
+            ),
             ("UPDATE audit SET record = record || ' '", (1...9).map { .altered($0) }),
             ("DELETE FROM audit WHERE number = 6", [.missing(6...6)]),
             ("DELETE FROM audit WHERE number IN (3, 6, 7)", [.missing(3...3), .missing(6...7)]),
@@ -75,7 +80,10 @@ import Testing
                 [.moved(from: 7, to: 6), .moved(from: 8, to: 7), .moved(from: 9, to: 8), .missing(9...9)]
             ),
             (
-                "INSERT INTO audit SELECT 10, replace(record, '\"number\":9', '\"number\":10'), tag FROM audit WHERE number = 9",
+                """
+                INSERT INTO audit SELECT 10, replace(record, '\"number\":9', '\"number\":10'), tag FROM \
+                audit WHERE number = 9
+                """,
                 [.altered(10), .beyondHead(10...10)]
             ),
             (
@@ -111,7 +119,9 @@ import Testing
         try tamper("UPDATE meta SET value = \(value) WHERE name = 'audit-head'")
         let deployment = try deployment(folder.data)
         let demo = try #require(AppName("demo"))
-        let fault = #expect(throws: Fault.self) { try deployment.setPolicy(["window=8s"], of: demo) }
+        let fault = #expect(throws: OperationalError.self) {
+            try deployment.setPolicy(["window=8s"], of: demo)
+        }
         #expect(fault?.message.contains("audit verify") == true)
         #expect(try deployment.app(demo).settings["window"] == .text("9s"))
     }
@@ -151,7 +161,10 @@ import Testing
             (7, #""release.policy","app":"demo","release":"r_1","details":{"debug":"on","window":null}}"#),
             (
                 8,
-                #""release.retire","app":"demo","release":"r_1","details":{"at":77,"update_url":"https://example.com/new"}}"#
+                #"""
+                "release.retire","app":"demo","release":"r_1","details":{"at":77,\#
+                "update_url":"https://example.com/new"}}
+                """#
             ),
             (9, #""assertion-keys.rotate","details":{}}"#),
         ]
@@ -169,9 +182,11 @@ import Testing
         try filled()
         let deployment = try deployment(folder.data)
         let demo = try #require(AppName("demo"))
-        #expect(throws: Fault.self) { try deployment.addApp(demo, settings: [], at: 5) }
-        #expect(throws: Fault.self) { try deployment.setPolicy(["window=9s"], of: #require(AppName("absent"))) }
-        #expect(throws: Fault.self) { try deployment.promoteNextKey(of: #require(KeyID("r_1"))) }
+        #expect(throws: OperationalError.self) { try deployment.addApp(demo, settings: [], at: 5) }
+        #expect(throws: OperationalError.self) {
+            try deployment.setPolicy(["window=9s"], of: #require(AppName("absent")))
+        }
+        #expect(throws: OperationalError.self) { try deployment.promoteNextKey(of: #require(KeyID("r_1"))) }
         #expect(try deployment.verifyAudit().records == 9)
     }
 
@@ -197,10 +212,11 @@ import Testing
     @Test func aDeploymentFromBeforeThereWereLogsGetsOne() throws {
         try filled()
         let key = try #require(
-            try MasterKeySource(environment: [:], folder: DataFolder(folder.data, absence: .isAFault)).find())
+            try MasterKeySource(environment: [:], folder: DataFolder(folder.data, absence: .fail)).find())
         let store = SQLiteStore(path: path)
         let old = key.seal(
-            Secret(copying: Array("countersign".utf8).span), as: SealBinding(kind: "master-key-check", row: "check"))
+            Secret(copying: Array("countersign".utf8).span),
+            as: SealBinding(kind: "master-key-check", row: "check"))
         try store.set(.masterKeyCheck, to: old)
         store.close()
         try tamper("DELETE FROM meta WHERE name = 'audit-head'; DELETE FROM audit")

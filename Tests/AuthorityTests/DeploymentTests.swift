@@ -34,7 +34,9 @@ import Testing
         }
         let before = try folder.contents()
         #expect(before["countersign.db"] != nil && before["master.key"] == nil)
-        let fault = #expect(throws: Fault.self) { try deployment(folder.data, environment: environment) }
+        let fault = #expect(throws: OperationalError.self) {
+            try deployment(folder.data, environment: environment)
+        }
         #expect(fault?.kind == .failed)
         #expect(try folder.contents() == before)
         let again = try deployment(folder.data, environment: ["COUNTERSIGN_MASTER_KEY": hexKey])
@@ -46,7 +48,7 @@ import Testing
         _ = try deployment(folder.data)
         try FileManager.default.removeItem(atPath: "\(folder.data)/master.key")
         let before = try folder.contents()
-        let fault = #expect(throws: Fault.self) { try deployment(folder.data) }
+        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
         #expect(fault?.message.contains("master.key") == true)
         #expect(try folder.contents() == before)
     }
@@ -61,7 +63,9 @@ import Testing
         try FileManager.default.copyItem(atPath: folder.data, toPath: copy.data)
         let before = try copy.contents()
         #expect(before["countersign.db-wal"]?.isEmpty == false)
-        #expect(throws: Fault.self) { try deployment(copy.data, environment: ["COUNTERSIGN_MASTER_KEY": otherHexKey]) }
+        #expect(throws: OperationalError.self) {
+            try deployment(copy.data, environment: ["COUNTERSIGN_MASTER_KEY": otherHexKey])
+        }
         #expect(try copy.contents() == before)
         #expect(try deployment(copy.data, environment: environment).store.apps().count == 1)
     }
@@ -78,7 +82,7 @@ import Testing
         #expect(
             FileManager.default.createFile(
                 atPath: path, contents: Data(row.text.utf8), attributes: [.posixPermissions: row.mode]))
-        let fault = #expect(throws: Fault.self) { try deployment(folder.data) }
+        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
         #expect(fault?.message.contains("master.key") == true)
         #expect(fault?.message.contains(hexKey) == false)
         #expect(try folder.contents().keys.sorted() == ["master.key"])
@@ -86,14 +90,15 @@ import Testing
 
     @Test func environmentBeforeCredentialBeforeFile() throws {
         let folder = TemporaryFolder()
-        let data = try DataFolder(folder.data, absence: .makesOne)
+        let data = try DataFolder(folder.data, absence: .create)
         func id(_ environment: [String: String]) throws -> [UInt8]? {
             try MasterKeySource(environment: environment, folder: data).find()?.id
         }
         #expect(try id([:]) == nil)
         #expect(
             FileManager.default.createFile(
-                atPath: data.masterKey, contents: Data((hexKey + "\n").utf8), attributes: [.posixPermissions: 0o600]))
+                atPath: data.masterKey, contents: Data((hexKey + "\n").utf8),
+                attributes: [.posixPermissions: 0o600]))
         let fromFile = try #require(try id([:]))
         #expect(
             FileManager.default.createFile(
@@ -114,7 +119,7 @@ import Testing
         var second = try deployment.addRelease(draft(app, id: "r_2", version: "2.0"), at: 6).release
         #expect(try deployment.key(of: first).secret.copied == Array("secret of r_1".utf8))
         second.sealedSecret = first.sealedSecret
-        #expect(throws: Fault.self) { try deployment.key(of: second) }
+        #expect(throws: OperationalError.self) { try deployment.key(of: second) }
         for (name, bytes) in try folder.contents() {
             for text in ["secret of r_1", "a secret of the login ladder"] {
                 #expect(bytes.range(of: Data(text.utf8)) == nil, "\(text) in \(name)")
@@ -134,7 +139,7 @@ import Testing
         let shared = try first.addRelease(draft(app, id: "r_shared", version: "2.0"), at: 6).release
         var misfit = try draft(app, id: "r_form", version: "3.0", scheme: .formMD5)
         misfit.publicKey = pair.publicKey
-        #expect(throws: Fault.self) { try first.addRelease(misfit, at: 6) }
+        #expect(throws: OperationalError.self) { try first.addRelease(misfit, at: 6) }
 
         let again = try deployment(folder.data)
         var release = try again.release(pairDraft.id)
@@ -143,7 +148,7 @@ import Testing
         #expect(try again.key(of: shared).publicKey == nil)
         // A secret put in the row of a public key, or back: neither opens.
         release.sealedSecret = shared.sealedSecret
-        #expect(throws: Fault.self) { try again.key(of: release) }
+        #expect(throws: OperationalError.self) { try again.key(of: release) }
     }
 
     @Test func oneAnswerKeyForAll() throws {
@@ -151,7 +156,9 @@ import Testing
         let app = try #require(AppName("demo"))
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(app, settings: [], at: 5)
-        let keys = try ["1", "2"].map { try deployment.addRelease(draft(app, id: $0, version: $0), at: 6).answerKey }
+        let keys = try ["1", "2"].map {
+            try deployment.addRelease(draft(app, id: $0, version: $0), at: 6).answerKey
+        }
         #expect(keys[0] == keys[1] && keys[0].count == 32)
     }
 
@@ -160,13 +167,17 @@ import Testing
         let app = try #require(AppName("demo"))
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(app, settings: ["window=10s"], at: 5)
-        #expect(throws: Fault.self) { try deployment.addApp(app, settings: [], at: 6) }
+        #expect(throws: OperationalError.self) { try deployment.addApp(app, settings: [], at: 6) }
         #expect(try deployment.app(app).settings == ["routes": .text("/ session"), "window": .text("10s")])
         _ = try deployment.addRelease(draft(app, id: "r_1"), at: 6)
-        #expect(throws: Fault.self) { try deployment.addRelease(draft(app, id: "r_1", version: "2"), at: 6) }
-        #expect(throws: Fault.self) { try deployment.addRelease(draft(app, id: "r_2"), at: 6) }
+        #expect(throws: OperationalError.self) {
+            try deployment.addRelease(draft(app, id: "r_1", version: "2"), at: 6)
+        }
+        #expect(throws: OperationalError.self) { try deployment.addRelease(draft(app, id: "r_2"), at: 6) }
         #expect(try deployment.store.releases(of: app).map(\.id.description) == ["r_1"])
-        #expect(throws: Fault.self) { try deployment.setPolicy(["window=1s", "nonsense=1"], of: app) }
+        #expect(throws: OperationalError.self) {
+            try deployment.setPolicy(["window=1s", "nonsense=1"], of: app)
+        }
         #expect(try deployment.app(app).settings == ["routes": .text("/ session"), "window": .text("10s")])
     }
 }
@@ -178,13 +189,16 @@ import Testing
         let file = "\(folder.path)/file"
         #expect(FileManager.default.createFile(atPath: file, contents: Data()))
         for (path, word) in [
-            (file, "not a folder"), ("\(folder.path)/a/b", "does not exist"), ("\(file)/x", "Not a directory"),
+            (file, "not a folder"), ("\(folder.path)/a/b", "does not exist"),
+            ("\(file)/x", "Not a directory"),
         ] {
-            let fault = #expect(throws: Fault.self) { try DataFolder(path, absence: .makesOne) }
+            let fault = #expect(throws: OperationalError.self) { try DataFolder(path, absence: .create) }
             #expect(fault?.kind == .unreachable)
             #expect(fault?.message.contains(word) == true, "\(fault?.message ?? "")")
         }
-        let absent = #expect(throws: Fault.self) { try DataFolder("\(folder.path)/none", absence: .isAFault) }
+        let absent = #expect(throws: OperationalError.self) {
+            try DataFolder("\(folder.path)/none", absence: .fail)
+        }
         #expect(absent?.kind == .unreachable)
         #expect(!FileManager.default.fileExists(atPath: "\(folder.path)/none"))
     }
@@ -196,7 +210,7 @@ import Testing
         let app = try #require(AppName("demo"))
         _ = try deployment.addApp(app, settings: [], at: 5)
         let draft = try draft(app, id: id)
-        let fault = #expect(throws: Fault.self) { try deployment.addRelease(draft, at: 6) }
+        let fault = #expect(throws: OperationalError.self) { try deployment.addRelease(draft, at: 6) }
         #expect(fault?.kind == .usage && fault?.message.contains("is a session's token") == true)
         for other in ["s", "s-1", "r_s_1", "x_1"] { #expect(KeyID(other)?.isReserved == false) }
     }

@@ -6,17 +6,21 @@ import CountersignWire
 import Synchronization
 
 extension FailingStore {
-    func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?] {
+    func applyTogether(_ changes: [(any Store) throws(OperationalError) -> Void]) throws(OperationalError)
+        -> [OperationalError?]
+    {
         try check()
         gate.pass(changes.count)
-        return try base.together(changes)
+        return try base.applyTogether(changes)
     }
 
-    func account(_ name: AccountName, of app: AppName) throws(Fault) -> Account? {
+    func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account? {
         try check()
-        return try base.account(name, of: app)
+        let account = try base.account(name, of: app)
+        nameLookups.withLock { $0.append(account != nil) }
+        return account
     }
-    func account(_ number: Int64) throws(Fault) -> Account? {
+    func account(_ number: Int64) throws(OperationalError) -> Account? {
         try check()
         let due = meanwhile.withLock { (action) -> (@Sendable () -> Void)? in
             defer { action = nil }
@@ -25,92 +29,103 @@ extension FailingStore {
         due?()
         return try base.account(number)
     }
-    func accounts(of app: AppName, after number: Int64, limit: Int) throws(Fault) -> [Account] {
+    func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account] {
         try check()
         return try base.accounts(of: app, after: number, limit: limit)
     }
-    func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(Fault) -> AccountInserted {
+    func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
+        -> AccountInsertOutcome
+    {
         try check()
         return try base.insert(account, recording: draft)
     }
-    func insert(_ accounts: [AccountDraft], recording draft: AuditDraft) throws(Fault) -> [Int: AccountConflict] {
+    func insert(_ accounts: [AccountDraft], recording draft: AuditDraft) throws(OperationalError) -> [Int:
+        AccountConflict]
+    {
         try check()
         return try base.insert(accounts, recording: draft)
     }
     func change(
-        _ number: Int64, if expected: AccountExpectation, _ change: AccountChange, at now: Int64,
+        _ number: Int64, if expected: AccountPrecondition, applying change: AccountChange, at now: Int64,
         recording draft: AuditDraft
-    ) throws(Fault) -> AccountChanged {
+    ) throws(OperationalError) -> AccountChangeOutcome {
         try check()
-        return try base.change(number, if: expected, change, at: now, recording: draft)
+        return try base.change(number, if: expected, applying: change, at: now, recording: draft)
     }
-    func knownDevice(_ id: [UInt8], of account: Int64) throws(Fault) -> KnownDevice? {
+    func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice? {
         try check()
         return try base.knownDevice(id, of: account)
     }
 
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
-    ) throws(Fault) -> SessionOpened {
+    ) throws(OperationalError) -> SessionOpenOutcome {
         try check()
         return try base.open(session, proving: credential, slots: slots, at: now)
     }
-    func session(_ id: SessionID) throws(Fault) -> StoredSession? { try check(); return try base.session(id) }
-    func sessions(of account: Int64) throws(Fault) -> [StoredSession] {
+    func session(_ id: SessionID) throws(OperationalError) -> StoredSession? {
+        try check(); return try base.session(id)
+    }
+    func sessions(of account: Int64) throws(OperationalError) -> [StoredSession] {
         try check()
         return try base.sessions(of: account)
     }
-    func liveSessions(of account: Int64, newest limit: Int) throws(Fault) -> [StoredSession] {
+    func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError) -> [StoredSession] {
         try check()
         return try base.liveSessions(of: account, newest: limit)
     }
-    func liveSessions(of app: AppName) throws(Fault) -> [LiveSessionCount] {
+    func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount] {
         try check()
         return try base.liveSessions(of: app)
     }
-    func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession] {
+    func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession] {
         try check()
         return try base.sessions(of: app, limit: limit)
     }
     func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, by release: KeyID?,
+        _ id: SessionID, from old: StoredSession.Credentials, to next: StoredSession.Credentials,
+        by release: KeyID?,
         at now: Int64
-    ) throws(Fault) -> SessionSwapped {
+    ) throws(OperationalError) -> SessionSwapOutcome {
         try check()
-        return try base.swap(id, old, for: next, by: release, at: now)
+        return try base.swap(id, from: old, to: next, by: release, at: now)
     }
     func end(
-        _ which: SessionSelection, _ end: SessionEnd, recording draft: AuditDraft?
-    ) throws(Fault) -> [SessionID] {
+        _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
+    ) throws(OperationalError) -> [SessionID] {
         try check()
-        return try base.end(which, end, recording: draft)
+        return try base.end(which, with: end, recording: draft)
     }
-    func sessionChange() throws(Fault) -> Int64 { try check(); return try base.sessionChange() }
-    func sessions(changedAfter change: Int64, limit: Int) throws(Fault) -> [StoredSession] {
+    func sessionChange() throws(OperationalError) -> Int64 { try check(); return try base.sessionChange() }
+    func sessions(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [StoredSession] {
         try check()
         return try base.sessions(changedAfter: change, limit: limit)
     }
-    func forgetSessions(endedBefore time: Int64, limit: Int) throws(Fault) -> [SessionID] {
+    func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
         try check()
         return try base.forgetSessions(endedBefore: time, limit: limit)
     }
     func expireSessions(
         of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
-    ) throws(Fault) -> [SessionID] {
+    ) throws(OperationalError) -> [SessionID] {
         try check()
         return try base.expireSessions(of: app, usedBefore: time, limit: limit, at: now)
     }
 
-    func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(Fault) -> IdempotencyState {
+    func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)
+        -> IdempotencyState
+    {
         try check()
         return try base.begin(request, within: bounds)
     }
-    func finish(_ request: IdempotentRequest, _ answer: StoredAnswer) throws(Fault) {
+    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {
         try check()
-        try base.finish(request, answer)
+        try base.finish(request, with: answer)
     }
-    func abandon(_ request: IdempotentRequest) throws(Fault) { try check(); try base.abandon(request) }
-    func forgetRequests(before time: Int64, limit: Int) throws(Fault) -> Int {
+    func abandon(_ request: IdempotentRequest) throws(OperationalError) {
+        try check(); try base.abandon(request)
+    }
+    func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
         try check()
         return try base.forgetRequests(before: time, limit: limit)
     }

@@ -6,12 +6,14 @@ import CountersignWire
 import Foundation
 import Testing
 
-/// A folder that is gone after the test.
+/// A folder that is removed after the test.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)").path
+        path =
+            FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+            .path
         try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 
@@ -19,7 +21,8 @@ final class TemporaryFolder: Sendable {
 
     var data: String { "\(path)/data" }
 
-    /// Every file below the data folder, with its bytes. The journal's index is memory that SQLite keeps in a file.
+    /// Every file below the data folder, with its bytes. The journal's index is memory that SQLite keeps in a
+    /// file.
     func contents() throws -> [String: Data] {
         var contents: [String: Data] = [:]
         for name in try FileManager.default.subpathsOfDirectory(atPath: data) where !name.hasSuffix("-shm") {
@@ -34,17 +37,19 @@ let otherHexKey = String(repeating: "cd", count: 32)
 
 func deployment(
     _ data: String, environment: [String: String] = [:], store: (any Store)? = nil
-) throws(Fault) -> Deployment {
-    let folder = try DataFolder(data, absence: .makesOne)
+) throws(OperationalError) -> Deployment {
+    let folder = try DataFolder(data, absence: .create)
     return try Deployment(
         folder: folder, store: store ?? SQLiteStore(path: folder.database), environment: environment)
 }
 
-func draft(_ app: AppName, id: String, version: String = "1.0", scheme: SchemeName = .messageSignatures) throws
+func draft(_ app: AppName, id: String, version: String = "1.0", scheme: SchemeName = .messageSignatures)
+    throws
     -> ReleaseDraft
 {
     ReleaseDraft(
-        app: app, platform: try #require(Platform("ios")), version: try #require(Version(version)), scheme: scheme,
+        app: app, platform: try #require(Platform("ios")), version: try #require(Version(version)),
+        scheme: scheme,
         id: try #require(KeyID(id)), secret: Secret(copying: Array("secret of \(id)".utf8).span))
 }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite struct GroupWriterTests {
     private let folder = TemporaryFolder()
     private let store: FailingStore
-    /// Another connection to the same file: it sees what is durable, and no more.
+    /// Another connection to the same file, which sees only committed changes.
     private let other: SQLiteStore
 
     init() throws {
@@ -22,13 +22,13 @@ import Testing
     private func name(_ number: Int) throws -> AppName { try #require(AppName("app-\(number)")) }
 
     private static func add(_ name: AppName, to writer: GroupWriter) async throws -> Int {
-        try await writer.write { (store) throws(Fault) in
+        try await writer.write { (store) throws(OperationalError) in
             _ = try store.insert(App(name: name, created: 1), recording: .empty)
             return name.description.utf8.count
         }
     }
 
-    /// Waits until so many changes wait; fails after some seconds.
+    /// Waits until `count` changes are queued; fails after some seconds.
     private func until(_ writer: GroupWriter, has count: Int) async throws {
         for _ in 0..<2_000 where writer.waiting != count { try await Task.sleep(for: .milliseconds(2)) }
         try #require(writer.waiting == count)
@@ -56,7 +56,7 @@ import Testing
 
     @Test("changes that gather while one is written share the next transaction")
     func groups() async throws {
-        let writer = try GroupWriter(store, GroupWriter.Bounds(waiting: 200, together: 60))
+        let writer = try GroupWriter(store, bounds: GroupWriter.Bounds(waiting: 200, together: 60))
         store.gate.close()
         let names = try (0..<101).map(name)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -86,12 +86,12 @@ import Testing
             try await until(writer, has: 1)
             group.addTask {
                 let refusal = await #expect(throws: Refusal.self) {
-                    try await writer.write { (store) throws(Fault) in
+                    try await writer.write { (store) throws(OperationalError) in
                         _ = try store.insert(App(name: names[2], created: 1), recording: .empty)
-                        throw Fault(.failed, "no room for it")
+                        throw OperationalError(.failed, message: "no room for it")
                     }
                 }
-                #expect(refusal == Refusal(.unavailable, "no room for it", retryAfter: 1))
+                #expect(refusal == Refusal(.unavailable, detail: "no room for it", retryAfter: 1))
             }
             try await until(writer, has: 2)
             group.addTask { _ = try await GroupWriterTests.add(names[3], to: writer) }
@@ -112,19 +112,24 @@ import Testing
         _ = try await GroupWriterTests.add(names[0], to: writer)
         store.fails = true
         for name in names[1...3] {
-            let refusal = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(name, to: writer) }
+            let refusal = await #expect(throws: Refusal.self) {
+                try await GroupWriterTests.add(name, to: writer)
+            }
             #expect(refusal?.code == .unavailable && refusal?.retryAfter == 1)
         }
         store.fails = false
         for name in names[4...] { _ = try await GroupWriterTests.add(name, to: writer) }
         #expect(try other.apps().map(\.name) == [names[0], names[4], names[5]])
         writer.stop()
-        #expect(notes.all == ["the store takes no changes: the disk is gone", "the store takes changes again"])
+        #expect(
+            notes.all == ["the store takes no changes: the disk is gone", "the store takes changes again"])
     }
 
-    @Test("a full line and a stopped writer refuse at once; who leaves is not written; what waits at the end is")
+    @Test(
+        "a full line and a stopped writer refuse at once; who leaves is not written; what waits at the end is"
+    )
     func bounds() async throws {
-        let writer = try GroupWriter(store, GroupWriter.Bounds(waiting: 3))
+        let writer = try GroupWriter(store, bounds: GroupWriter.Bounds(waiting: 3))
         store.gate.close()
         let names = try (0..<6).map(name)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -134,11 +139,13 @@ import Testing
             try await until(writer, has: 1)
             let leaver = Task { try await GroupWriterTests.add(names[2], to: writer) }
             try await until(writer, has: 2)
-            writer.writeLater { (store) throws(Fault) in
+            writer.writeLater { (store) throws(OperationalError) in
                 _ = try store.insert(App(name: names[3], created: 1), recording: .empty)
             }
             try await until(writer, has: 3)
-            let full = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(names[4], to: writer) }
+            let full = await #expect(throws: Refusal.self) {
+                try await GroupWriterTests.add(names[4], to: writer)
+            }
             #expect(full?.code == .unavailable && full?.retryAfter == 1)
             leaver.cancel()
             let left = await #expect(throws: Refusal.self) { try await leaver.value }
@@ -147,8 +154,9 @@ import Testing
 
             let stopping = Task.detached { writer.stop() }
             for _ in 0..<2_000 {
-                // Takes the place that the leaver left, until the line is closed.
-                let refused = await Task { try await GroupWriterTests.add(names[5], to: writer) }.isRefused(within: 2)
+                // Takes the free place in the queue, until the queue is closed.
+                let refused = await Task { try await GroupWriterTests.add(names[5], to: writer) }.isRefused(
+                    within: 2)
                 if refused { break }
             }
             store.gate.open()
@@ -158,18 +166,20 @@ import Testing
         let written = try Set(other.apps().map(\.name))
         #expect(written.isSuperset(of: [names[0], names[1], names[3]]))
         #expect(written.isDisjoint(with: [names[2], names[4]]))
-        let late = await #expect(throws: Refusal.self) { try await GroupWriterTests.add(names[4], to: writer) }
+        let late = await #expect(throws: Refusal.self) {
+            try await GroupWriterTests.add(names[4], to: writer)
+        }
         #expect(late?.code == .unavailable)
     }
 }
 
-/// What operators were told, in order. Safe to share: changed under the lock.
+/// The notes to operators, in order. Safe to share: changed under the lock.
 private final class Notes: @unchecked Sendable {
     private let monitor = Monitor()
     private var notes: [String] = []
 
-    func add(_ note: String) { monitor.hold { notes.append(note) } }
-    var all: [String] { monitor.hold { notes } }
+    func add(_ note: String) { monitor.withLock { notes.append(note) } }
+    var all: [String] { monitor.withLock { notes } }
 }
 
 extension Task where Failure == any Error {

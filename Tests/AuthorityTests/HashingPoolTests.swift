@@ -34,7 +34,7 @@ import Testing
             for _ in 0..<40 { group.addTask { await refusal { try await pool.run { gate.wait() } } } }
             var refused: [Refusal] = []
             var done = 0
-            // Thirty-five come back while nothing has been done yet.
+            // Thirty-five are refused before any hash is done.
             for _ in 0..<35 { if let refusal = await group.next() ?? nil { refused.append(refusal) } }
             gate.open()
             for await refusal in group { if refusal == nil { done += 1 } }
@@ -152,17 +152,23 @@ import Testing
         }
         let grown = peak.stop() - before
         pool.stop()
-        print("measured hashing: of 1,000 at once on 4 threads \(done) done, \(refused) refused, \(grown) KiB more")
+        print(
+            """
+            measured hashing: of 1,000 at once on 4 threads \(done) done, \(refused) refused, \(grown) KiB \
+            more
+            """
+        )
         #expect(done >= 44 && done + refused == 1_000 && refused > 0)
-        // It must have grown by one hash at least, or the figure means nothing. The rest is what runs beside this test and
-        // what sanitizers add; all that was taken, at once, would be 44 hashes, and all that came would be 19 GiB.
+        // Memory must have grown by one hash at least, or the measurement is void. The rest comes from
+        // concurrent tests and sanitizers; all accepted requests at once would be 44 hashes, and all requests
+        // 19 GiB.
         #expect(grown >= cost.memory, "\(grown) KiB")
         #expect(grown <= 27 * cost.memory, "\(grown) KiB")
         #expect(atOnce.most == 4)
     }
 }
 
-/// Nil where the body came through.
+/// The refusal that `body` throws; nil if it succeeds.
 private func refusal(_ body: @Sendable () async throws -> Void) async -> Refusal? {
     do {
         try await body()
@@ -184,7 +190,7 @@ private final class Latch: Sendable {
         while !isOpen.load(ordering: .sequentiallyConsistent) { usleep(1_000) }
     }
 
-    /// Returns when somebody waits.
+    /// Returns once a thread waits.
     func waited() async { while waiters.load(ordering: .sequentiallyConsistent) == 0 { await Task.yield() } }
 
     func open() { isOpen.store(true, ordering: .sequentiallyConsistent) }
@@ -193,17 +199,19 @@ private final class Latch: Sendable {
 private final class SettableClock: MonotonicClock {
     private let time = Atomic<UInt64>(1)
     var nanoseconds: UInt64 { time.load(ordering: .sequentiallyConsistent) }
-    func advance(milliseconds: UInt64) { time.add(milliseconds * 1_000_000, ordering: .sequentiallyConsistent) }
+    func advance(milliseconds: UInt64) {
+        time.add(milliseconds * 1_000_000, ordering: .sequentiallyConsistent)
+    }
 }
 
-/// What the kernel says of this process now. Source: proc(5), statm's second figure, in pages.
+/// The resident memory of this process. Source: proc(5), statm's second figure, in pages.
 private func residentKiB() -> Int {
     let text = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)) ?? ""
     let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
     return pages * Int(sysconf(Int32(_SC_PAGESIZE))) / 1024
 }
 
-/// The most of it, looked at each millisecond.
+/// The peak of resident memory, sampled each millisecond.
 private final class PeakMemory: Sendable {
     private let most = Atomic<Int>(0)
     private let isStopped = Atomic<Bool>(false)
@@ -224,7 +232,7 @@ private final class PeakMemory: Sendable {
     }
 }
 
-/// How many were under way together, at most.
+/// The greatest number of concurrent calls.
 private final class AtOnce: Sendable {
     private let now = Atomic<Int>(0)
     private let highest = Atomic<Int>(0)

@@ -20,7 +20,7 @@ import Testing
 
     @Test("the first line of a CSV", arguments: headerTable)
     func headers(_ row: (header: String, reason: String?)) throws {
-        do throws(ImportProblem) {
+        do {
             let (accounts, problems) = try read(.csv, row.header)
             #expect(accounts.isEmpty && problems.isEmpty && row.reason == nil)
         } catch {
@@ -59,7 +59,8 @@ import Testing
     func longestLine() throws {
         let password = String(repeating: "\"\"", count: 1024)
         let (accounts, problems) = try read(
-            .csv, "name,user_id,rung,value\n\(String(repeating: "n", count: 128)),1,plain-post,\"\(password)\"\n")
+            .csv,
+            "name,user_id,rung,value\n\(String(repeating: "n", count: 128)),1,plain-post,\"\(password)\"\n")
         #expect(problems.isEmpty)
         #expect(accounts.first?.value.copied == [UInt8](repeating: UInt8(ascii: "\""), count: 1024))
     }
@@ -67,7 +68,8 @@ import Testing
     @Test("no message repeats a value")
     func quiet() throws {
         for line in [
-            "bob,2,md5,hunter2", "bob,hunter2,md5,x", "bob,2,hunter2,x", "hunter2", "a,b,c,\"hunter2", "\"a\"hunter2",
+            "bob,2,md5,hunter2", "bob,hunter2,md5,x", "bob,2,hunter2,x", "hunter2", "a,b,c,\"hunter2",
+            "\"a\"hunter2",
         ] {
             let (_, problems) = try read(.csv, "name,user_id,rung,value\n\(line)\n")
             #expect(problems.count == 1)
@@ -82,13 +84,13 @@ import Testing
 
     private func read(
         _ format: ImportReader.Format, _ text: String, pieces: Int = .max
-    ) throws(ImportProblem) -> ([ImportedAccount], [ImportProblem]) {
+    ) throws(ImportError) -> ([ImportedAccount], [ImportError]) {
         var accounts: [ImportedAccount] = []
-        var problems: [ImportProblem] = []
+        var problems: [ImportError] = []
         func take(_ line: ImportReader.Line) {
             switch line {
             case .account(let account): accounts.append(account)
-            case .problem(let problem): problems.append(problem)
+            case .error(let problem): problems.append(problem)
             }
         }
         var reader = ImportReader(format)
@@ -96,7 +98,7 @@ import Testing
         var start = 0
         while start < bytes.count {
             let end = start + min(pieces, bytes.count - start)
-            try reader.feed(bytes.span.extracting(start..<end), take)
+            try reader.feed(bytes.span.extracting(start..<end), take: take)
             start = end
         }
         try reader.finish(take)

@@ -5,11 +5,11 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// Which targets a backend could take for the doors of old clients: the scripts of old, and paths of an app's
-/// own.
+/// Targets that a backend could take for the endpoints of legacy clients: the legacy scripts, and an app's
+/// own paths.
 @Suite struct LegacyDoorsTests {
-    private func reading(_ method: String, _ target: String, _ paths: String? = nil) throws -> LegacyDoors
-        .Reading?
+    private func reading(_ method: String, _ target: String, _ paths: String? = nil) throws -> LegacyEndpoints
+        .Match?
     {
         var policy = Policy()
         if let paths {
@@ -18,7 +18,7 @@ import Testing
         }
         let request = Draft(method: method, target: Array(target.utf8), authority: "api.example.com")
             .request()
-        return LegacyDoors(policy).reading(of: request)
+        return LegacyEndpoints(policy).match(for: request)
     }
 
     @Test("as they are called")
@@ -31,9 +31,9 @@ import Testing
 
     @Test("by other methods", arguments: ["HEAD", "PUT", "OPTIONS", "get", "DELETE"])
     func methods(_ method: String) throws {
-        #expect(try reading(method, "/login/login.php") == .meant(.login))
-        #expect(try reading(method, "/login/token.php") == .meant(.token))
-        #expect(try reading(method, "/user/login", "login:/user/login") == .meant(.login))
+        #expect(try reading(method, "/login/login.php") == .ambiguous(.login))
+        #expect(try reading(method, "/login/token.php") == .ambiguous(.token))
+        #expect(try reading(method, "/user/login", "login:/user/login") == .ambiguous(.login))
     }
 
     @Test(
@@ -54,8 +54,8 @@ import Testing
             "/x/..%20/login/login.php", "/login/login.php%3Fa", "/login/login.php%3b", "/login/login.php%2f",
         ])
     func spellings(_ target: String) throws {
-        #expect(try reading("POST", target) == .meant(.login))
-        #expect(try reading("GET", target) == .meant(.login))
+        #expect(try reading("POST", target) == .ambiguous(.login))
+        #expect(try reading("GET", target) == .ambiguous(.login))
     }
 
     @Test(
@@ -84,9 +84,9 @@ import Testing
             "/user/login/", "/User/Login", "/user/login.php", "/user/login/a", "//user/login",
             "/user%2Flogin",
         ] {
-            #expect(try reading("POST", target, own) == .meant(.login), "\(target)")
+            #expect(try reading("POST", target, own) == .ambiguous(.login), "\(target)")
         }
-        #expect(try reading("POST", "/v1/new", own) == .meant(.signUp))
+        #expect(try reading("POST", "/v1/new", own) == .ambiguous(.signUp))
     }
 
     @Test(
@@ -103,9 +103,11 @@ import Testing
         var policy = Policy()
         _ = PolicyKey.applyLegacyPaths(&policy, from: LegacyDoorsTests.own)
         let app = LegacyApp(name: try #require(AppName("demo")), policy: policy, ladder: LadderSettings())
-        let (screen, empty) = (LegacyScreen(of: [app], generation: 1), LegacyScreen(of: [], generation: 1))
+        let (screen, empty) = (
+            LegacyPathFilter(of: [app], generation: 1), LegacyPathFilter(of: [], generation: 1)
+        )
         let path = Array(row.path.utf8)
-        let (isPassed, isPassedByNone) = (screen.mayMean(path.span), empty.mayMean(path.span))
+        let (isPassed, isPassedByNone) = (screen.mayMatch(path.span), empty.mayMatch(path.span))
         #expect(isPassed == row.isPassed)
         #expect(!isPassedByNone)
     }

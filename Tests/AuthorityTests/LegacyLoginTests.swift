@@ -7,7 +7,7 @@ import Testing
 @Suite struct LegacyLoginTests {
     private let masterKey: MasterKey
     private let cost: HashCost
-    private let login: LegacyLogin
+    private let login: LegacyLoginVerifier
     private let account: LegacyAccountID
     private let settings = LadderSettings(salt: secret("salt"), key: secret("key"), timezoneOffset: 28_800)
     /// The first second of a minute.
@@ -16,41 +16,49 @@ import Testing
     init() throws {
         masterKey = try #require(MasterKey(MasterKey.random()))
         cost = try #require(HashCost(memory: 8, passes: 1))
-        login = try LegacyLogin(masterKey: masterKey, cost: cost)
-        account = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "17"))
+        login = try LegacyLoginVerifier(masterKey: masterKey, cost: cost)
+        account = LegacyAccountID(
+            app: try #require(AppName("demo")), name: try AccountName(normalizing: "17"))
     }
 
     private func stored(_ rung: Rung, _ password: String, for account: LegacyAccountID? = nil) throws
-        -> LegacyLogin.Stored
+        -> LegacyLoginVerifier.StoredCredential
     {
         let account = account ?? self.account
-        let kept = try LoginLadder.kept(secret(password), on: rung, settings)
-        return LegacyLogin.Stored(
-            account,
-            try LegacyCredential(keeping: kept, on: rung, of: account, under: masterKey, cost: cost))
+        let kept = try LoginLadder.storedValue(of: secret(password), on: rung, settings: settings)
+        return LegacyLoginVerifier.StoredCredential(
+            account: account,
+            credential: try LegacyCredential(
+                keeping: kept, on: rung, of: account, under: masterKey, cost: cost))
     }
 
     private func sent(_ password: String, on rung: Rung, at time: Int64) throws -> PasswordField {
-        let kept = try LoginLadder.kept(secret(password), on: rung, settings)
-        return try LoginLadder.sent(kept, on: rung, settings, at: time).withExposedBytes { PasswordField($0) }
+        let kept = try LoginLadder.storedValue(of: secret(password), on: rung, settings: settings)
+        return try LoginLadder.sentValue(for: kept, on: rung, settings: settings, at: time).withExposedBytes {
+            PasswordField($0)
+        }
     }
 
     @Test("each rung opens for its password, and for nothing else", arguments: Rung.allCases)
     func rungs(_ rung: Rung) throws {
         let row = try stored(rung, "pässword")
-        let right = try login.judge(sent("pässword", on: rung, at: now), at: rung.door, of: row, settings, at: now)
+        let right = try login.judge(
+            sent("pässword", on: rung, at: now), at: rung.endpoint, of: row, settings: settings, time: now)
         #expect(right != .refused)
         #expect((right == .accepted) == (rung != .hmacMD5Time))
         for wrong in ["pässwor", "passwörd", " "] {
             let field = try sent(wrong, on: rung, at: now)
-            #expect(try login.judge(field, at: rung.door, of: row, settings, at: now) == .refused)
+            #expect(
+                try login.judge(field, at: rung.endpoint, of: row, settings: settings, time: now) == .refused)
         }
-        for door in Rung.Door.allCases where door != rung.door {
+        for door in Rung.LoginEndpoint.allCases where door != rung.endpoint {
             let field = try sent("pässword", on: rung, at: now)
-            #expect(try login.judge(field, at: door, of: row, settings, at: now) == .refused)
+            #expect(try login.judge(field, at: door, of: row, settings: settings, time: now) == .refused)
         }
         #expect(
-            try login.judge(sent("pässword", on: rung, at: now), at: rung.door, of: nil, settings, at: now) == .refused)
+            try login.judge(
+                sent("pässword", on: rung, at: now), at: rung.endpoint, of: nil, settings: settings, time: now
+            ) == .refused)
     }
 
     @Test("another rung's value opens nothing, though the password is the same")
@@ -58,11 +66,12 @@ import Testing
         for rung in Rung.allCases {
             let row = try stored(rung, "password")
             for other in Rung.allCases {
-                let same = try sent("password", on: rung, at: now).meant(on: rung).copied
+                let same = try sent("password", on: rung, at: now).normalised(for: rung).copied
                 let value = try sent("password", on: other, at: now)
-                guard value.meant(on: rung).copied != same else { continue }
+                guard value.normalised(for: rung).copied != same else { continue }
                 #expect(
-                    try login.judge(value, at: rung.door, of: row, settings, at: now) == .refused, "\(other) at \(rung)"
+                    try login.judge(value, at: rung.endpoint, of: row, settings: settings, time: now)
+                        == .refused, "\(other) at \(rung)"
                 )
             }
         }
@@ -72,29 +81,36 @@ import Testing
     func minuteTurns(_ row: (sent: Int64, judged: Int64, isAccepted: Bool)) throws {
         let stored = try stored(.hmacMD5Time, "password")
         let field = try sent("password", on: .hmacMD5Time, at: now + row.sent)
-        let verdict = try login.judge(field, at: .minute, of: stored, settings, at: now + row.judged)
+        let verdict = try login.judge(
+            field, at: .minute, of: stored, settings: settings, time: now + row.judged)
         guard case .acceptedOnce(let use) = verdict else {
             #expect(!row.isAccepted)
             return
         }
         #expect(row.isAccepted)
-        #expect(use.minute == Minute(now + row.sent, settings))
-        // It may be forgotten only when no clock takes it any more.
-        #expect(try login.judge(field, at: .minute, of: stored, settings, at: use.until - 1) == verdict)
-        #expect(try login.judge(field, at: .minute, of: stored, settings, at: use.until) == .refused)
+        #expect(use.minute == LadderMinute(at: now + row.sent, settings: settings))
+        // A minute use may be removed only when no clock accepts its value any more.
+        #expect(
+            try login.judge(field, at: .minute, of: stored, settings: settings, time: use.until - 1)
+                == verdict)
+        #expect(
+            try login.judge(field, at: .minute, of: stored, settings: settings, time: use.until) == .refused)
     }
 
     @Test("the same use has one key; another minute, account or app has another")
     func replayKeys() throws {
-        let other = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
-        let elsewhere = LegacyAccountID(app: try #require(AppName("other")), name: try AccountName(normalizing: "17"))
+        let other = LegacyAccountID(
+            app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
+        let elsewhere = LegacyAccountID(
+            app: try #require(AppName("other")), name: try AccountName(normalizing: "17"))
         var keys: [[UInt8]] = []
         for (account, time) in [(account, now), (account, now + 60), (other, now), (elsewhere, now)] {
             let stored = try stored(.hmacMD5Time, "password", for: account)
             for moment in [time, time + 59] {
                 let field = try sent("password", on: .hmacMD5Time, at: time)
                 guard
-                    case .acceptedOnce(let use) = try login.judge(field, at: .minute, of: stored, settings, at: moment)
+                    case .acceptedOnce(let use) = try login.judge(
+                        field, at: .minute, of: stored, settings: settings, time: moment)
                 else {
                     Issue.record("refused")
                     continue
@@ -110,15 +126,18 @@ import Testing
     @Test("a credential opens in its own row and on its own rung only")
     func moved() throws {
         let good = try stored(.md5, "password")
-        let other = LegacyAccountID(app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
+        let other = LegacyAccountID(
+            app: try #require(AppName("demo")), name: try AccountName(normalizing: "18"))
         var rung = good
         rung.credential.rung = .plainPost
         var altered = good
         altered.credential.sealed[30] ^= 1
-        for row in [LegacyLogin.Stored(other, good.credential), rung, altered] {
+        for row in [
+            LegacyLoginVerifier.StoredCredential(account: other, credential: good.credential), rung, altered,
+        ] {
             let field = try sent("password", on: .md5, at: now)
-            #expect(throws: LegacyLoginFault.self) {
-                try login.judge(field, at: .form, of: row, settings, at: now)
+            #expect(throws: Refusal.self) {
+                try login.judge(field, at: .form, of: row, settings: settings, time: now)
             }
         }
     }
@@ -128,15 +147,17 @@ import Testing
         let row = try stored(.hmacMD5Time, "password")
         let field = try sent("password", on: .hmacMD5Time, at: now)
         let without = LadderSettings(timezoneOffset: settings.timezoneOffset)
-        #expect(try login.judge(field, at: .minute, of: row, without, at: now) == .refused)
+        #expect(try login.judge(field, at: .minute, of: row, settings: without, time: now) == .refused)
     }
 
     @Test("nothing that a login sends stands in what is stored", arguments: Rung.allCases)
     func stolenRow(_ rung: Rung) throws {
         let row = try stored(rung, "a long enough password").credential
-        let kept = try LoginLadder.kept(secret("a long enough password"), on: rung, settings).copied
+        let kept = try LoginLadder.storedValue(
+            of: secret("a long enough password"), on: rung, settings: settings
+        ).copied
         #expect(row.sealed.firstRange(of: kept) == nil)
-        // With the master key too, but for the last rung, whose server computes with it.
+        // Even with the master key, except on the last rung, whose server needs the value to compute.
         let binding = SealBinding(kind: "legacy-credential-\(rung.rawValue)", app: "demo", row: "17")
         let opened = try masterKey.open(row.sealed, as: binding).copied
         #expect((opened.firstRange(of: kept) != nil) == (rung == .hmacMD5Time))
@@ -146,18 +167,21 @@ import Testing
     func tooLong() throws {
         let password = String(repeating: "x", count: PasswordField.longest)
         let row = try stored(.plainPost, password)
-        for (extra, verdict) in [("", LegacyLogin.Verdict.accepted), ("x", .refused), ("xx", .refused)] {
+        for (extra, verdict) in [
+            ("", LegacyLoginVerifier.Verdict.accepted), ("x", .refused), ("xx", .refused),
+        ] {
             let field = PasswordField(Array((password + extra).utf8).span)
-            #expect(try login.judge(field, at: .form, of: row, settings, at: now) == verdict)
+            #expect(try login.judge(field, at: .form, of: row, settings: settings, time: now) == verdict)
         }
     }
 }
 
 private func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
 
-/// Seconds from the minute's first: when it was sent, when it is judged.
+/// Seconds after the minute's start: the time of sending and the time of verification.
 private let turnsTable: [(sent: Int64, judged: Int64, isAccepted: Bool)] = [
-    (0, 0, true), (0, 59, true), (59, 60, true), (0, 119, true), (59, 119, true), (0, 120, false), (59, 120, false),
-    // A client ahead of the server: the field takes the current minute and the one before.
+    (0, 0, true), (0, 59, true), (59, 60, true), (0, 119, true), (59, 119, true), (0, 120, false),
+    (59, 120, false),
+    // A client ahead of the server: the current minute and the one before are accepted.
     (60, 59, false), (60, 60, true), (0, -1, false),
 ]

@@ -11,7 +11,7 @@ import Testing
 
     private func rules() -> LoginLimits.Rules {
         var rules = LoginLimits.Rules()
-        rules.account = Allowance(burst: 1, oneEach: .seconds(60))
+        rules.account = RateLimit(burst: 1, refillInterval: .seconds(60))
         rules.capacity = 1 << 12
         return rules
     }
@@ -25,7 +25,9 @@ import Testing
     @Test("what one process counted, the next counts on; nobody else reads it")
     func kept() throws {
         let file = LimitFile(path)
-        guard case .none = try file.read(rules(), at: now) else { return #expect(Bool(false), "there was none") }
+        guard case .none = try file.read(rules(), at: now) else {
+            return #expect(Bool(false), "there was none")
+        }
         let limits = LoginLimits(rules())
         let before = limits.changes
         _ = try start(limits)
@@ -63,12 +65,14 @@ import Testing
         _ = FileManager.default.createFile(atPath: path, contents: Data(whole))
         var larger = rules()
         larger.capacity = 1 << 13
-        guard case .damaged = try file.read(larger, at: now) else { return #expect(Bool(false), "another size") }
+        guard case .damaged = try file.read(larger, at: now) else {
+            return #expect(Bool(false), "another size")
+        }
     }
 
     @Test("a disk that takes nothing is a fault, and leaves what was there")
     func unwritable() throws {
         let file = LimitFile("\(folder.path)/missing/login-limits")
-        #expect(throws: Fault.self) { try file.write(LoginLimits(rules()).snapshots(at: now)) }
+        #expect(throws: OperationalError.self) { try file.write(LoginLimits(rules()).snapshots(at: now)) }
     }
 }

@@ -3,10 +3,10 @@ import CountersignSeal
 import Testing
 
 @Suite struct LimitTableTests {
-    private static let allowance = Allowance(burst: 5, oneEach: .seconds(10))
+    private static let allowance = RateLimit(burst: 5, refillInterval: .seconds(10))
     private static let hashKey = KeyedHash.Key { UInt8($0) }
 
-    private func table(_ allowance: Allowance = allowance, capacity: Int = 4096) -> LimitTable {
+    private func table(_ allowance: RateLimit = allowance, capacity: Int = 4096) -> LimitTable {
         LimitTable(allowance, capacity: capacity, hashKey: LimitTableTests.hashKey)
     }
 
@@ -19,14 +19,14 @@ import Testing
         #expect(table.allows("bob", at: 1_010_000))
         #expect(!table.allows("bob", at: 1_010_000))
         #expect(table.allows("eve", at: 1_010_000))
-        // Whole again, and no more than whole.
+        // The burst is full again, and never more than full.
         for _ in 0..<5 { #expect(table.allows("bob", at: 9_000_000)) }
         #expect(!table.allows("bob", at: 9_000_000))
     }
 
     @Test("against a model that keeps every key", arguments: 0..<20)
     func model(_ seed: UInt64) {
-        let table = table(Allowance(burst: 3, oneEach: .milliseconds(100)))
+        let table = table(RateLimit(burst: 3, refillInterval: .milliseconds(100)))
         var model = Model(burst: 3, interval: 100)
         var random = Seeded(seed)
         var now: Int64 = 1_000_000
@@ -34,7 +34,8 @@ import Testing
         for _ in 0..<3_000 {
             now += Int64.random(in: 0...60, using: &random)
             let name = "key \(Int.random(in: 0..<8, using: &random))"
-            if Int.random(in: 0..<4, using: &random) == 0, let index = outstanding.indices.randomElement(using: &random)
+            if Int.random(in: 0..<4, using: &random) == 0,
+                let index = outstanding.indices.randomElement(using: &random)
             {
                 let (key, debit, at) = outstanding.remove(at: index)
                 table.refund(debit, at: now)
@@ -54,7 +55,7 @@ import Testing
 
     @Test("however it is refunded, nobody gets more than a whole allowance")
     func hoarding() {
-        // Starts that are left open and refunded late must not be worth more than they cost.
+        // Login starts that are refunded late must not refund more than they cost.
         let table = table()
         var open: [LimitTable.Debit] = []
         var now: Int64 = 1_000_000
@@ -89,14 +90,15 @@ import Testing
             return
         }
         #expect(wait == 10_000)
-        // And who waits for as long as he was told is let in, and after a span has all of it again.
+        // An attempt after the stated wait is admitted, and one span later the whole burst is available
+        // again.
         #expect(table.allows("bob", at: 1_000 + wait))
         for _ in 0..<5 { #expect(table.allows("bob", at: 1_000 + wait + 60_000)) }
     }
 
     @Test("exact, however many threads count at once")
     func threads() async {
-        let table = table(Allowance(burst: 500, oneEach: .seconds(60)))
+        let table = table(RateLimit(burst: 500, refillInterval: .seconds(60)))
         let allowed = await withTaskGroup(of: [Int].self) { group in
             for _ in 0..<8 {
                 group.addTask {
@@ -117,7 +119,7 @@ import Testing
         let table = table(LimitTableTests.allowance, capacity: 1)
         let now: Int64 = 1_000_000
         for _ in 0..<5 { #expect(table.allows("victim", at: now)) }
-        // Many times what the table has room for.
+        // Many times the capacity of the table.
         var floodAllowed = 0
         for number in 0..<200_000 where table.allows("flood \(number)", at: now) { floodAllowed += 1 }
         #expect(floodAllowed < 200_000)
@@ -151,7 +153,7 @@ extension LimitTable {
     }
 }
 
-/// Tokens as fractions, for each key alone: the rule in its plainest words.
+/// A reference model: a token bucket with fractions, for each key separately.
 private struct Model {
     let burst: Double
     let interval: Double
@@ -167,7 +169,7 @@ private struct Model {
         return min(burst, left + Double(now - at) / interval)
     }
 
-    /// Milliseconds to wait, or nil where it is allowed.
+    /// Milliseconds to wait; nil if the debit is allowed.
     mutating func debit(_ name: String, at now: Int64) -> Int64? {
         let left = left(name, at: now)
         guard left >= 1 - 1e-9 else { return Int64(((1 - left) * interval).rounded()) }
@@ -175,14 +177,14 @@ private struct Model {
         return nil
     }
 
-    /// What of one token has not grown back since, as if it were the only one.
+    /// Refunds the part of one token that has not refilled since the debit.
     mutating func refund(_ name: String, debitedAt: Int64, at now: Int64) {
         let owed = max(0, 1 - Double(now - debitedAt) / interval)
         tokens[name] = (min(burst, left(name, at: now) + owed), now)
     }
 }
 
-/// A small generator with a seed, so that a failure can be seen again. Source: SplitMix64.
+/// A small seeded generator, so that failures can be reproduced. Source: SplitMix64.
 struct Seeded: RandomNumberGenerator {
     private var state: UInt64
 

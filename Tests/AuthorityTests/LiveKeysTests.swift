@@ -12,7 +12,7 @@ import Testing
         let folder = TemporaryFolder()
         let app = try #require(AppName("demo"))
         let serving = try deployment(folder.data)
-        let keys = try LiveKeys(serving)
+        let keys = try ReleaseKeyDirectory(serving)
         let id = try #require(KeyID("r_1"))
         #expect(try keys.find(id) == nil)
 
@@ -24,8 +24,9 @@ import Testing
         #expect(key.key.secret.copied == Array("secret of r_1".utf8))
         #expect(key.retirement == nil)
 
-        try admin.retire(id, ReleaseKey.Retirement(at: 9, updateURL: "https://example.com"))
-        #expect(try keys.find(id)?.retirement == ReleaseKey.Retirement(at: 9, updateURL: "https://example.com"))
+        try admin.retire(id, with: AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
+        #expect(
+            try keys.find(id)?.retirement == AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
         try admin.setPolicy(["window=7s"], of: app)
         #expect(try keys.find(id)?.policy.window(for: .messageSignatures) == 7)
     }
@@ -41,19 +42,20 @@ import Testing
         let folder = TemporaryFolder()
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
-        #expect(try LiveKeys(deployment).longestWindow == row.seconds)
+        #expect(try ReleaseKeyDirectory(deployment).longestWindow == row.seconds)
     }
 
     @Test(
         "the longest life of presigned URLs",
         arguments: [
-            ([], 0), (["presigned=1h"], 0), (["schemes=sigv4"], 0), (["schemes=sigv4", "presigned=1h"], 3600),
+            ([], 0), (["presigned=1h"], 0), (["schemes=sigv4"], 0),
+            (["schemes=sigv4", "presigned=1h"], 3600),
         ])
     func longestLifetime(_ row: (settings: [String], seconds: Int)) throws {
         let folder = TemporaryFolder()
         let deployment = try deployment(folder.data)
         _ = try deployment.addApp(#require(AppName("demo")), settings: row.settings, at: 5)
-        #expect(try LiveKeys(deployment).longestLifetime == row.seconds)
+        #expect(try ReleaseKeyDirectory(deployment).longestLifetime == row.seconds)
     }
 
     @Test func aStoreThatFailsClosesTheGateUntilItIsBack() throws {
@@ -63,14 +65,14 @@ import Testing
         let serving = try deployment(folder.data, store: store)
         _ = try serving.addApp(app, settings: [], at: 5)
         _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
-        let keys = try LiveKeys(serving)
+        let keys = try ReleaseKeyDirectory(serving)
         let id = try #require(KeyID("r_1"))
 
         store.fails = true
         #expect(try keys.find(id) != nil, "unchanged, so memory answers")
         serving.generation.advance()
-        #expect(throws: Fault.self) { try keys.find(id) }
-        #expect(throws: Fault.self) { try keys.find(id) }
+        #expect(throws: OperationalError.self) { try keys.find(id) }
+        #expect(throws: OperationalError.self) { try keys.find(id) }
         store.fails = false
         #expect(try keys.find(id) != nil)
     }
@@ -82,12 +84,14 @@ import Testing
         let id = try #require(KeyID("r_1"))
         _ = try serving.addApp(app, settings: [], at: 5)
         _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
-        let keys = try LiveKeys(serving)
+        let keys = try ReleaseKeyDirectory(serving)
         let before = serving.generation.current
-        // As if a process had died between its commit and the counting.
+        // Simulates a process that ended between its commit and the increment of the generation.
         let other = SQLiteStore(path: "\(folder.data)/countersign.db")
         let draft = AuditDraft { head in (AuditRow(number: 100, record: [], tag: []), head ?? []) }
-        #expect(try other.retire(id, ReleaseKey.Retirement(at: 1, updateURL: "u:x"), recording: draft) == .yes)
+        #expect(
+            try other.retire(id, with: AppRelease.Retirement(at: 1, updateURL: "u:x"), recording: draft)
+                == .yes)
         #expect(serving.generation.current == before)
         #expect(try keys.find(id)?.retirement == nil)
         try keys.reconcile()
@@ -99,12 +103,12 @@ import Testing
         let app = try #require(AppName("demo"))
         let serving = try deployment(folder.data)
         _ = try serving.addApp(app, settings: [], at: 5)
-        let keys = try LiveKeys(serving)
+        let keys = try ReleaseKeyDirectory(serving)
         for round in 0..<20 {
             let id = try #require(KeyID("r_\(round)"))
             _ = try serving.addRelease(draft(app, id: "r_\(round)", version: "\(round)"), at: 6)
             let found = try await withThrowingTaskGroup(of: Bool.self) { group in
-                for _ in 0..<8 { group.addTask { try await keys.key(for: id) != nil } }
+                for _ in 0..<8 { group.addTask { try await keys.release(for: id) != nil } }
                 return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             }
             #expect(found == 8)

@@ -16,9 +16,9 @@ import Testing
 
     private func rules() -> LoginLimits.Rules {
         var rules = LoginLimits.Rules()
-        rules.account = Allowance(burst: 3, oneEach: .seconds(60))
-        rules.address = Allowance(burst: 6, oneEach: .seconds(10))
-        rules.device = Allowance(burst: 2, oneEach: .seconds(30))
+        rules.account = RateLimit(burst: 3, refillInterval: .seconds(60))
+        rules.address = RateLimit(burst: 6, refillInterval: .seconds(10))
+        rules.device = RateLimit(burst: 2, refillInterval: .seconds(30))
         rules.capacity = 1 << 12
         return rules
     }
@@ -34,12 +34,12 @@ import Testing
             #expect(limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now).isAllowed)
         }
         #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
-        // Once, and again: its own allowance, which strangers cannot touch.
+        // Each known device has its own limit, which unknown devices cannot use up.
         for device in [UInt8(1), 1, 2, 2] {
             #expect(limits.start(app: app, account: bob, from: .knownDevice([device]), at: now).isAllowed)
         }
         #expect(limits.start(app: app, account: bob, from: .knownDevice([1]), at: now) == .retry(after: 30))
-        // And its attempts are not the strangers'.
+        // Its attempts do not count against the limit of unknown devices.
         #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now + 60_000).isAllowed)
     }
 
@@ -53,7 +53,9 @@ import Testing
         #expect(second.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
         var others = rules()
         others.capacity *= 4
-        #expect(throws: Fault.self) { _ = try LoginLimits(others, sharing: #require(first.sharing)) }
+        #expect(throws: OperationalError.self) {
+            _ = try LoginLimits(others, sharing: #require(first.sharing))
+        }
     }
 
     @Test("an address tries so many accounts")
@@ -71,7 +73,9 @@ import Testing
     @Test("a start that is refused costs nothing anywhere")
     func allOrNothing() throws {
         let limits = LoginLimits(rules())
-        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        for last in 1...3 {
+            _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now)
+        }
         let caller = try stranger(9)
         for _ in 0..<20 { #expect(!limits.start(app: app, account: bob, from: caller, at: now).isAllowed) }
         for number in 1...6 {
@@ -84,7 +88,9 @@ import Testing
     func refunds() throws {
         let limits = LoginLimits(rules())
         for _ in 0..<100 {
-            guard case .allowed(let receipt) = limits.start(app: app, account: bob, from: try stranger(1), at: now)
+            guard
+                case .allowed(let receipt) = limits.start(
+                    app: app, account: bob, from: try stranger(1), at: now)
             else {
                 Issue.record("counted")
                 return
@@ -97,20 +103,27 @@ import Testing
     func apps() throws {
         let limits = LoginLimits(rules())
         let other = try #require(AppName("other"))
-        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        for last in 1...3 {
+            _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now)
+        }
         #expect(limits.start(app: other, account: bob, from: try stranger(5), at: now).isAllowed)
     }
 
     @Test("what a dead process had counted counts on")
     func restored() throws {
         let limits = LoginLimits(rules())
-        for last in 1...3 { _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now) }
+        for last in 1...3 {
+            _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now)
+        }
         _ = limits.start(app: app, account: bob, from: .knownDevice([1]), at: now)
         let snapshots = limits.snapshots(at: now)
         let again = try LoginLimits(rules(), restoring: snapshots, at: now + 1_000)
-        #expect(again.start(app: app, account: bob, from: try stranger(4), at: now + 1_000) == .retry(after: 59))
+        #expect(
+            again.start(app: app, account: bob, from: try stranger(4), at: now + 1_000) == .retry(after: 59))
         #expect(again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000).isAllowed)
-        #expect(again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000) == .retry(after: 29))
+        #expect(
+            again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000) == .retry(after: 29)
+        )
         #expect(again.snapshots(at: now).keys.count == LoginLimits.Kind.allCases.count)
     }
 
@@ -131,16 +144,20 @@ import Testing
         for bytes in damaged {
             var snapshots = good
             snapshots[.account] = bytes
-            #expect(throws: LimitTable.NotRestored.self) {
+            #expect(throws: LimitTable.SnapshotError.self) {
                 try LoginLimits(rules(), restoring: snapshots, at: now)
             }
         }
         var missing = good
         missing[.device] = nil
-        #expect(throws: LimitTable.NotRestored.malformed) { try LoginLimits(rules(), restoring: missing, at: now) }
+        #expect(throws: LimitTable.SnapshotError.malformed) {
+            try LoginLimits(rules(), restoring: missing, at: now)
+        }
         var larger = rules()
         larger.capacity *= 2
-        #expect(throws: LimitTable.NotRestored.otherShape) { try LoginLimits(larger, restoring: good, at: now) }
+        #expect(throws: LimitTable.SnapshotError.otherShape) {
+            try LoginLimits(larger, restoring: good, at: now)
+        }
     }
 
     @Test("who is one caller", arguments: addressTable)
@@ -165,5 +182,6 @@ private let addressTable: [(address: [UInt8], bytes: [UInt8]?)] = [
     (network + [9, 9, 9, 9, 9, 9, 9, 9], network),
     ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 0, 2, 1], [192, 0, 2, 1]),
     ([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFE, 192, 0, 2, 1], [0, 0, 0, 0, 0, 0, 0, 0]),
-    ([], nil), ([1, 2, 3], nil), ([UInt8](repeating: 1, count: 15), nil), ([UInt8](repeating: 1, count: 17), nil),
+    ([], nil), ([1, 2, 3], nil), ([UInt8](repeating: 1, count: 15), nil),
+    ([UInt8](repeating: 1, count: 17), nil),
 ]

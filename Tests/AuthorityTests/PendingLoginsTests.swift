@@ -12,22 +12,24 @@ import Testing
         let signing = try PrivateKey(random: .ecdsaP256)
         let device = Device(
             signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
-            agreementKey: try AgreementKey().publicPoint, kind: .phone, name: try #require(Device.Name("phone")))
+            agreementKey: try AgreementKey().publicPoint, kind: .phone,
+            name: try #require(Device.Name("phone")))
         let app = try #require(AppName("demo"))
         let binding = LoginBinding(
             app: "demo", account: try AccountName(normalizing: "bob"), release: "r_1", device: device)
         let client = try ClientLogin(try #require(Password(Secret(random: 8))))
-        let start = try LoginStart(client.ke1.bytes, binding, of: app)
+        let start = try LoginStart(ke1: client.ke1.bytes, binding: binding, of: app)
         let keys = try ServerKeys.random()
         let server = try ServerLogin(
-            start.ke1, record: keys.fakeRecord, credential: [1], as: try #require(binding.parties), context: .empty,
+            start.ke1, record: keys.fakeRecord, credential: [1], as: try #require(binding.parties),
+            context: .empty,
             keys: keys)
         let limits = LoginLimits()
         guard
             case .allowed(let receipt) = limits.start(
                 app: app, account: binding.account, from: .stranger(.unknown), at: 0)
-        else { throw Login.wrong }
-        return PendingLogin(server, start, account: nil, credential: [1], receipt: receipt)
+        else { throw Login.wrongCredentials }
+        return PendingLogin(server, start: start, account: nil, credential: [1], receipt: receipt)
     }
 
     private func address(_ number: Int) throws -> PendingLogin.Holder {
@@ -68,7 +70,7 @@ import Testing
         for turn in 0..<10_000 { _ = pending.add(login, of: try address(1_000 + turn % 3), at: 100) }
         #expect(pending.count == 64)
         for id in quiet + [device] { #expect(pending.take(id, at: 101) != nil) }
-        // Room again, and what the flood left is still bounded.
+        // There is room again, and the rest of the flood stays bounded.
         #expect(pending.count == 43)
     }
 

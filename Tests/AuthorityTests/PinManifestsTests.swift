@@ -21,9 +21,10 @@ import Testing
         try deployment.publish(pinManifest: "three", version: 2, of: a, after: "one\n")
         let manifests = try deployment.pinManifests()
         #expect(manifests.text(of: a) == "three" && manifests.text(of: b) == "\"two\"")
-        // Each is in the log, with its version.
+        // The audit log has a record of each, with its version.
         let records = try deployment.auditRecords(last: 10).map { String(decoding: $0.record, as: UTF8.self) }
-        #expect(records.count { $0.contains(#""action":"pins.publish","app":"a","details":{"version":"#) } == 2)
+        #expect(
+            records.count { $0.contains(#""action":"pins.publish","app":"a","details":{"version":"#) } == 2)
     }
 
     @Test func oneThatCameMeanwhileIsNotLost() throws {
@@ -31,13 +32,13 @@ import Testing
         let app = try AppName(argument: "a")
         try deployment.publish(pinManifest: "first", version: 1, of: app, after: nil)
         for earlier in [nil, "another"] {
-            let fault = #expect(throws: Fault.self) {
+            let fault = #expect(throws: OperationalError.self) {
                 try deployment.publish(pinManifest: "late", version: 2, of: app, after: earlier)
             }
             #expect(fault?.message.contains("meanwhile") == true)
         }
         #expect(try deployment.pinManifests().text(of: app) == "first")
-        #expect(throws: Fault.self) {
+        #expect(throws: OperationalError.self) {
             try deployment.publish(pinManifest: "x", version: 1, of: AppName(argument: "nobody"), after: nil)
         }
     }
@@ -46,6 +47,6 @@ import Testing
     func altered(_ stored: String) throws {
         let deployment = try made("a")
         try deployment.store.set(.pinManifests, to: Array(stored.utf8))
-        #expect(throws: Fault.self) { try deployment.pinManifests() }
+        #expect(throws: OperationalError.self) { try deployment.pinManifests() }
     }
 }

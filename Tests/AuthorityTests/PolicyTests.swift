@@ -17,7 +17,8 @@ import Testing
             ("forward=x-trace,x-b", "x-trace,x-b"),
             ("slots=limit(3)", "limit(3)"), ("slots=limit(03)", "limit(3)"), ("registration=open", "open"),
             ("legacy-host=a.example.com", "a.example.com"),
-            ("legacy-host=a.example.com:8443", "a.example.com:8443"), ("legacy-key=k=v", "k=v"), ("debug=", nil),
+            ("legacy-host=a.example.com:8443", "a.example.com:8443"), ("legacy-key=k=v", "k=v"),
+            ("debug=", nil),
             ("form-md5-key=pair", "pair"), ("form-md5-key=appended", "appended"), ("form-md5-key=", nil),
             ("legacy-paths=login:/user/login,login:/v2/login/", "login:/user/login,login:/v2/login/"),
             ("legacy-paths=logout:/a:b", "logout:/a:b"), ("legacy-names=account:phoneNo", "account:phoneNo"),
@@ -35,7 +36,8 @@ import Testing
             "window=60s,30s",
             "window=form-md5=1s,form-md5=2s", "window=rot13=1s", "window=99999999999999999999s", "window=-1s",
             "window=s",
-            "timezone=8", "timezone=+15:00", "timezone=+14:01", "timezone=+08:60", "timezone=08:00", "timezone=+0a:00",
+            "timezone=8", "timezone=+15:00", "timezone=+14:01", "timezone=+08:60", "timezone=08:00",
+            "timezone=+0a:00",
             "debug=true", "forward=Host",
             "forward=connection", "forward=countersign-app", "forward=a b", "forward=x,x", "slots=limit(0)",
             "slots=many",
@@ -46,12 +48,13 @@ import Testing
             "legacy-names=account", "legacy-names=account:", "legacy-names=a:b",
             "legacy-names=account:a,account:b", "legacy-names=account:password", "legacy-names=account:a b",
             "legacy-rung=hmac-md5-time", "legacy-rung=opaque",
-            "registration=closed", "legacy-host=A", "legacy-host=a:", "legacy-host=a:080", "legacy-host=a:65536",
+            "registration=closed", "legacy-host=A", "legacy-host=a:", "legacy-host=a:080",
+            "legacy-host=a:65536",
             "legacy-host=a:b", "nonsense=1", "window", "=1",
             "form-md5-key=Pair", "form-md5-key=prepended",
         ])
     func bad(_ assignment: String) {
-        let fault = #expect(throws: Fault.self) { try PolicyKey.change(assignment) }
+        let fault = #expect(throws: OperationalError.self) { try PolicyKey.change(assignment) }
         #expect(fault?.kind == .usage)
     }
 
@@ -71,7 +74,7 @@ import Testing
         #expect(policy.detail == .exact)
         #expect(policy.forwardedFields == ["x-a"])
         app.settings["window"] = .text("soon")
-        #expect(throws: Fault.self) { try app.policy() }
+        #expect(throws: OperationalError.self) { try app.policy() }
     }
 
     @Test("the default that is told is the default that counts", arguments: PolicyKey.all)
@@ -79,7 +82,9 @@ import Testing
         guard key.fallback != "none" else { return }
         var policy = Policy()
         key.set(key.fallback, in: &policy)
-        for scheme in SchemeName.allCases { #expect(policy.window(for: scheme) == Policy().window(for: scheme)) }
+        for scheme in SchemeName.allCases {
+            #expect(policy.window(for: scheme) == Policy().window(for: scheme))
+        }
         #expect(policy.schemes == Policy().schemes)
         #expect(policy.timezoneOffset == Policy().timezoneOffset)
         #expect(policy.detail == Policy().detail)
@@ -90,7 +95,8 @@ import Testing
         arguments: [
             ("a", true), ("my-app.2", true), (String(repeating: "a", count: 64), true),
             (String(repeating: "a", count: 65), false),
-            ("", false), ("A", false), ("a b", false), ("é", false), ("a/b", false), ("a\0", false), ("a_b", false),
+            ("", false), ("A", false), ("a b", false), ("é", false), ("a/b", false), ("a\0", false),
+            ("a_b", false),
         ])
     func names(_ row: (text: String, isGood: Bool)) { #expect((AppName(row.text) != nil) == row.isGood) }
 }

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func aReleasesOwnSettingStandsInPlaceOfTheApps() throws {
-        let keys = try LiveKeys(deployment)
+        let keys = try ReleaseKeyDirectory(deployment)
         try deployment.setPolicy(["window=message-signatures=10s", "cover=x-b"], ofRelease: own)
         let policy = try #require(try keys.find(own)).policy
         #expect(policy.window(for: .messageSignatures) == 10)
@@ -37,7 +37,7 @@ import Testing
     }
 
     @Test func theWidestWindowOfAnyReleaseIsRemembered() throws {
-        let keys = try LiveKeys(deployment)
+        let keys = try ReleaseKeyDirectory(deployment)
         try deployment.setPolicy(["window=2h"], ofRelease: own)
         _ = try keys.find(own)
         #expect(keys.longestWindow == 7200)
@@ -46,10 +46,11 @@ import Testing
     @Test(
         "what only the app can decide, and what is nothing at all",
         arguments: [
-            "slots=single", "registration=open", "legacy-login=on", "legacy-key=k", "nonsense=1", "window=soon",
+            "slots=single", "registration=open", "legacy-login=on", "legacy-key=k", "nonsense=1",
+            "window=soon",
         ])
     func refused(_ assignment: String) throws {
-        let fault = #expect(throws: Fault.self) {
+        let fault = #expect(throws: OperationalError.self) {
             try deployment.setPolicy(["debug=off", assignment], ofRelease: own)
         }
         #expect(fault?.kind == .usage)
@@ -57,6 +58,8 @@ import Testing
     }
 
     @Test func aReleaseThatIsNotThere() throws {
-        #expect(throws: Fault.self) { try deployment.setPolicy(["debug=on"], ofRelease: #require(KeyID("absent"))) }
+        #expect(throws: OperationalError.self) {
+            try deployment.setPolicy(["debug=on"], ofRelease: #require(KeyID("absent")))
+        }
     }
 }

@@ -10,7 +10,7 @@ import Testing
 @Suite struct RotationTests {
     private let folder = TemporaryFolder()
     private let deployment: Deployment
-    private let keys: LiveKeys
+    private let keys: ReleaseKeyDirectory
     private let id: KeyID
 
     init() throws {
@@ -20,7 +20,7 @@ import Testing
         _ = try deployment.addApp(app, settings: [], at: 5)
         _ = try deployment.addRelease(draft(app, id: "r_1"), at: 6)
         _ = try deployment.addRelease(draft(app, id: "r_2", version: "2.0"), at: 6)
-        keys = try LiveKeys(deployment)
+        keys = try ReleaseKeyDirectory(deployment)
     }
 
     private func live() throws -> [[UInt8]] {
@@ -65,14 +65,16 @@ import Testing
     @Test func whatCannotBe() throws {
         let absent = try #require(KeyID("absent"))
         let next = Secret(copying: second.span)
-        #expect(throws: Fault.self) { try deployment.promoteNextKey(of: id) }
-        #expect(throws: Fault.self) { try deployment.dropNextKey(of: id) }
-        #expect(throws: Fault.self) { try deployment.addNextKey(.secret(Secret(copying: first.span)), to: id) }
-        #expect(throws: Fault.self) { try deployment.addNextKey(.secret(next), to: absent) }
-        #expect(throws: Fault.self) { try deployment.promoteNextKey(of: absent) }
+        #expect(throws: OperationalError.self) { try deployment.promoteNextKey(of: id) }
+        #expect(throws: OperationalError.self) { try deployment.dropNextKey(of: id) }
+        #expect(throws: OperationalError.self) {
+            try deployment.addNextKey(.secret(Secret(copying: first.span)), to: id)
+        }
+        #expect(throws: OperationalError.self) { try deployment.addNextKey(.secret(next), to: absent) }
+        #expect(throws: OperationalError.self) { try deployment.promoteNextKey(of: absent) }
         #expect(try live() == [first])
         try deployment.addNextKey(.secret(next), to: id)
-        let fault = #expect(throws: Fault.self) {
+        let fault = #expect(throws: OperationalError.self) {
             try deployment.addNextKey(.secret(Secret(copying: Array("third".utf8).span)), to: id)
         }
         #expect(fault?.message.contains("--promote") == true)
@@ -87,11 +89,11 @@ import Testing
         var swapped = good
         swapped.sealedSecret = next
         swapped.sealedNextSecret = good.sealedSecret
-        #expect(throws: Fault.self) { try deployment.key(of: swapped) }
-        #expect(throws: Fault.self) { try deployment.nextKey(of: swapped) }
+        #expect(throws: OperationalError.self) { try deployment.key(of: swapped) }
+        #expect(throws: OperationalError.self) { try deployment.nextKey(of: swapped) }
         var other = try deployment.release(#require(KeyID("r_2")))
         other.sealedNextSecret = next
-        #expect(throws: Fault.self) { try deployment.nextKey(of: other) }
+        #expect(throws: OperationalError.self) { try deployment.nextKey(of: other) }
         for (name, bytes) in try folder.contents() {
             #expect(bytes.range(of: Data(second)) == nil, "\(name)")
         }

@@ -5,8 +5,8 @@ import CountersignWire
 import Testing
 
 @Suite struct SlotRuleTests {
-    /// Four live sessions: phone and tablet on ios, phone and desktop elsewhere; numbered as they were opened, but for the
-    /// clock, which once went back.
+    /// Four live sessions: phone and tablet on ios, phone and desktop elsewhere; numbered in order of
+    /// opening; the clock was set back once in between.
     private let live: [StoredSession]
 
     init() throws {
@@ -22,11 +22,14 @@ import Testing
         _ number: UInt8, _ platform: String, _ kind: Device.Class, created: Int64
     ) throws -> StoredSession {
         let bytes = [UInt8](repeating: number, count: SessionID.count)
-        guard let id = SessionID(bytes.span) else { throw Fault(.failed, "sixteen bytes are no id") }
+        guard let id = SessionID(bytes.span) else {
+            throw OperationalError(.failed, message: "sixteen bytes are no id")
+        }
         var session = StoredSession(
             id: id, account: 1, app: try #require(AppName("demo")),
             platform: try #require(Platform(platform)), deviceClass: kind, deviceName: "d", created: created,
-            credentials: .bearer(BearerCredentials(tokenHash: [], tokenExpires: 0, issued: 0, loginTokenHash: [])))
+            credentials: .bearer(
+                BearerCredentials(tokenHash: [], tokenExpires: 0, issued: 0, loginTokenHash: [])))
         session.change = Int64(number)
         return session
     }
@@ -37,13 +40,13 @@ import Testing
             (SlotRule.single, [1, 2, 3, 4]),
             (.perPlatform, [1, 2]),
             (.perDeviceClass, [1, 3]),
-            // The oldest by creation; of two of one second, the one that was written first.
+            // The oldest by creation; of two in the same second, the one written first.
             (.limit(4), [2]),
             (.limit(3), [2, 1]),
             (.limit(1), [2, 1, 3, 4]),
             (.limit(5), []),
             (.limit(.max), []),
-            // Values that no policy has leave room for the new one alone.
+            // With values that no policy has, only the new session remains.
             (.limit(0), [2, 1, 3, 4]),
             (.limit(.min), [2, 1, 3, 4]),
             (.unlimited, []),
@@ -70,7 +73,9 @@ import Testing
 
     @Test("whether there is room can be told from a number, and then none is displaced")
     func room() throws {
-        let rules: [SlotRule] = [.single, .perPlatform, .perDeviceClass, .limit(1), .limit(4), .limit(5), .unlimited]
+        let rules: [SlotRule] = [
+            .single, .perPlatform, .perDeviceClass, .limit(1), .limit(4), .limit(5), .unlimited,
+        ]
         for rule in rules {
             for count in 0...live.count where rule.hasRoom(beside: count) {
                 let new = try SlotRuleTests.session(9, "ios", .phone, created: 200)
@@ -79,6 +84,7 @@ import Testing
             #expect(rule.hasRoom(beside: 0))
         }
         #expect(!SlotRule.single.hasRoom(beside: 1) && !SlotRule.limit(4).hasRoom(beside: 4))
-        #expect(SlotRule.limit(5).hasRoom(beside: 4) && !SlotRule.unlimited.hasRoom(beside: SlotRule.mostLive))
+        #expect(
+            SlotRule.limit(5).hasRoom(beside: 4) && !SlotRule.unlimited.hasRoom(beside: SlotRule.mostLive))
     }
 }

@@ -8,8 +8,9 @@ import Testing
         words: ["make"], summary: "makes",
         positionals: [Positional(name: "A"), Positional(name: "B", presence: .optional)],
         options: [
-            .value("name", "N", "a name", letter: "n"), .list("set", "K=V", "settings", letter: "s"),
-            .flag("quick", "at once", letter: "q"),
+            .value("name", placeholder: "N", meaning: "a name", letter: "n"),
+            .list("set", placeholder: "K=V", meaning: "settings", letter: "s"),
+            .flag("quick", meaning: "at once", letter: "q"),
         ]
     ) { _ in .success }
 
@@ -22,7 +23,8 @@ import Testing
         #expect(arguments.values("set") == ["k=1", "k=2"])
         #expect(arguments.positional("A") == "a")
         #expect(arguments.positional("B") == "--b")
-        #expect(try Arguments.parse(["-", "--name", "--quick"], for: Self.command).value("name") == "--quick")
+        #expect(
+            try Arguments.parse(["-", "--name", "--quick"], for: Self.command).value("name") == "--quick")
     }
 
     @Test(
@@ -37,7 +39,9 @@ import Testing
             _ = try Arguments.parse(row.words, for: Self.command)
             return
         }
-        let fault = #expect(throws: Fault.self) { try Arguments.parse(row.words, for: Self.command) }
+        let fault = #expect(throws: OperationalError.self) {
+            try Arguments.parse(row.words, for: Self.command)
+        }
         #expect(fault?.kind == .usage)
         #expect(fault?.message.contains(row.named) == true, "\(fault?.message ?? "")")
         #expect(fault?.message.contains("did you mean") == row.named.contains("did you mean"))
@@ -58,12 +62,12 @@ import Testing
         #expect(try found(["help", "release", "add"]).hasPrefix("help"))
         #expect(try found(["release", "--help"]).hasPrefix("help"))
         for words in [[], ["ap"], ["app"], ["app", "ad"], ["help", "x"]] {
-            #expect(throws: Fault.self, "\(words)") { try found(words) }
+            #expect(throws: OperationalError.self, "\(words)") { try found(words) }
         }
-        let fault = #expect(throws: Fault.self) { try found(["requst"]) }
+        let fault = #expect(throws: OperationalError.self) { try found(["requst"]) }
         #expect(fault?.message.contains("`request`") == true)
         for words in [["app", "polcy"], ["ap", "policy", "shop"]] {
-            let fault = #expect(throws: Fault.self) { try found(words) }
+            let fault = #expect(throws: OperationalError.self) { try found(words) }
             #expect(fault?.message.contains("did you mean `app policy`?") == true)
         }
     }

@@ -23,7 +23,7 @@ import Testing
         ])
     func urls(_ row: (url: String, origin: String?, target: String)) throws {
         guard let origin = row.origin else {
-            let fault = #expect(throws: Fault.self) { try Origin.split(row.url) }
+            let fault = #expect(throws: OperationalError.self) { try Origin.split(row.url) }
             #expect(fault?.kind == .usage)
             return
         }
@@ -35,7 +35,8 @@ import Testing
     @Test(
         "fields",
         arguments: [
-            ("A: b", "b"), ("A:b", "b"), ("A: ", ""), ("A:  b \t", "b"), ("A", nil), (": b", nil), ("A b: c", nil),
+            ("A: b", "b"), ("A:b", "b"), ("A: ", ""), ("A:  b \t", "b"), ("A", nil), (": b", nil),
+            ("A b: c", nil),
             ("A: b\nC: d", nil),
             ("A: \0", nil), ("Ä: b", nil),
         ])
@@ -45,19 +46,24 @@ import Testing
     }
 
     @Test func aProfileIsKeptPrivate() throws {
-        let home = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
-            .path
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)"
+        )
+        .path
         defer { try? FileManager.default.removeItem(atPath: home) }
         let environment = Environment(variables: ["HOME": home])
-        let folder = try ProfileFolder("demo", environment)
+        let folder = try ProfileFolder("demo", environment: environment)
         #expect(folder.path == "\(home)/.config/countersign/demo")
-        var profile = Profile(url: "https://a.example", keyID: try #require(.init("r_1")), scheme: .messageSignatures)
+        var profile = Profile(
+            url: "https://a.example", keyID: try #require(.init("r_1")), scheme: .messageSignatures)
         profile.pins = [try Trust.Pin("sha256/" + String(repeating: "A", count: 43) + "=")]
         for text in ["first", "second"] { try folder.write(profile, secret: Array(text.utf8)) }
 
         let read = try folder.read()
         #expect(read.profile.json == profile.json)
-        #expect(read.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } } == Array("second".utf8))
+        #expect(
+            read.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+                == Array("second".utf8))
         func mode(_ path: String) throws -> Int {
             try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
         }
@@ -67,21 +73,26 @@ import Testing
         for name in names { #expect(try mode("\(folder.path)/\(name)") == 0o600) }
 
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
-        #expect(throws: Fault.self) { try folder.write(profile, secret: [1]) }
+        #expect(throws: OperationalError.self) { try folder.write(profile, secret: [1]) }
         #expect(try mode(folder.path) == 0o755)
-        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/secret")
-        #expect(throws: Fault.self) { try folder.read() }
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o644], ofItemAtPath: "\(folder.path)/secret")
+        #expect(throws: OperationalError.self) { try folder.read() }
     }
 
     @Test("profile names", arguments: ["", "..", "a b", "é", ".hidden"])
     func names(_ name: String) {
-        #expect(throws: Fault.self) { try ProfileFolder(name, Environment(variables: ["HOME": "/nowhere"])) }
+        #expect(throws: OperationalError.self) {
+            try ProfileFolder(name, environment: Environment(variables: ["HOME": "/nowhere"]))
+        }
     }
 
     @Test func configurationHomeComesFirst() throws {
         let environment = Environment(variables: ["HOME": "/h", "XDG_CONFIG_HOME": "/x"])
-        #expect(try ProfileFolder("p", environment).path == "/x/countersign/p")
-        #expect(try ProfileFolder("./p", environment).path == "./p")
-        #expect(throws: Fault.self) { try ProfileFolder("p", Environment(variables: [:])) }
+        #expect(try ProfileFolder("p", environment: environment).path == "/x/countersign/p")
+        #expect(try ProfileFolder("./p", environment: environment).path == "./p")
+        #expect(throws: OperationalError.self) {
+            try ProfileFolder("p", environment: Environment(variables: [:]))
+        }
     }
 }

@@ -12,8 +12,9 @@ import Testing
     private let name: ItemName
 
     init() throws {
-        let home = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
-        folder = try ProfileFolder("demo", Environment(variables: ["HOME": home.path]))
+        let home = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
+        folder = try ProfileFolder("demo", environment: Environment(variables: ["HOME": home.path]))
         name = try ItemName(service: "countersign a.example", account: "app")
         try folder.make()
     }
@@ -28,7 +29,8 @@ import Testing
     private func makeEarlier(_ contents: String) throws {
         let key = MasterKey.random()
         let secret = Secret(copying: Array(contents.utf8).span)
-        let sealed = try #require(MasterKey(key)).seal(secret, as: SealBinding(kind: "client-vault", row: "vault"))
+        let sealed = try #require(MasterKey(key)).seal(
+            secret, as: SealBinding(kind: "client-vault", row: "vault"))
         file(folder.vault, sealed)
         file(folder.vaultKey, key.withExposedBytes { span in span.indices.map { span[$0] } })
     }
@@ -39,16 +41,16 @@ import Testing
     }
 
     private func kept() throws -> String? {
-        try vault.read(name).certain()?.contents.secret.withExposedBytes { $0.text }
+        try vault.read(name).get()?.contents.secret.withExposedBytes { $0.text }
     }
 
     @Test func whatItHeldIsMovedOnce() throws {
         try makeEarlier("who is signed in")
-        #expect(throws: VaultProblem.self) { try kept() }
-        try EarlierVault(folder: folder).move(to: name)
+        #expect(throws: VaultError.self) { try kept() }
+        try LegacyProfileVault(folder: folder).migrate(to: name)
         #expect(try kept() == "who is signed in")
         try vault.write(.bytes(Secret(copying: Array("somebody else".utf8).span)), to: name)
-        try EarlierVault(folder: folder).move(to: name)
+        try LegacyProfileVault(folder: folder).migrate(to: name)
         #expect(try kept() == "somebody else")
         let mode = try FileManager.default.attributesOfItem(atPath: folder.vault)[.posixPermissions] as? Int
         #expect(mode == 0o600)
@@ -58,12 +60,12 @@ import Testing
         try makeEarlier("who is signed in")
         file(folder.vaultKey, [UInt8](repeating: 7, count: 32))
         let before = FileManager.default.contents(atPath: folder.vault)
-        #expect(throws: Fault.self) { try EarlierVault(folder: folder).move(to: name) }
+        #expect(throws: OperationalError.self) { try LegacyProfileVault(folder: folder).migrate(to: name) }
         #expect(FileManager.default.contents(atPath: folder.vault) == before && before != nil)
     }
 
     @Test func whereThereIsNoneNothingIsMade() throws {
-        try EarlierVault(folder: folder).move(to: name)
+        try LegacyProfileVault(folder: folder).migrate(to: name)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
 }

@@ -6,14 +6,16 @@ import Testing
 @testable import CountersignLab
 
 @Suite struct LabTests {
-    private static func parsed(_ words: [String]) throws -> Arguments { try Arguments.parse(words, for: .lab) }
+    private static func parsed(_ words: [String]) throws -> Arguments {
+        try Arguments.parse(words, for: .lab)
+    }
 
     @Test(
         "names that the lab does not know",
         arguments: [["--scheme", "md6"], ["--scheme=md5,", "--scheme", "md5"], ["--attack", "tampering"]])
     func unknown(_ words: [String]) throws {
         let arguments = try Self.parsed(words)
-        let fault = #expect(throws: Fault.self) { try LabRequest.selection(arguments) }
+        let fault = #expect(throws: OperationalError.self) { try LabOptions.selection(arguments) }
         #expect(fault?.kind == .usage)
         #expect(fault?.message.contains("there are ") == true)
         #expect(fault?.message.contains(words[0].prefix(8)) == true)
@@ -21,33 +23,37 @@ import Testing
 
     @Test func aMisspeltNameIsHintedAt() throws {
         let arguments = try Self.parsed(["--scheme", "countersing"])
-        let fault = #expect(throws: Fault.self) { try LabRequest.selection(arguments) }
+        let fault = #expect(throws: OperationalError.self) { try LabOptions.selection(arguments) }
         #expect(fault?.message.contains("did you mean `countersign`?") == true)
     }
 
-    @Test("rows side by side", arguments: [("1", 1), ("64", 64), ("0", nil), ("65", nil), ("-1", nil), ("two", nil)])
+    @Test(
+        "rows side by side",
+        arguments: [("1", 1), ("64", 64), ("0", nil), ("65", nil), ("-1", nil), ("two", nil)])
     func jobs(_ row: (text: String, jobs: Int?)) throws {
         let arguments = try Self.parsed(["--jobs=\(row.text)"])
         guard let jobs = row.jobs else {
-            #expect(throws: Fault.self) { try LabRequest.jobs(arguments) }
+            #expect(throws: OperationalError.self) { try LabOptions.jobs(arguments) }
             return
         }
-        #expect(try LabRequest.jobs(arguments) == jobs)
+        #expect(try LabOptions.jobs(arguments) == jobs)
     }
 
     @Test func toolsAreNamed() throws {
-        #expect(try LabRequest.tools(Self.parsed([])) == LabTools())
-        #expect(try LabRequest.tools(Self.parsed(["--with", "mitmproxy=/bin/sh"])).middle == .mitmproxy("/bin/sh"))
+        #expect(try LabOptions.tools(Self.parsed([])) == LabTools())
+        #expect(
+            try LabOptions.tools(Self.parsed(["--with", "mitmproxy=/bin/sh"])).middle == .mitmproxy("/bin/sh")
+        )
         for words in [["--with", "wireshark"], ["--with", "tshark,"], ["--with", "mitmproxy="]] {
             let arguments = try Self.parsed(words)
-            let fault = #expect(throws: Fault.self) { try LabRequest.tools(arguments) }
+            let fault = #expect(throws: OperationalError.self) { try LabOptions.tools(arguments) }
             #expect(fault?.kind == .usage)
         }
         for word in ["mitmproxy", "tshark"] {
-            #expect(throws: LabTools.Problem.self) { try LabTools([word], path: "/nowhere:/proc") }
+            #expect(throws: OperationalError.self) { try LabTools([word], path: "/nowhere:/proc") }
         }
         let arguments = try Self.parsed(["--with", "mitmproxy=/nowhere"])
-        let missing = #expect(throws: Fault.self) { try LabRequest.tools(arguments) }
+        let missing = #expect(throws: OperationalError.self) { try LabOptions.tools(arguments) }
         #expect(missing?.kind == .unreachable)
     }
 
@@ -70,7 +76,7 @@ import Testing
         #expect(try Console.readFile(path) == Array("what stood there before".utf8))
         try file.replace("short")
         #expect(try Console.readFile(path) == Array("short".utf8))
-        let fault = #expect(throws: Fault.self) { try OutputFile("\(path)/below/a/file") }
+        let fault = #expect(throws: OperationalError.self) { try OutputFile("\(path)/below/a/file") }
         #expect(fault?.kind == .usage)
     }
 
@@ -84,9 +90,10 @@ import Testing
         defer { unlink(path) }
         try OutputFile(path).replace(text)
         let run = Invocation(
-            arguments: try Self.parsed(["--expect", path]), console: Console(), environment: Environment(variables: [:])
+            arguments: try Self.parsed(["--expect", path]), console: Console(),
+            environment: Environment(variables: [:])
         )
-        let fault = #expect(throws: Fault.self) { try LabRequest(run) }
+        let fault = #expect(throws: OperationalError.self) { try LabOptions(run) }
         #expect(fault?.kind == .usage)
         #expect(fault?.message.hasPrefix("--expect \(path): ") == true)
     }

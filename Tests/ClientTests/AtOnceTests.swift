@@ -3,7 +3,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// A hundred requests find that the token ran out.
+/// A hundred concurrent requests find an expired token.
 @Suite struct AtOnceTests {
     @Test(arguments: [1, 2]) func aHundredRequestsRefreshOnce(_ processes: Int) async throws {
         let world = try await FakeWorld()
@@ -29,7 +29,7 @@ import Testing
         #expect(done.count == 100 && done[""] == nil && done.values.allSatisfy { $0 == 1 })
     }
 
-    /// Who is cancelled stops waiting; the refresh, and the others, go on.
+    /// A cancelled call stops waiting; the refresh and the other calls continue.
     @Test func whoIsCancelledDoesNotTakeTheOthersWithHim() async throws {
         let world = try await FakeWorld()
         try await world.signUp()
@@ -47,7 +47,7 @@ import Testing
         let second = Task { try await world.calls.send(world.draft()) }
         first.cancel()
         await #expect { try await first.value } throws: { error in
-            guard case ClientProblem.cancelled = error else { return false }
+            guard case ClientOperationError.cancelled = error else { return false }
             return true
         }
         release.finish()

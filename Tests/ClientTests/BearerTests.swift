@@ -7,7 +7,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// Sessions of tokens that are sent: to whom they go, and what ends them.
+/// Bearer sessions: the servers that tokens are sent to, and the events that end a session.
 @Suite struct BearerTests {
     private func device() throws -> Device.Name {
         guard let name = Device.Name("test") else { throw FakeAuthority.Problem.broken }
@@ -16,27 +16,30 @@ import Testing
 
     private func logIn(_ server: FakeBearers) async throws {
         let password = Secret(copying: Array("correct horse".utf8).span)
-        _ = try await PasswordLogIn(server.installation, server.surroundings)(
-            AccountName(normalizing: "alice"), password, on: .desktop, named: device())
+        _ = try await PasswordLogIn(server.installation, environment: server.environment)(
+            AccountName(normalizing: "alice"), password: password, on: .desktop, named: device())
     }
 
-    private func get(_ server: FakeBearers, _ target: String = "/orders") async throws -> SignedCalls.Answered {
+    private func get(_ server: FakeBearers, _ target: String = "/orders") async throws
+        -> SignedCalls.CallResult
+    {
         let draft = Draft(method: "GET", target: Array(target.utf8), authority: server.installation.host)
-        return try await SignedCalls(server.installation, server.surroundings).send(draft)
+        return try await SignedCalls(server.installation, environment: server.environment).send(draft)
     }
 
-    /// The authority's key says who answered. The secret is then with whoever listened.
+    /// The authority's signature proves the sender of the response only after a secret was sent, so the
+    /// client sends secrets only to a pinned certificate or where the app permits any valid one.
     @Test func secretsGoToNobodyWhoseCertificateIsNotNamed() async throws {
         let server = try FakeBearers()
         server.installation.channel = .open
         await #expect { try await logIn(server) } throws: { error in
-            guard case ClientProblem.certificateNotPinned = error else { return false }
+            guard case ClientOperationError.certificateNotPinned = error else { return false }
             return true
         }
         server.installation.channel = .pinned
         server.installation.transport = .plain
         await #expect { try await logIn(server) } throws: { error in
-            guard case ClientProblem.incomplete = error else { return false }
+            guard case ClientOperationError.incomplete = error else { return false }
             return true
         }
         #expect(server.seen.isEmpty)
@@ -45,22 +48,25 @@ import Testing
         let before = server.seen.count
         server.installation.channel = .open
         server.runOut()
-        await #expect(throws: ClientProblem.self) { try await get(server) }
-        await #expect(throws: ClientProblem.self) { try await LogOut(server.installation, server.surroundings)() }
+        await #expect(throws: ClientOperationError.self) { try await get(server) }
+        await #expect(throws: ClientOperationError.self) {
+            try await LogOut(server.installation, environment: server.environment)()
+        }
         #expect(server.seen.count == before)
         server.installation.bearerSecrets = .toAnyCertificateThatVerifies
         #expect(try await get(server).response.status == 200)
         #expect(server.renewals == 1)
     }
 
-    /// While the answer was on its way another process renewed the tokens; the old ones are refused for good, the session is not.
+    /// While the response is in transit, another process renews the tokens; the old tokens are refused for
+    /// good, but the session continues.
     @Test func aLateAnswerDoesNotEndARenewedSession() async throws {
         let server = try FakeBearers()
         try await logIn(server)
         server.meanwhile = { server in
             for _ in 0..<2 {
                 server.runOut()
-                _ = try? await SignedCalls(server.installation, server.surroundings).send(
+                _ = try? await SignedCalls(server.installation, environment: server.environment).send(
                     Draft(method: "GET", target: Array("/other".utf8), authority: server.installation.host))
             }
         }
@@ -70,13 +76,13 @@ import Testing
         #expect(try server.state.login != nil)
         server.isOver = true
         await #expect { try await get(server) } throws: { error in
-            guard case ClientProblem.sessionEnded = error else { return false }
+            guard case ClientOperationError.sessionEnded = error else { return false }
             return true
         }
         #expect(try server.state.login == nil)
     }
 
-    /// Where the certificate is named and the authority's key is not, the connection says whose the answers are.
+    /// With a pinned certificate and without the authority's key, the connection authenticates the responses.
     @Test func aPinnedConnectionVouchesWhereNoKeyIsKnown() async throws {
         let server = try FakeBearers()
         server.installation.authorityKey = nil
@@ -87,15 +93,15 @@ import Testing
         server.runOut()
         server.isOver = true
         await #expect { try await get(server) } throws: { error in
-            guard case ClientProblem.sessionEnded = error else { return false }
+            guard case ClientOperationError.sessionEnded = error else { return false }
             return true
         }
         #expect(try server.state.login == nil)
     }
 }
 
-/// An authority that knows one bearer session, of the protocol's text. Safe to share: one task at a time uses it, and what is called
-/// from within is awaited.
+/// An authority that knows one bearer session, of the protocol's text. Safe to share: one task at a time uses
+/// it, and what is called from within is awaited.
 private final class FakeBearers: Transport, @unchecked Sendable {
     private let store = MemoryVault()
     let keeper: StateKeeper
@@ -106,7 +112,7 @@ private final class FakeBearers: Transport, @unchecked Sendable {
     private(set) var renewals = 0
     private(set) var refusedForGood = 0
     var isOver = false
-    /// Happens once, before the next call is judged.
+    /// Called once, before the next call is judged.
     var meanwhile: ((FakeBearers) async -> Void)?
     private var serial = 0
     private var isOut = false
@@ -116,26 +122,27 @@ private final class FakeBearers: Transport, @unchecked Sendable {
         guard let id = KeyID("r_1") else { throw FakeAuthority.Problem.broken }
         installation = Installation(
             host: "api.example.com", transport: .tls,
-            release: Credentials(keyID: id, key: SigningKey(Secret(random: 32))), userAgent: "test", channel: .pinned)
+            release: Credentials(keyID: id, key: SigningKey(Secret(random: 32))), userAgent: "test",
+            channel: .pinned)
         installation.authorityKey = SigningKey(key.publicKey)
-        keeper = StateKeeper(store.vault, try StateKeeper.item(host: installation.host, app: nil))
+        keeper = StateKeeper(store.vault, item: try StateKeeper.item(host: installation.host, app: nil))
     }
 
-    var surroundings: Surroundings {
-        Surroundings(transport: self, keeper: keeper, time: time, random: SystemRandom())
+    var environment: ClientEnvironment {
+        ClientEnvironment(transport: self, keeper: keeper, time: time, random: SystemRandom())
     }
 
-    /// What the vault has.
-    var state: ClientState { get throws { try process().look() } }
+    /// The state in the vault.
+    var state: PersistedState { get throws { try process().look() } }
 
-    /// With nothing in memory.
+    /// A new process without state in memory.
     private func process() throws -> StateKeeper {
-        StateKeeper(store.vault, try StateKeeper.item(host: installation.host, app: nil))
+        StateKeeper(store.vault, item: try StateKeeper.item(host: installation.host, app: nil))
     }
 
     func runOut() { isOut = true }
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
         let target = String(decoding: draft.target, as: UTF8.self)
         seen.append(target)
         if !target.hasPrefix("/countersign/"), let event = meanwhile {
@@ -145,13 +152,13 @@ private final class FakeBearers: Transport, @unchecked Sendable {
         do {
             return try answer(draft, target)
         } catch {
-            throw TransportProblem(.notKnown, "\(error)")
+            throw RequestDeliveryError(.notKnown, detail: "\(error)")
         }
     }
 
     private func answer(_ draft: Draft, _ target: String) throws -> Response {
         if isOver { return try reply(401, ["code": "session-ended"], draft) }
-        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, .url)
+        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, as: .url)
         if target.hasSuffix("/login/password") { return try reply(200, tokens(session), draft) }
         if target.hasSuffix("/token") {
             let sent = try JSONReader.read(draft.body).root["login_token"]?.string
@@ -161,7 +168,9 @@ private final class FakeBearers: Transport, @unchecked Sendable {
             isOut = false
             return try reply(200, tokens(session), draft)
         }
-        let field = draft.fields.first { $0.name == "Authorization" }.map { String(decoding: $0.value, as: UTF8.self) }
+        let field = draft.fields.first { $0.name == "Authorization" }.map {
+            String(decoding: $0.value, as: UTF8.self)
+        }
         guard field == "Bearer b_token-\(serial)" else {
             refusedForGood += 1
             return try reply(401, ["code": "session-ended"], draft)

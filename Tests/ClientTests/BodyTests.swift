@@ -15,7 +15,7 @@ import Testing
         return world
     }
 
-    /// A body that its transport takes with the first byte of the request.
+    /// A body that the transport consumes with the first byte of the request.
     private final class Stream: Sendable {
         let isTaken = Mutex(false)
 
@@ -40,8 +40,12 @@ import Testing
         var whole = world.draft("PUT")
         whole.body = Array("contents".utf8)
         _ = try await world.calls.send(whole)
-        func value(_ draft: Draft, _ name: String) -> [UInt8]? { draft.fields.first { $0.name == name }?.value }
-        #expect(value(sent, "Content-Digest") == value(try #require(await world.network.sent.last), "Content-Digest"))
+        func value(_ draft: Draft, _ name: String) -> [UInt8]? {
+            draft.fields.first { $0.name == name }?.value
+        }
+        #expect(
+            value(sent, "Content-Digest")
+                == value(try #require(await world.network.sent.last), "Content-Digest"))
         let input = String(decoding: try #require(value(sent, "Signature-Input")), as: UTF8.self)
         #expect(input.contains("\"content-digest\""))
         #expect(sent.request().framing == .length(8))
@@ -50,11 +54,11 @@ import Testing
     @Test func aBodyThatWasTakenIsNotSentTwice() async throws {
         let world = try await signedIn()
         let stream = Stream()
-        // The client could not know that its token had run out.
+        // The client cannot know that its token has expired.
         await world.authority.expire()
         await world.network.plan(.before { stream.isTaken.withLock { $0 = true } }, at: "/orders")
         await #expect { try await world.calls.send(upload(world), body: stream.use) } throws: { error in
-            guard case ClientProblem.bodyUsedUp = error else { return false }
+            guard case ClientOperationError.bodyUsedUp = error else { return false }
             return true
         }
         #expect(await world.network.done == 1)
@@ -88,11 +92,11 @@ import Testing
         stream.isTaken.withLock { $0 = true }
         await world.network.plan(.lost, at: "/orders")
         await #expect { try await world.calls.send(upload(world), body: stream.use) } throws: { error in
-            guard case ClientProblem.outcomeUnknown(let problem) = error else { return false }
+            guard case ClientOperationError.outcomeUnknown(let problem) = error else { return false }
             return problem.detail == "the connection broke"
         }
         #expect(await orders(world) == 1)
-        // What can be had anew is asked for once more, under the key that both copies bear.
+        // A body that can be produced again is sent once more, with the same idempotency key.
         await world.network.plan(.lost, at: "/orders")
         #expect(try await world.calls.send(upload(world)).response.status == 200)
         #expect(await world.network.done == 2)
@@ -104,7 +108,7 @@ import Testing
         await world.network.plan(.streamed { $0 }, at: "/orders")
         let answered = try await world.calls.send(world.draft())
         #expect(answered.signer == nil)
-        let check = try #require(answered.toBeChecked)
+        let check = try #require(answered.bodyCheck)
         #expect(try check.signer == world.state.login.map { KeyID(SessionToken(id: $0.id, epoch: 0)) })
         let body = answered.response.message.body
         for (bytes, holds) in [(body, true), (Array(body.dropLast()), false), (body + [0], false)] {
@@ -125,15 +129,15 @@ import Testing
                 return answer
             }, at: "/orders")
         await #expect { try await world.calls.send(world.draft()) } throws: { error in
-            guard case ClientProblem.notGenuine = error else { return false }
+            guard case ClientOperationError.notGenuine = error else { return false }
             return true
         }
-        // A refusal that is not seen whole ends nothing.
+        // An incomplete refusal does not end the session.
         await world.network.plan(.streamed { $0 }, at: "/orders")
         await world.authority.end("revoked")
         let refused = try await world.calls.send(world.draft())
         #expect(await world.network.done == 2)
-        #expect(refused.notice?.isGenuine == false && refused.toBeChecked == nil)
+        #expect(refused.notice?.isGenuine == false && refused.bodyCheck == nil)
         #expect(try world.state.login != nil)
     }
 }

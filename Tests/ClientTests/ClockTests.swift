@@ -3,7 +3,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// Server time is learnt once, and goes on whatever becomes of the device's clock.
+/// The client learns the server's time once, and it stays right when the device's clock changes.
 @Suite struct ClockTests {
     private func signedIn() async throws -> FakeWorld {
         let world = try await FakeWorld()
@@ -12,14 +12,16 @@ import Testing
         return world
     }
 
-    /// How many requests that takes.
+    /// The number of requests that `step` sends.
     private func count(_ world: FakeWorld, _ step: () async throws -> Void) async throws -> Int {
         let before = await world.network.sent.count
         try await step()
         return await world.network.sent.count - before
     }
 
-    @Test(arguments: [86_400, -86_400, 3_600 * 24 * 365, 61, -61]) func whoSetsTheClockIsNotRefused(_ jump: Int64)
+    @Test(arguments: [86_400, -86_400, 3_600 * 24 * 365, 61, -61]) func whoSetsTheClockIsNotRefused(
+        _ jump: Int64
+    )
         async throws
     {
         let world = try await signedIn()
@@ -28,7 +30,7 @@ import Testing
             await world.pass(100)
             #expect(try await count(world) { _ = try await world.calls.send(world.draft()) } == 1)
         }
-        // A refresh bears a time of its own.
+        // A refresh carries its own time.
         world.time.set(by: jump)
         await world.pass(FakeSession.lifetime)
         #expect(try await count(world) { _ = try await world.calls.send(world.draft()) } == 3)
@@ -42,7 +44,7 @@ import Testing
         try await world.logIn()
         try world.restart()
         #expect(try await count(world) { _ = try await world.calls.send(world.draft()) } == 1)
-        // Wrong in the meantime: one refusal, and it is right again.
+        // The stored correction is wrong: after one refusal it is right again.
         try world.restart()
         world.time.set(by: 50_000)
         #expect(try await count(world) { _ = try await world.calls.send(world.draft()) } == 2)
@@ -50,22 +52,24 @@ import Testing
         #expect(try world.state.clockOffset == 36_400)
     }
 
-    /// A guess that nobody has confirmed is not held on to: the device's clock may be put right before the first answer.
+    /// The client discards an unconfirmed clock correction: the device's clock may be corrected before the
+    /// first response.
     @Test func whatNobodyConfirmedIsNotHeldOnTo() async throws {
         let world = try await signedIn()
         let fresh = try world.another()
         await world.network.plan(.notSent, at: "/orders")
-        await #expect(throws: ClientProblem.self) { try await fresh.calls.send(fresh.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await fresh.calls.send(fresh.draft()) }
         await world.authority.advance(by: 5_000)
         world.time.set(by: 5_000)
         #expect(try await count(world) { _ = try await fresh.calls.send(fresh.draft()) } == 1)
     }
 
-    /// An unsigned `stale`, or one that was held back, moves nothing.
+    /// An unsigned or delayed `stale` does not change the correction.
     @Test func onlyASignedAndPromptWordMovesTheClock() async throws {
         let world = try await signedIn()
         let told = Array(#"{"code":"stale","time":1900000000}"#.utf8)
-        await world.network.plan(.answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
+        await world.network.plan(
+            .answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
         #expect(try await world.calls.send(world.draft()).notice?.code == "stale")
         #expect(await world.network.done == 1)
         #expect(try await count(world) { _ = try await world.calls.send(world.draft()) } == 1)

@@ -1,5 +1,6 @@
-// Where a device's keys are made and kept: in hardware where that is wished and works, in a vault item of
-// their own, with a clear end where the hardware has lost them and nothing ended where it is merely away.
+// The storage of a device's keys: in hardware if the policy prefers it and it works, in their own vault item.
+// If the hardware has lost the keys, the session ends with a reason; if it is unavailable, the session
+// continues.
 import CountersignHandshake
 import CountersignSeal
 import CountersignVault
@@ -23,19 +24,23 @@ import Testing
     }
 
     private func expect(
-        _ problem: (ClientProblem) -> Bool, _ step: () async throws -> Void,
+        _ problem: (ClientOperationError) -> Bool, _ step: () async throws -> Void,
         _ place: SourceLocation = #_sourceLocation
     ) async {
         await #expect(sourceLocation: place) { try await step() } throws: { error in
-            (error as? ClientProblem).map(problem) ?? false
+            (error as? ClientOperationError).map(problem) ?? false
         }
     }
 
-    private func isLost(_ problem: ClientProblem) -> Bool {
+    private func isLost(_ problem: ClientOperationError) -> Bool {
         if case .deviceKeyLost = problem { true } else { false }
     }
-    private func isUnavailable(_ problem: ClientProblem) -> Bool {
+    private func isUnavailable(_ problem: ClientOperationError) -> Bool {
         if case .deviceKeyUnavailable = problem { true } else { false }
+    }
+
+    private func isUnreadable(_ problem: ClientOperationError) -> Bool {
+        if case .vaultFailed(let detail) = problem { detail.contains("cannot read") } else { false }
     }
 
     @Test func hardwareSignsAndAgrees() async throws {
@@ -58,7 +63,7 @@ import Testing
         #expect(hardware.made == 2, "the device stays the same")
     }
 
-    /// A copy of either item is of no use without the other, and a copy of both none without the hardware.
+    /// A copy of one item is useless without the other, and a copy of both is useless without the hardware.
     @Test(arguments: [true, false]) func theKeysAreNotInTheSessionsItem(_ hasHardware: Bool) async throws {
         let world = try await world(has: hasHardware ? hardware : nil)
         try await world.logIn()
@@ -81,17 +86,17 @@ import Testing
 
     @Test func hardwareThatWasClearedEndsTheSessionOnce() async throws {
         let world = try await world(has: hardware)
-        let standing = Mutex<Standing?>(nil)
+        let standing = Mutex<SessionStatus?>(nil)
         try await world.logIn()
         world.keeper.announce { now in standing.withLock { $0 = now } }
         hardware.clear()
-        // Under a live token nothing needs the keys.
+        // With a valid token nothing needs the keys.
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         await world.pass(FakeSession.lifetime)
         let sent = await world.network.sent.count
         await expect(isLost) { _ = try await world.calls.send(world.draft()) }
         #expect(await world.network.sent.count <= sent + 1, "and no loop")
-        #expect(try world.state.login == nil && world.state.ended?.reason == Ending.deviceKeyLost)
+        #expect(try world.state.login == nil && world.state.ended?.reason == SessionEndRecord.deviceKeyLost)
         guard case .signedOut(let ending)? = standing.withLock({ $0 }) else {
             throw FakeAuthority.Problem.broken
         }
@@ -99,7 +104,7 @@ import Testing
         await expect({ if case .notSignedIn = $0 { true } else { false } }) {
             _ = try await world.calls.send(world.draft())
         }
-        // A login makes others.
+        // A login makes new keys.
         try await world.logIn()
         await world.pass(FakeSession.lifetime)
         #expect(try await world.calls.send(world.draft("POST", "/pay")).response.status == 200)
@@ -114,8 +119,8 @@ import Testing
         #expect(try world.state.login == nil)
     }
 
-    /// The server has answered the refresh, and the answer cannot be used: the session has ended here, and is
-    /// not asked for for ever.
+    /// The server has answered the refresh and the client cannot use the response: the client ends the
+    /// session and does not retry for ever.
     @Test func aLossBetweenSignatureAndAgreementEndsTheSession() async throws {
         let world = try await world(has: hardware)
         try await world.logIn()
@@ -131,7 +136,7 @@ import Testing
         )
         try world.store.vault.write(.bytes(item.contents), to: world.keeper.deviceKeys.item)
         await expect(isLost) { _ = try await world.calls.send(world.draft()) }
-        #expect(try world.state.ended?.reason == Ending.deviceKeyLost)
+        #expect(try world.state.ended?.reason == SessionEndRecord.deviceKeyLost)
     }
 
     @Test func hardwareThatIsAwayEndsNothing() async throws {
@@ -144,18 +149,18 @@ import Testing
             await expect(isUnavailable) { _ = try await now.calls.send(now.draft()) }
         }
         #expect(try world.state.login != nil)
-        // Nor does a start on a machine that has none at all.
+        // Nor does a start on a machine without such hardware end it.
         world.policy = DeviceKeyPolicy(.hardwareWhereThereIsOne, hardware: nil)
         try world.restart()
         let bare = world
         await expect(isUnavailable) { _ = try await bare.calls.send(bare.draft()) }
         #expect(try bare.state.login != nil)
-        // Back again, it goes on.
+        // When the hardware is available again, the session continues.
         hardware.behave(.works)
         world.policy = DeviceKeyPolicy(.hardwareWhereThereIsOne, hardware: hardware)
         try world.restart()
         #expect(try await world.calls.send(world.draft()).response.status == 200)
-        // And a login while it is away goes on without it.
+        // A login while the hardware is unavailable does without it.
         hardware.behave(.isAway)
         try await world.logIn()
         #expect(try world.state.keys?.storage == .software)
@@ -174,7 +179,7 @@ import Testing
         #expect(try world.state.keys?.storage == .tpm)
     }
 
-    /// A session goes on with the keys that it has; a login goes by what is preferred now.
+    /// A session keeps its keys; the next login applies the present policy.
     @Test func anotherPreferenceCountsFromTheNextLogin() async throws {
         var world = try await world(.softwareOnly, has: hardware)
         try await world.logIn()
@@ -192,7 +197,7 @@ import Testing
             await world.pass(FakeSession.lifetime)
             #expect(try await world.calls.send(world.draft()).response.status == 200)
         }
-        // The first ones were kept, and are the device's again.
+        // The first keys were kept, and are the device's keys again.
         #expect(try world.state.keys == first)
     }
 
@@ -207,7 +212,45 @@ import Testing
         #expect(hardware.made == 2)
     }
 
-    /// Bound to presence, it is the wrapped key that presence holds.
+    /// Another process has signed in meanwhile: its keys stay even if logins of this process fail.
+    @Test func loginsThatFailSpareTheKeysOfAnotherProcess() async throws {
+        let world = try await world(has: hardware)
+        #expect(try world.keeper.state().keys == nil)
+        let box = Box()
+        let other = try world.another()
+        try await other.logIn(keepingSigningKey: .boundToPresence(box))
+        let keys = try #require(try world.state.keys)
+        for _ in 0..<DeviceKeyItem.mostEntries {
+            await expect({ if case .wrongCredentials = $0 { true } else { false } }) {
+                try await world.logIn("alice", "wrong", keepingSigningKey: .boundToPresence(Box()))
+            }
+        }
+        #expect(try world.deviceKeyItem()[keys.name] != nil)
+        var present = try world.another()
+        await present.pass(FakeSession.lifetime)
+        present.signer = try present.environment.open(#require(box.key(keys.name)), of: keys)
+        #expect(try await present.calls.send(present.draft()).response.status == 200)
+    }
+
+    /// For example the item of a later version, whose keys are used again once the app is updated.
+    @Test func anItemThatCannotBeReadIsNotReplaced() async throws {
+        var world = try await world(has: hardware)
+        try await world.logIn()
+        let item = try world.keeper.deviceKeys.item
+        let later: [UInt8] = [2, 1, 2, 3]
+        try world.store.vault.write(.bytes(Secret(copying: later.span)), to: item)
+        try world.restart()
+        await world.pass(FakeSession.lifetime)
+        let now = world
+        await expect(isUnreadable) { try await now.logIn() }
+        await expect(isUnreadable) { try await now.logIn(keepingSigningKey: .boundToPresence(Box())) }
+        await expect(isUnreadable) { _ = try await now.calls.send(now.draft()) }
+        let found = try #require(try world.store.vault.read(item).get()).contents.secret
+        #expect(found.withExposedBytes { span in span.indices.map { span[$0] } } == later)
+        #expect(try world.state.login != nil)
+    }
+
+    /// With presence binding, the presence provider holds the wrapped key.
     @Test func presenceHoldsWhatTheHardwareWrapped() async throws {
         let box = Box()
         var world = try await world(has: hardware)
@@ -218,7 +261,7 @@ import Testing
         #expect(wrapped.withExposedBytes { bytes in bytes.count } == 73)
         #expect(try world.deviceKeyItem()[keys.name]?.signing == nil)
         await world.pass(FakeSession.lifetime)
-        world.signer = try world.surroundings.open(wrapped, of: keys)
+        world.signer = try world.environment.open(wrapped, of: keys)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         hardware.clear()
         await world.pass(FakeSession.lifetime)

@@ -1,6 +1,6 @@
 // A device's state as versions before 0045 kept it, with the device's keys beside the session's root, is
-// read, and the keys move to an item of their own: at the first look, whatever fails in between, and again
-// where such a version was put back.
+// read, and the keys move to their own item: at the first read, despite failures in between, and again if
+// such a version was reinstalled.
 import CountersignHandshake
 import CountersignSeal
 import CountersignVault
@@ -24,7 +24,7 @@ import Testing
         + "6c6963650b0000000570686f6e650c000000096f6c642070686f6e650d0000000673696e676c650e0000001041"
         + "4141414141414141414141414141410f0000000800000000000007d01400000008000000000000000315000000"
         + "200909090909090909090909090909090909090909090909090909090909090909160000000800000000000003" + "e8"
-    /// The same, with the signing key bound to presence.
+    /// The same with the signing key bound to presence.
     private static let bound =
         "01010000000473686f7002000000080000000000000007040000008a308187020100301306072a8648ce3d0201"
         + "06082a8648ce3d030107046d306b0201010420b3f8ca858fc06d89c7f1e0bda7dfffce929c91a23b95e801523e"
@@ -42,12 +42,12 @@ import Testing
         let name = try StateKeeper.item(host: "api.example.com", app: "shop")
         let bytes = try #require(Hex.decode(text))
         try store.vault.write(.bytes(Secret(copying: bytes.span)), to: name)
-        return (store, StateKeeper(store.vault, name))
+        return (store, StateKeeper(store.vault, item: name))
     }
 
-    /// All that an item holds; empty for one that is not there.
+    /// The bytes of an item; empty if it does not exist.
     private func bytes(_ name: ItemName, _ store: MemoryVault) throws -> [UInt8] {
-        let item = try store.vault.read(name).certain()
+        let item = try store.vault.read(name).get()
         return item?.contents.secret.withExposedBytes { span in span.indices.map { span[$0] } } ?? []
     }
 
@@ -65,7 +65,7 @@ import Testing
         #expect(keys.name == Self.name && keys.storage == .software && !keys.isBoundToPresence)
         let stateName = try StateKeeper.item(host: "api.example.com", app: "shop")
         let entry = try #require(try item(keeper, store)[keys.name])
-        // The root stays, the keys have gone: neither lies beside the other.
+        // The root stays and the keys are gone, so that they are in separate items.
         #expect(try has(bytes(stateName, store), root))
         #expect(try !has(bytes(keeper.deviceKeys.item, store), root))
         for wrapped in [try #require(entry.signing).wrapped, entry.agreement.wrapped] {
@@ -73,8 +73,8 @@ import Testing
             #expect(try !has(bytes(stateName, store), number))
             #expect(try has(bytes(keeper.deviceKeys.item, store), number))
         }
-        // Another start finds the new form, and the same keys.
-        let next = StateKeeper(store.vault, stateName)
+        // The next start finds the new form and the same keys.
+        let next = StateKeeper(store.vault, item: stateName)
         let writes = store.writes
         #expect(try next.look().keys == keys && store.writes == writes)
         let signature = try DeviceSigningKey(next.deviceKeys.signing(keys)).sign([1, 2, 3])
@@ -91,8 +91,7 @@ import Testing
         #expect(try keeper.deviceKeys.agreement(keys).point == keys.agreementPoint)
     }
 
-    /// A full disk, or the process's end, after any number of writes: the session goes on, and the keys move
-    /// later.
+    /// After a full disk or the process's end at any write, the session continues, and the keys move later.
     @Test(arguments: 0...2) func nothingIsLostOnTheWay(_ writes: Int) throws {
         let (store, keeper) = try store(Self.held)
         store.failAfter(writes: writes)
@@ -100,7 +99,7 @@ import Testing
         _ = try DeviceSigningKey(keeper.deviceKeys.signing(keys)).sign([1])
         _ = try keeper.deviceKeys.agreement(keys)
         store.failAfter(writes: .max)
-        let next = StateKeeper(store.vault, try StateKeeper.item(host: "api.example.com", app: "shop"))
+        let next = StateKeeper(store.vault, item: try StateKeeper.item(host: "api.example.com", app: "shop"))
         #expect(try next.look().keys == keys)
         _ = try DeviceSigningKey(next.deviceKeys.signing(keys)).sign([1])
         #expect(try item(next, store)[keys.name] != nil)
@@ -111,17 +110,18 @@ import Testing
         }
         let name = try StateKeeper.item(host: "api.example.com", app: "shop")
         let kept = try #require(
-            try store.vault.read(name).certain().flatMap { StateParts($0.contents.secret) })
+            try store.vault.read(name).get().flatMap { StateParts($0.contents.secret) })
         #expect(kept[3] == nil && kept[4] == nil)
         #expect(try next.look().keys == keys)
     }
 
-    /// It knows nothing of the new item, and keeps its keys in the state again: those are the session's.
+    /// The earlier version does not know the new item, and stores its keys in the state again; these belong
+    /// to the session.
     @Test func anEarlierVersionThatWasPutBackWroteLast() throws {
         let (store, keeper) = try store(Self.held)
         _ = try keeper.look()
         let name = try StateKeeper.item(host: "api.example.com", app: "shop")
-        let now = try #require(try store.vault.read(name).certain())
+        let now = try #require(try store.vault.read(name).get())
         var parts = try #require(StateParts(now.contents.secret))
         let (signing, agreement) = (
             try SoftwareKeys().makeKey(for: .signing), try SoftwareKeys().makeKey(for: .agreement)
@@ -132,13 +132,13 @@ import Testing
         let keys = try #require(try keeper.look().keys)
         #expect(keys.signingPoint == signing.point && keys.agreementPoint == agreement.point)
         let kept = try #require(
-            try store.vault.read(name).certain().flatMap { StateParts($0.contents.secret) })
+            try store.vault.read(name).get().flatMap { StateParts($0.contents.secret) })
         #expect(kept[3] == nil && kept[4] == nil)
         #expect(try item(keeper, store)[keys.name]?.signing?.point == signing.point)
     }
 
     private func item(_ keeper: StateKeeper, _ store: MemoryVault) throws -> DeviceKeyItem {
-        let item = try #require(try store.vault.read(keeper.deviceKeys.item).certain())
+        let item = try #require(try store.vault.read(keeper.deviceKeys.item).get())
         return try #require(DeviceKeyItem(item.contents.secret))
     }
 }

@@ -5,16 +5,18 @@ import Testing
 
 @testable import CountersignClient
 
-/// Two processes on one vault, each killed now and then between any two of its steps, that call, refresh, sign in and sign out across each
-/// other's steps. Whatever comes of it: nothing is done twice, or in another's name; nobody is brought back, and nobody signed out
-/// without a cause; and the next call on a quiet way says what is so.
+/// Two processes on one vault call, refresh, sign in and sign out concurrently; each is sometimes killed
+/// between two steps. In every interleaving, no request is executed twice or in another account's name, no
+/// ended session returns, no session ends without a cause, and the next call on an undisturbed network
+/// reports the true state.
 @Suite struct InterleavingTests {
     @Test func noInterleavingBreaksWhatHolds() async throws {
         let histories = Histories("interleavings", 500, long: 5_000)
         let start = try await Interleaving.start()
         var (tally, steps): ([String: Int], Int) = ([:], 0)
         for (number, drawn) in histories.all.enumerated() {
-            // Most are short, for what one step leaves to the next; some long, for what adds up.
+            // Most histories are short, to test the effect of one step on the next; some are long, to test
+            // accumulation.
             let length = Histories.isLong || number % 50 == 0 ? 25 : 2
             let history = try await Interleaving(drawn, from: start)
             try await history.run(steps: length)
@@ -22,9 +24,10 @@ import Testing
             tally.merge(history.tally) { $0 + $1 }
         }
         histories.report(steps: steps)
-        // Each of them came about.
+        // Each of these events occurred.
         for event in [
-            "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost", "revoked",
+            "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost",
+            "revoked",
             "refreshed",
             "signed out in between", "signed in in between", "forgotten in between", "called in between",
         ] { #expect(tally[event, default: 0] > 0, "\(event)") }
@@ -39,9 +42,9 @@ private final class Interleaving: Sendable {
         var tally: [String: Int] = [:]
         /// Sessions that were signed out or forgotten here.
         var gone: Set<SessionID> = []
-        /// How far each session has been seen to be.
+        /// The latest epoch seen of each session.
         var epochs: [SessionID: UInt32] = [:]
-        /// Something happened since the last login that may end a session.
+        /// Whether an event since the last login may have ended the session.
         var mayBeOver = false
         var marks = 0
         var random: Steps
@@ -57,7 +60,8 @@ private final class Interleaving: Sendable {
     static func start() async throws -> FakeWorld {
         var world = try await FakeWorld()
         world.stretching = try #require(
-            KeyStretching.argon2id(memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
+            KeyStretchingFunction.argon2id(
+                memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
         try await world.signUp("alice")
         try await world.signUp("bob")
         try await world.logIn("alice")
@@ -68,7 +72,8 @@ private final class Interleaving: Sendable {
         name = drawn.name
         origin = try await start.copy()
         let processes = [FakeProcess(0), FakeProcess(1)]
-        actors = Mutex(Actors(worlds: try processes.map(origin.mortal), processes: processes, random: drawn.steps))
+        actors = Mutex(
+            Actors(worlds: try processes.map(origin.mortal), processes: processes, random: drawn.steps))
     }
 
     func run(steps: Int) async throws {
@@ -85,7 +90,8 @@ private final class Interleaving: Sendable {
         if pick(0...5) == 0 { origin.time.set(by: Int64(pick(-90_000...90_000))) }
         for _ in 0..<pick(0...3) { await planEvent() }
         if pick(0...4) == 0 {
-            actors.withLock { $0.processes[who] }.kill(pick(0...1) == 0 ? .before : .after, write: pick(0...2))
+            actors.withLock { $0.processes[who] }.kill(
+                pick(0...1) == 0 ? .before : .after, write: pick(0...2))
             count("killed at a write")
         }
         await act(who)
@@ -95,18 +101,18 @@ private final class Interleaving: Sendable {
         try await check(place)
     }
 
-    /// Waits for what was begun in between, and for what that began in turn.
+    /// Waits for the tasks started in between, and for the tasks that those started.
     private func settle() async {
         while let task = actors.withLock({ $0.spawned.popLast() }) { await task.value }
     }
 
-    /// Whatever comes of it.
+    /// A random action; its result does not matter.
     private func act(_ who: Int) async {
         let isSignedIn = (try? origin.state.login) != nil
         switch pick(isSignedIn ? 0...15 : 15...15) {
         case 0...10: await call(who, "called", .alone)
         case 11, 12:
-            // Two at once of one process, and one of the other.
+            // Two concurrent calls of one process, and one of the other.
             let others = [who, 1 - who].map { who in Task { await self.call(who, "called") } }
             await call(who, "called")
             for other in others { await other.value }
@@ -133,7 +139,7 @@ private final class Interleaving: Sendable {
         await origin.network.plan(event, at: path)
     }
 
-    /// While a request of one process is on its way the other one does something, all of it.
+    /// While a request of one process is in transit, the other one completes an action.
     private func interfere() async throws {
         let who = pick(0...1)
         switch pick(0...5) {
@@ -147,7 +153,7 @@ private final class Interleaving: Sendable {
         }
     }
 
-    /// What may wait for the refresh that is kept up here is not waited for.
+    /// Does not wait for a body that may wait for the delayed refresh.
     private func spawn(_ body: @escaping @Sendable () async -> Void) {
         let task = Task { await body() }
         actors.withLock { $0.spawned.append(task) }
@@ -157,7 +163,7 @@ private final class Interleaving: Sendable {
         let process = actors.withLock { $0.processes }[pick(0...1)]
         process.kill()
         count("killed")
-        throw TransportProblem(.notKnown, "the process was killed")
+        throw RequestDeliveryError(.notKnown, detail: "the process was killed")
     }
 
     private func revive() throws {
@@ -177,7 +183,7 @@ private final class Interleaving: Sendable {
 
     private func world(_ who: Int) -> FakeWorld { actors.withLock { $0.worlds[who] } }
 
-    /// Whether another one may sign in between the look at who is signed in and the call.
+    /// Whether another account may sign in between reading the signed-in account and the call.
     private enum Company { case alone, others }
 
     private func call(_ who: Int, _ event: String, _ company: Company = .others) async {
@@ -186,7 +192,7 @@ private final class Interleaving: Sendable {
         let account = (try? world.keeper.state().login ?? world.keeper.look().login)?.account.description
         var draft = world.draft("POST")
         let wish = "wish-\(UInt64.random(in: 0...UInt64.max))"
-        draft.set("Idempotency-Key", wish)
+        draft.setField("Idempotency-Key", to: wish)
         let answered = try? await world.calls.send(draft)
         let doneFor = await origin.authority.doneFor[wish]
         #expect(doneFor == nil || doneFor == account || company == .others, "\(name): done in another's name")
@@ -199,9 +205,10 @@ private final class Interleaving: Sendable {
         let world = world(who)
         let before = try? world.keeper.look().login?.id
         mark(event)
-        // It may have met a session that began meanwhile.
+        // The sign-out may have reached a session that began meanwhile.
         defer { mark() }
-        guard case .signedOut? = try? await LogOut(world.installation, world.surroundings)() else { return }
+        guard case .signedOut? = try? await LogOut(world.installation, environment: world.environment)()
+        else { return }
         if let before { actors.withLock { _ = $0.gone.insert(before) } }
     }
 
@@ -210,7 +217,11 @@ private final class Interleaving: Sendable {
         let before = try? world.keeper.look().login?.id
         mark(event)
         defer { mark() }
-        guard (try? LogOut(world.installation, world.surroundings).forgetHere()) != nil, let before else { return }
+        guard (try? LogOut(world.installation, environment: world.environment).forgetHere()) != nil,
+            let before
+        else {
+            return
+        }
         actors.withLock { _ = $0.gone.insert(before) }
     }
 
@@ -230,12 +241,15 @@ private final class Interleaving: Sendable {
         let authority = origin.authority
         #expect(await authority.session?.ended != "reused", "\(place)")
         let (done, wishes) = (await authority.done, await authority.done.count)
-        #expect(done[""] == nil && done.values.allSatisfy { $0 == 1 }, "\(place): \(wishes) wishes, one done twice")
+        #expect(
+            done[""] == nil && done.values.allSatisfy { $0 == 1 },
+            "\(place): \(wishes) wishes, one done twice")
         if let login = try origin.state.login { try see(login, place) }
         for who in [0, 1] { try await checkCall(of: who, place) }
     }
 
-    /// What a call on a quiet way says is so, as far as its process can know: what another one did is found where a call is refused.
+    /// Checks that a call on an undisturbed network reports the true state, as far as its process can know
+    /// it: changes of another process show when a call is refused.
     private func checkCall(of who: Int, _ place: String) async throws {
         let world = world(who)
         let known = try world.keeper.state().login
@@ -247,7 +261,9 @@ private final class Interleaving: Sendable {
             let answered = try await world.calls.send(world.draft())
             let now = try world.keeper.state().login
             #expect(answered.response.status == 200, "\(place): \(answered.notice?.code ?? "")")
-            #expect(now?.id == session?.id && now?.account == login?.account, "\(place): not the one who is signed in")
+            #expect(
+                now?.id == session?.id && now?.account == login?.account,
+                "\(place): not the one who is signed in")
         } catch {
             switch error {
             case .notSignedIn: #expect(kept == nil, "\(place)")
@@ -262,20 +278,25 @@ private final class Interleaving: Sendable {
         }
     }
 
-    private func see(_ login: SignedIn, _ place: String) throws {
+    private func see(_ login: ActiveLogin, _ place: String) throws {
         guard case .device(let session) = login.session else { return }
         actors.withLock { actors in
             #expect(!actors.gone.contains(login.id), "\(place): brought back")
-            #expect(session.current.number >= actors.epochs[login.id, default: 0], "\(place): an epoch went back")
+            #expect(
+                session.current.number >= actors.epochs[login.id, default: 0], "\(place): an epoch went back")
             actors.epochs[login.id] = session.current.number
         }
     }
 
     // MARK: - Chance
 
-    private func pick(_ range: ClosedRange<Int>) -> Int { actors.withLock { Int.random(in: range, using: &$0.random) } }
+    private func pick(_ range: ClosedRange<Int>) -> Int {
+        actors.withLock { Int.random(in: range, using: &$0.random) }
+    }
 
-    private func count(_ event: String, _ times: Int = 1) { actors.withLock { $0.tally[event, default: 0] += times } }
+    private func count(_ event: String, _ times: Int = 1) {
+        actors.withLock { $0.tally[event, default: 0] += times }
+    }
 
     private func mark(_ event: String) {
         count(event)
@@ -291,7 +312,7 @@ private final class Interleaving: Sendable {
 }
 
 extension FakeWorld {
-    fileprivate func isReplay(_ answered: SignedCalls.Answered) -> Bool {
+    fileprivate func isReplay(_ answered: SignedCalls.CallResult) -> Bool {
         answered.response.message.value(of: "countersign-replayed") != nil
     }
 }

@@ -5,15 +5,15 @@ import Testing
 
 @testable import CountersignClient
 
-/// Proves that what a device knows of the accounts that sign in by OPAQUE is durable, holds no names, and
-/// when in doubt says "known".
+/// Proves that a device's record of OPAQUE accounts is durable, contains no names, and reports "known" when
+/// in doubt.
 @Suite struct OpaqueAccountsTests {
     private let vault = MemoryVault()
 
     private func accounts() throws -> OpaqueAccounts {
         OpaqueAccounts(
             vault.vault,
-            try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo")))
+            item: try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo")))
     }
 
     private func name(_ text: String) throws -> AccountName { try AccountName(normalizing: text) }
@@ -34,9 +34,9 @@ import Testing
         try accounts().insert(name("alice"))
         let other = MemoryVault()
         let item = try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo"))
-        try OpaqueAccounts(other.vault, item).insert(name("alice"))
+        try OpaqueAccounts(other.vault, item: item).insert(name("alice"))
         let digests = try [vault, other].map { vault in
-            let kept = try #require(try vault.vault.read(item).certain())
+            let kept = try #require(try vault.vault.read(item).get())
             return try #require(StateParts(kept.contents.secret)?.bytes(2))
         }
         #expect(digests[0].count == 16 && digests[0] != digests[1])
@@ -53,11 +53,11 @@ import Testing
     @Test func nothingIsConcludedFromWhatCannotBeRead() throws {
         try accounts().insert(name("alice"))
         vault.close(.locked("test"))
-        #expect(throws: ClientProblem.self) { try accounts().contains(name("carol")) }
+        #expect(throws: ClientOperationError.self) { try accounts().contains(name("carol")) }
         vault.close(nil)
         let item = try OpaqueAccounts.item(beside: StateKeeper.item(host: "api.example.com", app: "demo"))
         try vault.vault.write(.bytes(Secret(copying: [1, 2, 0, 0, 0, 1, 9].span)), to: item)
-        #expect(throws: ClientProblem.self) { try accounts().contains(name("carol")) }
-        #expect(throws: ClientProblem.self) { try accounts().insert(name("carol")) }
+        #expect(throws: ClientOperationError.self) { try accounts().contains(name("carol")) }
+        #expect(throws: ClientOperationError.self) { try accounts().insert(name("carol")) }
     }
 }

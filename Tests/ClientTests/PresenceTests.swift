@@ -6,7 +6,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// A device whose signing key comes out only with somebody present.
+/// A device whose signing key requires user presence.
 @Suite struct PresenceTests {
     private func signedIn(_ box: Box) async throws -> FakeWorld {
         let world = try await FakeWorld()
@@ -17,7 +17,7 @@ import Testing
 
     private func expectPresenceNeeded(_ step: () async throws -> Void) async {
         await #expect { try await step() } throws: { error in
-            guard case ClientProblem.presenceNeeded = error else { return false }
+            guard case ClientOperationError.presenceNeeded = error else { return false }
             return true
         }
     }
@@ -52,7 +52,7 @@ import Testing
         let world = try await signedIn(box)
         #expect(try await world.calls.send(world.draft("POST")).response.status == 200)
         await world.pass(FakeSession.lifetime)
-        let standing = Mutex<Standing?>(nil)
+        let standing = Mutex<SessionStatus?>(nil)
         world.keeper.announce { now in standing.withLock { $0 = now } }
         let writes = world.store.writes
         await expectPresenceNeeded { _ = try await world.calls.send(world.draft()) }
@@ -72,7 +72,7 @@ import Testing
         await world.pass(FakeSession.lifetime)
         for _ in 0..<2 { await world.network.plan(.lost, at: "/token") }
         let present = try world.present(box)
-        await #expect(throws: ClientProblem.self) { try await present.calls.send(present.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await present.calls.send(present.draft()) }
         #expect(await world.network.done == 2)
         func attempt() throws -> [UInt8]? {
             guard case .device(let session)? = try world.state.login?.session else { return nil }
@@ -99,7 +99,7 @@ import Testing
         #expect(try await present.calls.send(present.draft("POST", "/pay")).response.status == 200)
         // Signed at once, and not only after a refusal.
         #expect(await world.network.sent.count == before + 1)
-        // A key that lies in the vault signs where it is asked for.
+        // A key in the vault signs on request.
         let plain = try await FakeWorld()
         try await plain.signUp()
         try await plain.logIn()
@@ -125,7 +125,7 @@ import Testing
         let before = try #require(try world.state.login?.id)
         box.isShut.withLock { $0 = true }
         await expectPresenceNeeded { try await world.logIn(keepingSigningKey: .boundToPresence(box)) }
-        // What was there goes on, at both ends.
+        // The existing session continues at both ends.
         #expect(try world.state.login?.id == before)
         #expect(await world.authority.session?.id == before)
         await world.pass(FakeSession.lifetime)
@@ -137,13 +137,13 @@ import Testing
         let world = try await signedIn(Box())
         let before = await world.network.sent.count
         await expectPresenceNeeded {
-            try await ChangePassword(world.installation, world.surroundings)(
+            try await PasswordChange(world.installation, environment: world.environment)(
                 from: FakeWorld.password("correct horse"), to: FakeWorld.password("another"))
         }
         #expect(await world.network.sent.count == before)
     }
 
-    /// The device stays the one that the authority knows, where its key can be had; else it is another.
+    /// The device stays known to the authority if its key is available; otherwise it counts as a new device.
     @Test func theKeyIsTakenOverWhereItIsKeptAsIsWished() async throws {
         let box = Box()
         let world = try await signedIn(box)
@@ -162,7 +162,7 @@ import Testing
     }
 }
 
-/// What a presence box does for a client.
+/// An in-memory presence binding.
 final class Box: DeviceKeyBinder {
     private let kept = Mutex<[String: Secret]>([:])
     let isShut = Mutex(false)
@@ -171,17 +171,19 @@ final class Box: DeviceKeyBinder {
 
     func key(_ name: String) -> Secret? { kept.withLock { $0[name] } }
 
-    nonisolated(nonsending) func bind(_ key: Secret, named name: String) async throws(ClientProblem) {
+    func bind(_ key: Secret, named name: String) async throws(ClientOperationError) {
         guard !isShut.withLock({ $0 }) else { throw .presenceNeeded }
         kept.withLock { $0[name] = key }
     }
 }
 
 extension FakeWorld {
-    /// With somebody present.
+    /// A world in which the user is present.
     fileprivate func present(_ box: Box) throws -> FakeWorld {
         var world = self
-        guard let name = try state.keys?.name, let key = box.key(name) else { throw FakeAuthority.Problem.broken }
+        guard let name = try state.keys?.name, let key = box.key(name) else {
+            throw FakeAuthority.Problem.broken
+        }
         world.signer = DeviceSigningKey(try SoftwareKeys().signingKey(key))
         return world
     }

@@ -3,8 +3,8 @@ import Testing
 
 @testable import CountersignClient
 
-/// Whatever comes between a client and its authority, in whatever order: the next call on a quiet way succeeds, or the session has
-/// ended for a reason that there was.
+/// After any network faults in any order, the next call on an undisturbed network succeeds, or the session
+/// has ended for a real reason.
 @Suite struct RefreshModelTests {
     @Test func noHistoryLeavesAClientStuck() async throws {
         let histories = Histories("refreshes", 10, long: 100)
@@ -19,14 +19,14 @@ import Testing
             epochs += Int(await history.world.authority.session?.epoch ?? 0)
         }
         histories.report(steps: steps)
-        // Each fault came about, and sessions went on through them.
+        // Each fault occurred, and sessions survived them.
         #expect(kinds == ["notSent", "lost", "doubled", "answeredBefore", "changed", "changedAndPassedOn"])
         #expect(deaths > 0)
         #expect(epochs > 3 * histories.all.count)
     }
 }
 
-/// One device with two processes on its vault, and somebody on its way.
+/// One device with two processes on its vault, and an attacker on the network.
 private final class History {
     let name: String
     private(set) var world: FakeWorld
@@ -54,7 +54,7 @@ private final class History {
         await world.authority.end("revoked")
         let last = world
         await #expect("\(name)") { try await last.calls.send(last.draft()) } throws: { error in
-            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            guard case ClientOperationError.sessionEnded(let notice) = error else { return false }
             return notice.reason == "revoked"
         }
         #expect(try world.state.login == nil, "\(name)")
@@ -95,7 +95,7 @@ private final class History {
         }
     }
 
-    /// Whatever comes of it.
+    /// Makes calls whose results do not matter.
     private func call(times: Int) async {
         let shared = world
         let died = await withTaskGroup(of: Bool.self) { group in
@@ -105,7 +105,7 @@ private final class History {
                         _ = try await shared.calls.send(shared.draft("POST"))
                         return false
                     } catch {
-                        guard case ClientProblem.vaultFailed = error else { return false }
+                        guard case ClientOperationError.vaultFailed = error else { return false }
                         return true
                     }
                 }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import CountersignClient
 
-/// What a refresh survives: lost answers, forged ones, those to other requests, an end at any step, and others who refresh too.
+/// A refresh survives lost and forged responses, responses to other requests, the end of the process at any
+/// step, and concurrent refreshes.
 @Suite struct RefreshTests {
     private func signedIn(_ vault: MemoryVault = MemoryVault()) async throws -> FakeWorld {
         let world = try await FakeWorld(vault)
@@ -23,12 +24,13 @@ import Testing
         let rounds = Histories.isLong ? 500 : 50
         for round in 1...rounds {
             await runOut(world)
-            // The answer, and the answer to the second copy: the call fails, and the next one goes on with the same attempt.
+            // The response and the one to the second copy are lost: the call fails, and the next one
+            // continues with the same attempt.
             await world.network.plan(.lost, at: "/token")
             await world.network.plan(.lost, at: "/token")
             let lost = world
             await #expect { try await lost.calls.send(lost.draft()) } throws: { error in
-                guard case ClientProblem.outcomeUnknown = error else { return false }
+                guard case ClientOperationError.outcomeUnknown = error else { return false }
                 return true
             }
             #expect(await world.network.done == 2 * round)
@@ -39,7 +41,8 @@ import Testing
 
     @Test func forgedAndSwappedAnswersAreNotActedUpon() async throws {
         let forged: [FakeNetwork.Mischief] = [
-            .answered { _ in Response(status: 401, fields: [], body: Array(#"{"code":"session-ended"}"#.utf8)) },
+            .answered { _ in Response(status: 401, fields: [], body: Array(#"{"code":"session-ended"}"#.utf8))
+            },
             .answered { answer in
                 var answer = answer
                 answer.message.body = Array(#"{"code":"session-ended"}"#.utf8)
@@ -68,7 +71,7 @@ import Testing
         let world = try await signedIn()
         await world.authority.end("replaced")
         await #expect { try await world.calls.send(world.draft()) } throws: { error in
-            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            guard case ClientOperationError.sessionEnded(let notice) = error else { return false }
             return notice.reason == "replaced"
         }
         #expect(try world.state.login == nil)
@@ -77,19 +80,19 @@ import Testing
     @Test func anEndIsLearntAtARefreshToo() async throws {
         let world = try await signedIn()
         await runOut(world)
-        // The call says that the token ran out; the session ends before the refresh comes.
+        // The call is refused for an expired token; the session ends before the refresh arrives.
         await world.network.plan(.answered { $0 }, at: "/orders")
         let held = world
         await world.network.plan(.notSent, at: "/token")
-        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await held.calls.send(held.draft()) }
         #expect(try world.state.login != nil)
         await world.authority.end("revoked")
-        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await held.calls.send(held.draft()) }
         #expect(try world.state.login == nil)
     }
 
-    /// The process ends at each write of the vault and at each request in turn; whoever comes after it, with the vault as it was
-    /// left, has the session.
+    /// The process ends at each write of the vault and at each request in turn; the next process on the same
+    /// vault has the session.
     @Test func anEndAtAnyStepLosesNothing() async throws {
         var steps = 0
         for write in 0...6 {
@@ -107,12 +110,14 @@ import Testing
             await runOut(world)
             #expect(try await world.calls.send(world.draft()).response.status == 200)
         }
-        // The attempt, and the successor: a write that is missed later changes nothing that anybody sees.
+        // The writes of the attempt and of the successor: a later missing write has no visible effect.
         #expect(steps == 2)
     }
 
     @Test func anEndAtAnyRequestLosesNothing() async throws {
-        for (path, mischief) in [("/orders", FakeNetwork.Mischief.lost), ("/token", .lost), ("/token", .notSent)] {
+        for (path, mischief) in [
+            ("/orders", FakeNetwork.Mischief.lost), ("/token", .lost), ("/token", .notSent),
+        ] {
             var world = try await signedIn()
             await runOut(world)
             await world.network.plan(mischief, at: path)
@@ -140,7 +145,9 @@ import Testing
             let shared = world
             let all = await withTaskGroup(of: Int.self) { group in
                 for _ in 0..<20 {
-                    group.addTask { (try? await shared.calls.send(shared.draft("POST")).response.status) ?? 0 }
+                    group.addTask {
+                        (try? await shared.calls.send(shared.draft("POST")).response.status) ?? 0
+                    }
                 }
                 return await group.reduce(into: []) { $0.append($1) }
             }
@@ -152,19 +159,22 @@ import Testing
     @Test func aSuccessorThatTheAuthorityLostIsAskedForAgain() async throws {
         let world = try await signedIn()
         await runOut(world)
-        // The call under the successor never arrives, and the authority forgets what it offered.
+        // The call under the successor never arrives, and the authority drops its offer.
         await world.network.plan(.answered { $0 }, at: "/orders")
         await world.network.plan(.notSent, at: "/orders")
         let held = world
-        await #expect(throws: ClientProblem.self) { try await held.calls.send(held.draft()) }
-        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
+        await #expect(throws: ClientOperationError.self) { try await held.calls.send(held.draft()) }
+        guard case .device(let session)? = try world.state.login?.session else {
+            throw FakeAuthority.Problem.broken
+        }
         #expect(session.successor != nil)
         await world.authority.loseSuccessor()
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         #expect(await world.authority.session?.ended == nil)
     }
 
-    /// The call under the successor was let in, and who is in between had another one refused in its place.
+    /// The authority accepted the call under the successor; a man in the middle replaces its response by a
+    /// genuine refusal of another call.
     @Test(arguments: ["unknown-key", "bad-signature"]) func anHonestRefusalOfASuccessorThatIsInUseIsOutlived(
         _ code: String
     ) async throws {
@@ -175,7 +185,9 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         #expect(await world.network.done == 2)
         #expect(await world.authority.session?.epoch == 1)
-        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
+        guard case .device(let session)? = try world.state.login?.session else {
+            throw FakeAuthority.Problem.broken
+        }
         #expect(session.current.number == 1 && session.successor == nil)
         await runOut(world)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
@@ -192,7 +204,8 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
-    /// Under the authority's own key the word may be about what was added on the way; the session's is about the session.
+    /// A refusal signed with the authority's key may concern a field added on the way; one signed with the
+    /// session's key concerns the session.
     @Test func aSessionsEndIsSaidWithItsOwnKey() async throws {
         let world = try await signedIn()
         await world.network.plan(.changed("session-ended"), at: "/orders")
@@ -202,14 +215,15 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
-    /// A vault as it was between the attempt and its answer: what the attempt led to is in use, and known to nobody here.
+    /// The vault is restored to its state between an attempt and its response: the successor is in use
+    /// elsewhere, and this copy does not know it.
     @Test func anAttemptThatWasFollowedElsewhereEndsTheSession() async throws {
         let vault = MemoryVault()
         var world = try await signedIn(vault)
         await runOut(world)
         for _ in 0..<2 { await world.network.plan(.lost, at: "/token") }
         let losing = world
-        await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await losing.calls.send(losing.draft()) }
         let asking = vault.contents
         _ = try await world.calls.send(world.draft())
         vault.contents = asking
@@ -218,7 +232,8 @@ import Testing
         try await expectReuse(world)
     }
 
-    /// More than one epoch behind, the authority does not know the key any more; asked for the next one, it knows the device.
+    /// More than one epoch behind, the authority no longer knows the key, but a refresh attempt identifies
+    /// the device.
     @Test func aCopyOfTheVaultFromLongAgoEndsTheSession() async throws {
         let vault = MemoryVault()
         var world = try await signedIn(vault)
@@ -232,7 +247,8 @@ import Testing
         try await expectReuse(world)
     }
 
-    /// The same with the successor in it, which was left long ago: the attempt that led to it is remembered longer than its key.
+    /// The same with a successor that is long out of use: the authority records its attempt longer than its
+    /// key.
     @Test func aCopyOfTheVaultWithAnOldSuccessorEndsTheSession() async throws {
         let vault = MemoryVault()
         var world = try await signedIn(vault)
@@ -240,9 +256,11 @@ import Testing
         await world.network.plan(.answered { $0 }, at: "/orders")
         for _ in 0..<2 { await world.network.plan(.lost, at: "/orders") }
         let losing = world
-        await #expect(throws: ClientProblem.self) { try await losing.calls.send(losing.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await losing.calls.send(losing.draft()) }
         let old = vault.contents
-        guard case .device(let session)? = try world.state.login?.session else { throw FakeAuthority.Problem.broken }
+        guard case .device(let session)? = try world.state.login?.session else {
+            throw FakeAuthority.Problem.broken
+        }
         #expect(session.successor != nil)
         for _ in 0..<3 {
             await runOut(world)
@@ -255,7 +273,7 @@ import Testing
 
     private func expectReuse(_ world: FakeWorld) async throws {
         await #expect { try await world.calls.send(world.draft()) } throws: { error in
-            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            guard case ClientOperationError.sessionEnded(let notice) = error else { return false }
             return notice.reason == "reused"
         }
         #expect(try world.state.login == nil)
@@ -268,19 +286,20 @@ import Testing
         await runOut(world)
         _ = try await world.calls.send(world.draft())
         let new = vault.contents
-        // A copy taken before, used after, is another attempt from an epoch that was left: the authority ends the session.
+        // A copy taken before, used after, is another attempt from an epoch that was left: the authority ends
+        // the session.
         vault.contents = old
         try world.restart()
         await world.pass(31)
         let thief = world
         await #expect { try await thief.calls.send(thief.draft()) } throws: { error in
-            guard case ClientProblem.sessionEnded(let notice) = error else { return false }
+            guard case ClientOperationError.sessionEnded(let notice) = error else { return false }
             return notice.reason == "reused"
         }
         vault.contents = new
         try world.restart()
         let owner = world
-        await #expect(throws: ClientProblem.self) { try await owner.calls.send(owner.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await owner.calls.send(owner.draft()) }
         #expect(try world.state.login == nil)
     }
 }

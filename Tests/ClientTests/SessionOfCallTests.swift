@@ -7,7 +7,7 @@ import Testing
 
 /// What is said of one session is said under no other, of whomever.
 @Suite struct SessionOfCallTests {
-    /// Somebody signs in, by another process, while the answer that the token ran out is on its way.
+    /// Another process signs in while the response that the token expired is in transit.
     private func overtaken(by name: String, at path: String) async throws -> FakeWorld {
         let world = try await FakeWorld()
         for account in ["alice", "bob"] { try await world.signUp(account) }
@@ -22,10 +22,12 @@ import Testing
         await world.network.sent.count { String(decoding: $0.target, as: UTF8.self).hasSuffix(path) }
     }
 
-    @Test(arguments: ["alice", "bob"]) func aLogOutEndsNoSessionThatBeganMeanwhile(_ name: String) async throws {
+    @Test(arguments: ["alice", "bob"]) func aLogOutEndsNoSessionThatBeganMeanwhile(_ name: String)
+        async throws
+    {
         let world = try await overtaken(by: name, at: "/logout")
         let before = try world.state.login?.id
-        let outcome = try await LogOut(world.installation, world.surroundings)()
+        let outcome = try await LogOut(world.installation, environment: world.environment)()
         guard case .signedOut = outcome else { throw FakeAuthority.Problem.broken }
         #expect(await world.network.done == 1)
         #expect(await sent(world, to: "/logout") == 1)
@@ -40,10 +42,10 @@ import Testing
     @Test(arguments: ["alice", "bob"]) func aChangeOfPasswordIsOfOneSession(_ name: String) async throws {
         let world = try await overtaken(by: name, at: "/password/start")
         await #expect {
-            try await ChangePassword(world.installation, world.surroundings)(
+            try await PasswordChange(world.installation, environment: world.environment)(
                 from: FakeWorld.password("correct horse"), to: FakeWorld.password("another"))
         } throws: { error in
-            if case ClientProblem.accountChanged = error { true } else { false }
+            if case ClientOperationError.accountChanged = error { true } else { false }
         }
         #expect(await world.network.done == 1)
         #expect(await sent(world, to: "/password/start") == 1)
@@ -60,12 +62,12 @@ import Testing
         for owner in [SignedCalls.Owner.account(bob), .session(strange)] {
             let before = await world.network.sent.count
             await #expect { try await world.calls.send(world.draft(), as: owner) } throws: { error in
-                if case ClientProblem.accountChanged = error { true } else { false }
+                if case ClientOperationError.accountChanged = error { true } else { false }
             }
-            #expect(throws: ClientProblem.self) { try world.calls.signed(world.draft(), as: owner) }
+            #expect(throws: ClientOperationError.self) { try world.calls.signed(world.draft(), as: owner) }
             #expect(await world.network.sent.count == before)
         }
-        for owner in [SignedCalls.Owner.account(login.account), .session(login.id), .whoeverIsSignedIn] {
+        for owner in [SignedCalls.Owner.account(login.account), .session(login.id), .currentAccount] {
             #expect(try await world.calls.send(world.draft(), as: owner).response.status == 200)
         }
     }

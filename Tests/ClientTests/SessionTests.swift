@@ -16,12 +16,12 @@ import Testing
         let answer = try await world.calls.send(world.draft())
         #expect(answer.response.status == 200)
         #expect(answer.signer == KeyID(SessionToken(id: login.id, epoch: 0)))
-        let outcome = try await LogOut(world.installation, world.surroundings)()
+        let outcome = try await LogOut(world.installation, environment: world.environment)()
         guard case .signedOut = outcome else { throw FakeAuthority.Problem.broken }
         #expect(try world.state.login == nil)
         // The device is known again by its keys.
         #expect(try world.state.keys != nil)
-        await #expect(throws: ClientProblem.self) { try await world.calls.send(world.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await world.calls.send(world.draft()) }
     }
 
     @Test func aWrongPasswordChangesNothing() async throws {
@@ -30,7 +30,7 @@ import Testing
         try await world.logIn()
         for (name, password) in [("alice", "wrong"), ("nobody", "correct horse")] {
             await #expect { try await world.logIn(name, password) } throws: { error in
-                guard case ClientProblem.wrongCredentials = error else { return false }
+                guard case ClientOperationError.wrongCredentials = error else { return false }
                 return true
             }
         }
@@ -41,7 +41,7 @@ import Testing
         let world = try await FakeWorld()
         try await world.signUp()
         await #expect { try await world.signUp("alice", "another") } throws: { error in
-            guard case ClientProblem.refused(let notice) = error else { return false }
+            guard case ClientOperationError.refused(let notice) = error else { return false }
             return notice.code == "name-taken" && notice.isGenuine
         }
         try await world.logIn()
@@ -91,13 +91,14 @@ import Testing
         let before = await world.network.sent.count
         _ = try await world.calls.send(world.draft())
         #expect(await world.network.sent.count == before + 1)
-        // Kept for who comes after; and corrected again when the clock has moved meanwhile.
+        // The correction is stored for the next process, and corrected again if the clock has changed
+        // meanwhile.
         try world.restart()
         world.time.set(by: 3_600)
         _ = try await world.calls.send(world.draft())
         #expect(await world.network.sent.count == before + 3)
         #expect(try world.state.clockOffset == 82_800)
-        #expect(try await AskTime(world.installation, world.surroundings)() == 82_800)
+        #expect(try await TimeRequest(world.installation, environment: world.environment)() == 82_800)
     }
 
     @Test func whoHoldsAnAnswerBackDoesNotMoveTheClock() async throws {
@@ -106,11 +107,12 @@ import Testing
         world.time.delay(5_000)
         let slow = world
         await #expect { try await slow.signUp() } throws: { error in
-            guard case ClientProblem.refused(let notice) = error else { return false }
+            guard case ClientOperationError.refused(let notice) = error else { return false }
             return notice.code == "stale" && notice.isGenuine
         }
-        await #expect { try await AskTime(slow.installation, slow.surroundings)() } throws: { error in
-            guard case ClientProblem.notGenuine = error else { return false }
+        await #expect { try await TimeRequest(slow.installation, environment: slow.environment)() } throws: {
+            error in
+            guard case ClientOperationError.notGenuine = error else { return false }
             return true
         }
         #expect(try world.state.clockOffset == 0)
@@ -124,7 +126,7 @@ import Testing
         world.installation.authorityKey = SigningKey(try PrivateKey(random: .ed25519).publicKey)
         let deceived = world
         await #expect { try await deceived.signUp() } throws: { error in
-            guard case ClientProblem.notGenuine = error else { return false }
+            guard case ClientOperationError.notGenuine = error else { return false }
             return true
         }
         #expect(
@@ -133,7 +135,8 @@ import Testing
             ])
     }
 
-    @Test(arguments: ["/login/start", "/login/finish"]) func aLoginThatIsTamperedWithIsNone(_ path: String) async throws
+    @Test(arguments: ["/login/start", "/login/finish"]) func aLoginThatIsTamperedWithIsNone(_ path: String)
+        async throws
     {
         let world = try await FakeWorld()
         try await world.signUp()
@@ -143,7 +146,7 @@ import Testing
                 answer.message.body[answer.message.body.count - 5] ^= 1
                 return answer
             }, at: path)
-        await #expect(throws: ClientProblem.self) { try await world.logIn() }
+        await #expect(throws: ClientOperationError.self) { try await world.logIn() }
         #expect(await world.network.done == 1)
         #expect(try world.state.login == nil)
         try await world.logIn()
@@ -153,7 +156,7 @@ import Testing
         var world = try await FakeWorld()
         world.installation.authorityKey = nil
         await #expect { try await world.signUp() } throws: { error in
-            guard case ClientProblem.incomplete = error else { return false }
+            guard case ClientOperationError.incomplete = error else { return false }
             return true
         }
         #expect(await world.network.sent.isEmpty)
@@ -162,7 +165,8 @@ import Testing
         try await world.logIn()
     }
 
-    /// What a backend once answered to the first copy of a request comes signed by the authority, and may say anything.
+    /// What a backend once answered to the first copy of a request comes signed by the authority, and may say
+    /// anything.
     @Test(arguments: ["session-ended", "token-expired", "stale"]) func anAnswerThatIsGivenAgainTeachesNothing(
         _ code: String
     ) async throws {
@@ -172,16 +176,19 @@ import Testing
         await world.network.plan(.repeated(code), at: "/orders")
         let answered = try await world.calls.send(world.draft("POST"))
         #expect(await world.network.done == 1)
-        #expect(answered.notice?.code == code && answered.notice?.isGenuine == false && answered.signer != nil)
+        #expect(
+            answered.notice?.code == code && answered.notice?.isGenuine == false && answered.signer != nil)
         #expect(try world.state.login != nil && world.state.clockOffset == 0)
         #expect(await world.authority.refreshes == 0)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
-    /// Servers sign refusals up to a budget for each address; beyond it they come as anybody could write them.
+    /// Servers sign refusals up to a budget for each address; beyond it they come as anybody could write
+    /// them.
     @Test(
         arguments: [
-            "session-ended", "token-expired", "stale", "update-required", "unknown-key", "bad-signature", "replayed",
+            "session-ended", "token-expired", "stale", "update-required", "unknown-key", "bad-signature",
+            "replayed",
             "too-many-attempts", "unavailable",
         ])
     func anUnsignedRefusalChangesNothing(_ code: String) async throws {
@@ -189,9 +196,14 @@ import Testing
         try await world.signUp()
         let login = try await world.logIn()
         let told = Array(
-            #"{"code":"\#(code)","time":1900000000,"update_url":"https://evil.example","reason":"revoked","at":1}"#.utf8
+            #"""
+            {"code":"\#(code)","time":1900000000,"update_url":"https://evil.example","reason":"revoked",\#
+            "at":1}
+            """#
+            .utf8
         )
-        await world.network.plan(.answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
+        await world.network.plan(
+            .answered { _ in Response(status: 401, fields: [], body: told) }, at: "/orders")
         let answered = try await world.calls.send(world.draft("POST"))
         #expect(await world.network.done == 1)
         #expect(answered.notice?.isGenuine != true)
@@ -203,8 +215,10 @@ import Testing
     @Test func aCodeIsReadByTheAuthorityAlone() async throws {
         let world = try await FakeWorld()
         try await world.signUp()
-        await #expect { try await world.signUp("alice", "another", resetCode: "AAAA-AAAA-AAAA-AAAA-AAAA") } throws: {
-            guard case ClientProblem.wrongCredentials = $0 else { return false }
+        await #expect {
+            try await world.signUp("alice", "another", resetCode: "AAAA-AAAA-AAAA-AAAA-AAAA")
+        } throws: {
+            guard case ClientOperationError.wrongCredentials = $0 else { return false }
             return true
         }
         let code = world.authority.resetCode
@@ -214,26 +228,30 @@ import Testing
             #expect(!String(decoding: draft.body, as: UTF8.self).contains(code))
         }
         let before = await world.network.sent.count
-        await #expect(throws: ClientProblem.self) { try await world.signUp("alice", "third", resetCode: "") }
+        await #expect(throws: ClientOperationError.self) {
+            try await world.signUp("alice", "third", resetCode: "")
+        }
         #expect(await world.network.sent.count == before)
     }
 
-    /// The time is taken from an answer to this very question: not from one to another, and not from one that is bound by its words
-    /// alone.
+    /// The time is taken from an answer to this very question: not from one to another, and not from one that
+    /// is bound by its words alone.
     @Test func theTimeIsTakenFromAnAnswerToThisQuestion() async throws {
         let world = try await FakeWorld()
         for mischief in [FakeNetwork.Mischief.answeredBefore, .unbound] {
-            _ = try await AskTime(world.installation, world.surroundings)()
+            _ = try await TimeRequest(world.installation, environment: world.environment)()
             await world.authority.advance(by: 1_000)
             let done = await world.network.done
             await world.network.plan(mischief, at: "/time")
-            await #expect { try await AskTime(world.installation, world.surroundings)() } throws: { error in
-                guard case ClientProblem.notGenuine = error else { return false }
+            await #expect {
+                try await TimeRequest(world.installation, environment: world.environment)()
+            } throws: { error in
+                guard case ClientOperationError.notGenuine = error else { return false }
                 return true
             }
             #expect(await world.network.done == done + 1)
         }
         #expect(try world.state.clockOffset == 1_000)
-        #expect(try await AskTime(world.installation, world.surroundings)() == 2_000)
+        #expect(try await TimeRequest(world.installation, environment: world.environment)() == 2_000)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// What is in memory, what is in the vault, and who wins where two write.
+/// The state in memory, the state in the vault, and the result of concurrent writes.
 @Suite struct StateKeeperTests {
     private func signedIn() async throws -> FakeWorld {
         let world = try await FakeWorld()
@@ -29,9 +29,10 @@ import Testing
         await world.pass(FakeSession.lifetime)
         let other = place == "here" ? world : try world.another()
         await world.network.plan(
-            .meanwhile { try LogOut(other.installation, other.surroundings).forgetHere() }, at: "/token")
+            .meanwhile { try LogOut(other.installation, environment: other.environment).forgetHere() },
+            at: "/token")
         await #expect { try await world.calls.send(world.draft()) } throws: { error in
-            guard case ClientProblem.notSignedIn = error else { return false }
+            guard case ClientOperationError.notSignedIn = error else { return false }
             return true
         }
         #expect(await world.network.done == 1)
@@ -44,7 +45,7 @@ import Testing
     @Test(arguments: ["bob", "alice"]) func aLateRefreshOverwritesNoLogin(_ name: String) async throws {
         let world = try await signedIn()
         await world.pass(FakeSession.lifetime)
-        // Who signs in waits for the refresh, where he holds to the lease. This one does not.
+        // A login that respects the lease waits for the refresh; this one uses other locks and does not wait.
         let folder = TestFolder()
         defer { folder.remove() }
         let other = try world.use(Vault(world.store, locks: VaultLocks(folder: folder.path)))
@@ -52,7 +53,7 @@ import Testing
         if name == "bob" {
             // What alice wanted is not done in bob's name.
             await #expect { try await world.calls.send(world.draft("POST")) } throws: { error in
-                guard case ClientProblem.accountChanged = error else { return false }
+                guard case ClientOperationError.accountChanged = error else { return false }
                 return true
             }
         } else {
@@ -81,12 +82,12 @@ import Testing
         // It was refused under the old token, and found the new one.
         #expect(try await other.calls.send(other.draft()).response.status == 200)
         #expect(await world.authority.refreshes == 1)
-        guard case .signedOut = try await LogOut(world.installation, world.surroundings)() else {
+        guard case .signedOut = try await LogOut(world.installation, environment: world.environment)() else {
             throw FakeAuthority.Problem.broken
         }
-        await #expect(throws: ClientProblem.self) { try await other.calls.send(other.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await other.calls.send(other.draft()) }
         try await world.logIn("bob")
-        // Nobody was signed in as far as it knew.
+        // In this client's memory no account was signed in.
         #expect(try await other.calls.send(other.draft()).response.status == 200)
     }
 
@@ -97,17 +98,17 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
         let fresh = try world.another()
         await #expect { try await fresh.calls.send(fresh.draft()) } throws: { error in
-            guard case ClientProblem.vaultLocked("the keyring") = error else { return false }
+            guard case ClientOperationError.vaultLocked("the keyring") = error else { return false }
             return true
         }
         world.store.close(.failed("the disk"))
         await #expect { try await fresh.calls.send(fresh.draft()) } throws: { error in
-            guard case ClientProblem.vaultFailed("the disk") = error else { return false }
+            guard case ClientOperationError.vaultFailed("the disk") = error else { return false }
             return true
         }
         // No attempt is sent that is not kept.
         await world.pass(FakeSession.lifetime)
-        await #expect(throws: ClientProblem.self) { try await world.calls.send(world.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await world.calls.send(world.draft()) }
         #expect(await world.authority.refreshes == 0)
         world.store.close(nil)
         #expect(try await fresh.calls.send(fresh.draft()).response.status == 200)
@@ -115,39 +116,41 @@ import Testing
 
     @Test func howThingsStandIsAnnounced() async throws {
         let world = try await FakeWorld()
-        let heard = Heard()
+        let heard = VerifiedResponse()
         world.keeper.announce { heard.add($0) }
         #expect(heard.all == [])
         try await world.signUp()
         let first = try await world.logIn()
         world.store.close(.locked("the keyring"))
-        #expect(throws: ClientProblem.self) { try world.keeper.look() }
+        #expect(throws: ClientOperationError.self) { try world.keeper.look() }
         world.store.close(nil)
         try world.keeper.look()
         await world.authority.end("revoked")
-        await #expect(throws: ClientProblem.self) { try await world.calls.send(world.draft()) }
+        await #expect(throws: ClientOperationError.self) { try await world.calls.send(world.draft()) }
         let second = try await world.logIn()
-        _ = try await LogOut(world.installation, world.surroundings)()
+        _ = try await LogOut(world.installation, environment: world.environment)()
         let now = world.time.now
         #expect(
             heard.all == [
                 .signedOut(nil), .active(first.account, first.id), .locked(.vault("the keyring")),
-                .active(first.account, first.id), .signedOut(Ending(reason: "revoked", at: now, by: nil)),
-                .active(second.account, second.id), .signedOut(Ending(reason: "signed-out", at: now, by: nil)),
+                .active(first.account, first.id),
+                .signedOut(SessionEndRecord(reason: "revoked", at: now, by: nil)),
+                .active(second.account, second.id),
+                .signedOut(SessionEndRecord(reason: "signed-out", at: now, by: nil)),
             ])
-        // Who comes after knows how it ended.
-        #expect(try world.state.ended == Ending(reason: "signed-out", at: now, by: nil))
+        // The next process finds the reason of the end.
+        #expect(try world.state.ended == SessionEndRecord(reason: "signed-out", at: now, by: nil))
     }
 
-    /// A vault in which everybody else is always faster.
+    /// A vault in which other writers are always faster.
     @Test func aVaultThatNeverKeepsWhatItIsGivenIsNotAskedForEver() async throws {
         let world = try await signedIn()
         let name = try StateKeeper.item(host: world.installation.host, app: nil)
         let rival = world.store.vault
-        let contents = try #require(try rival.read(name).certain()?.contents)
+        let contents = try #require(try rival.read(name).get()?.contents)
         var rounds = 0
-        #expect(throws: ClientProblem.self) {
-            try world.keeper.change { (_) throws(ClientProblem) -> StateKeeper.Decision<Void> in
+        #expect(throws: ClientOperationError.self) {
+            try world.keeper.change { (_) throws(ClientOperationError) -> StateKeeper.Decision<Void> in
                 rounds += 1
                 do { try rival.write(contents, to: name) } catch { throw .vaultFailed("the test's own") }
                 return .write(())
@@ -158,10 +161,10 @@ import Testing
 }
 
 /// Announcements as they came.
-private final class Heard: Sendable {
-    private let standings = Mutex<[Standing]>([])
+private final class VerifiedResponse: Sendable {
+    private let standings = Mutex<[SessionStatus]>([])
 
-    var all: [Standing] { standings.withLock { $0 } }
+    var all: [SessionStatus] { standings.withLock { $0 } }
 
-    func add(_ standing: Standing) { standings.withLock { $0.append(standing) } }
+    func add(_ standing: SessionStatus) { standings.withLock { $0.append(standing) } }
 }

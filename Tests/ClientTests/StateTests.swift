@@ -9,7 +9,7 @@ import Testing
 @Suite struct StateTests {
     @Test func partsAreReadAsTheyWereWritten() throws {
         var parts = StateParts()
-        parts.set(7, "text")
+        parts.set(7, to: "text")
         parts.set(200, Int64.min)
         parts[9] = Secret(random: 0)
         let again = try #require(StateParts(parts.contents))
@@ -31,11 +31,11 @@ import Testing
         try await world.logIn()
         let (vault, name) = (world.store.vault, try StateKeeper.item(host: world.installation.host, app: nil))
         func kept() throws -> StateParts? {
-            try vault.read(name).certain().flatMap { StateParts($0.contents.secret) }
+            try vault.read(name).get().flatMap { StateParts($0.contents.secret) }
         }
         var parts = try #require(try kept())
-        parts.set(240, "the client's")
-        parts.set(200, "the session's")
+        parts.set(240, to: "the client's")
+        parts.set(200, to: "the session's")
         try vault.write(.bytes(parts.contents), to: name)
         // What this process has in memory is older: it finds that out, and decides anew.
         try world.keeper.change { state in
@@ -49,7 +49,7 @@ import Testing
         #expect(try kept()?.text(240) == "the client's" && kept()?.bytes(200) == nil)
     }
 
-    /// Who cannot read what is there must neither write over it nor take its user for signed out.
+    /// A client that cannot read the stored state neither overwrites it nor treats its user as signed out.
     @Test func whatCannotBeReadIsNotTakenForNothing() async throws {
         let world = try await FakeWorld()
         try await world.signUp()
@@ -58,10 +58,10 @@ import Testing
         try vault.write(.bytes(Secret(random: 3)), to: name)
         let before = world.store.writes
         await #expect { try await world.another().calls.send(world.draft()) } throws: { error in
-            guard case ClientProblem.vaultFailed = error else { return false }
+            guard case ClientOperationError.vaultFailed = error else { return false }
             return true
         }
-        await #expect(throws: ClientProblem.self) { try await world.another().logIn() }
+        await #expect(throws: ClientOperationError.self) { try await world.another().logIn() }
         #expect(world.store.writes == before)
     }
 }

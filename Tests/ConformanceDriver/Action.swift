@@ -15,7 +15,7 @@ struct Action {
         (document.root["fields"]?.members ?? []).map { ($0.name, $0.value.string ?? "") }
     }
 
-    var body: [UInt8] { Base64.decode(self["body"], .url) ?? [] }
+    var body: [UInt8] { Base64.decode(self["body"], as: .url) ?? [] }
 
     func texts(_ name: String) -> [String] { (document.root[name]?.elements ?? []).compactMap(\.string) }
 

@@ -8,24 +8,28 @@ struct Driver {
 
     init(_ action: Action) throws {
         let release = try ReleaseKey(
-            id: action["key_id"], secret: action["secret"], authorityKey: action["authority_key"], app: action["app"])
+            id: action["key_id"], secret: action["secret"], authorityKey: action["authority_key"],
+            app: action["app"])
         let policy = try Trust.Policy.pins(action.texts("pins"), backups: action.texts("backup_pins"))
         let trust = Trust([Trust.Rule(try Trust.HostPattern("localhost"), policy)], others: .refused)
         let (system, offset) = (DeviceClock.system, action.seconds("clock_offset"))
         var options = CountersignOptions()
         options.device = DeviceDescription(.desktop, name: action["device_name"])
         options.clock = DeviceClock(wall: { system.wall() + offset }, monotonic: system.monotonic)
-        if let key = Base64.decode(action["manifest_key"], .url), !key.isEmpty {
+        if let key = Base64.decode(action["manifest_key"], as: .url), !key.isEmpty {
             let file = ManifestFile("\(action["state"])/pins.json")
             options.pinUpdates = .signed(
-                .init(app: action["app"], keys: [key], version: Int(action.seconds("pins_version")), store: file))
+                .init(
+                    app: action["app"], keys: [key], version: Int(action.seconds("pins_version")), store: file
+                ))
         }
         client = try CountersignClient(
-            release: release, baseURL: action["url"], vault: .folder(action["state"]), trust: trust, options: options)
+            release: release, baseURL: action["url"], vault: .folder(action["state"]), trust: trust,
+            options: options)
     }
 
     func answer(to action: Action) async -> JSONValue {
-        do throws(CountersignError) {
+        do {
             guard let members = try await carryOut(action) else { return ["unsupported": true] }
             return ["ok": .object(members.map { (name: $0.0, value: $0.1) })]
         } catch {
@@ -39,21 +43,27 @@ struct Driver {
         case "set-up":
             // As an app does at its launch.
             await client.resume()
-            return [("port", "the SDK"), ("features", ["device-signature", "change-password", "pin-manifest"])]
+            return [
+                ("port", "the SDK"), ("features", ["device-signature", "change-password", "pin-manifest"]),
+            ]
         case "sign-up": try await client.signUp(action["account"], action["password"])
         case "log-in":
             try await client.logIn(action["account"], action["password"])
             return status
         case "call": return try await call(action)
         case "refresh":
-            // It refreshes when a token has run out, and not on request. Those of the app for this live for four seconds.
+            // It refreshes when a token has run out, and not on request. Those of the app for this live for
+            // four seconds.
             try? await Task.sleep(for: .milliseconds(4_300))
             try await client.confirmSession()
         case "log-out": try await client.logOut()
-        case "change-password": try await client.changePassword(from: action["password"], to: action["new_password"])
+        case "change-password":
+            try await client.changePassword(from: action["password"], to: action["new_password"])
         case "update-pins":
             // Nil stands for a manifest that is no newer.
-            guard let version = try await client.fetchPins() else { throw .misuse("pins: none that is newer") }
+            guard let version = try await client.fetchPins() else {
+                throw .misuse("pins: none that is newer")
+            }
             return [("version", .integer(Int64(version)))]
         case "status": return status
         default: return nil
@@ -63,18 +73,25 @@ struct Driver {
 
     private func call(_ action: Action) async throws(CountersignError) -> [(String, JSONValue)] {
         var request = APIRequest(
-            APIMethod(action["method"]), action["target"], fields: action.fields.map { HeaderField($0.0, $0.1) })
+            APIMethod(action["method"]), action["target"],
+            fields: action.fields.map { HeaderField($0.0, value: $0.1) })
         if !action.body.isEmpty { request.body = .bytes(action.body) }
-        if action.isOnce { request.idempotencyKey = Base64.encode(SystemRandom().bytes(16).span, .url) }
+        if action.isOnce { request.idempotencyKey = Base64.encode(SystemRandom().bytes(16).span, as: .url) }
         let (data, response) = try await client.data(for: request)
         let body = Array(data)
-        return [("status", .integer(Int64(response.status))), ("body", .string(Base64.encode(body.span, .url)))]
+        return [
+            ("status", .integer(Int64(response.status))),
+            ("body", .string(Base64.encode(body.span, as: .url))),
+        ]
     }
 
     private var status: [(String, JSONValue)] {
         switch client.state {
         case .active(let account):
-            [("state", "signed-in"), ("account", .string(account.name)), ("session", .string(account.session))]
+            [
+                ("state", "signed-in"), ("account", .string(account.name)),
+                ("session", .string(account.session)),
+            ]
         case .updateRequired(let url): [("state", "update-required"), ("link", .optional(url))]
         case .signedOut(.ended(let end)): [("state", "signed-out"), ("reason", .string(reason(of: end)))]
         case .signedOut(.nobody): [("state", "signed-out")]

@@ -21,8 +21,8 @@ struct JudgingTests {
         input, input + #", device=("signature";key="app");created=9;keyid="other";tag="countersign-device""#,
     ])
     func readsASignature(_ input: String) throws {
-        let request = RawRequest("GET", "/hello", fields: [("Signature-Input", input)])
-        let signed = try #require(SignedRequest(request))
+        let request = RawRequest(method: "GET", target: "/hello", fields: [("Signature-Input", input)])
+        let signed = try #require(RequestSignature(request))
         #expect(signed.components == ["@method", "@path", "content-digest"])
         #expect(signed.created == 1_763_719_200)
         #expect(signed.nonce == "n-1")
@@ -30,8 +30,10 @@ struct JudgingTests {
     }
 
     @Test(arguments: ["", "app", "app=(", "app=)("]) func readsNoSignature(_ input: String) {
-        #expect(SignedRequest(RawRequest("GET", "/", fields: [("Signature-Input", input)])) == nil)
-        #expect(SignedRequest(RawRequest("GET", "/")) == nil)
+        #expect(
+            RequestSignature(RawRequest(method: "GET", target: "/", fields: [("Signature-Input", input)]))
+                == nil)
+        #expect(RequestSignature(RawRequest(method: "GET", target: "/")) == nil)
     }
 
     // MARK: Forged answers
@@ -40,18 +42,21 @@ struct JudgingTests {
     private let refusal = Forgery.refusal(401, code: "session-ended", members: [("reason", "revoked")])
 
     /// What a client that has the authority's key makes of an answer.
-    private func verdict(_ answer: RawResponse, to request: RawRequest) throws -> VerifyAnswer.Finding {
+    private func verdict(_ answer: RawResponse, to request: RawRequest) throws
+        -> ResponseVerifier.VerificationOutcome
+    {
         let keyID = try #require(KeyID(MessageSignatures.authorityKeyID))
         let publicKey = try PrivateKey(ed25519Seed: authority).publicKey
-        let fields = answer.fields.lines.map { Draft.Field($0.name, $0.value) }
+        let fields = answer.fields.lines.map { Draft.Field(name: $0.name, value: $0.value) }
         var draft = Draft(method: request.method, target: Array(request.target.utf8), authority: "localhost")
-        draft.fields = request.fields.lines.map { Draft.Field($0.name, $0.value) }
-        return try VerifyAnswer([keyID: SigningKey(publicKey)])(
+        draft.fields = request.fields.lines.map { Draft.Field(name: $0.name, value: $0.value) }
+        return try ResponseVerifier([keyID: SigningKey(publicKey)])(
             Response(status: answer.status, fields: fields, body: answer.body), to: draft.request())
     }
 
     private let request = RawRequest(
-        "GET", "/hello?a=1", fields: [("Signature-Input", input), ("Signature", "app=:AAAA:")])
+        method: "GET", target: "/hello?a=1",
+        fields: [("Signature-Input", input), ("Signature", "app=:AAAA:")])
 
     @Test func theAuthoritysIsGenuine() throws {
         let answer = Forgery.signed(refusal, to: request, by: try Forgery.ed25519(authority), at: 1)
@@ -87,13 +92,13 @@ struct JudgingTests {
     private static let now: Int64 = 1_790_000_000
 
     /// As a port has it that was set up for the case.
-    private func problem(of manifest: TestManifest, inForce version: Int) throws -> ManifestProblem? {
-        let (signer, certificates) = (try ManifestSigner(), try Certificates())
+    private func problem(of manifest: TestManifest, inForce version: Int) throws -> ManifestError? {
+        let (signer, certificates) = (try ManifestSigner(), try TestCertificates())
         let text = try #require(signer.text(of: manifest, naming: certificates))
         let keeper = try TrustKeeper(
             builtIn: .system, version: version, app: TestDeployment.App.ordinary.rawValue,
             keys: [signer.publicKey], store: NoManifest())
-        do throws(ManifestProblem) {
+        do {
             let taken = try keeper.takeUp(text, at: JudgingTests.now)
             #expect(taken.version == manifest.version)
             return nil

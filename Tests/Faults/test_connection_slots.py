@@ -89,7 +89,7 @@ def status(connection: Connection, key) -> int:
 
 
 def newcomers(gateway: Gateway, key, count: int) -> list[object]:
-    """What becomes of so many verified callers who come anew and leave again."""
+    """The results of that many verified callers that connect and disconnect."""
     found = []
     for index in range(count):
         try:

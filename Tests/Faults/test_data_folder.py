@@ -40,7 +40,7 @@ def test_the_folder_of_another_user_is_left_to_him(front):
     os.chown(front.data, 65_534, -1)
     front.start()
     assert mode(front.data) == 0o755
-    # Once in the log and once for who started it.
+    # Once in the log and once on the standard error of the process.
     text = front.log_path.read_text()
     assert text.count("the data folder has mode 755 and should have 700") == 2 and "user 65534" in text
 

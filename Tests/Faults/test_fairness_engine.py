@@ -24,7 +24,8 @@ ATTACKER, ORDINARY, OTHER = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 
 
 class Measured(Gateway):
-    """A gateway with one loop and an admin listener, so that whoever holds the loop holds the server."""
+    """A gateway with one loop and an admin listener, so that an attack that blocks the loop blocks the
+    server."""
 
     def __init__(self, folder, *options: object, **more):
         self.admin_port = free_port()

@@ -199,8 +199,8 @@ def test_an_empty_line_behind_a_body_is_passed_over(plain):
 
 
 def test_fields_with_underscores(tmp_path):
-    """Backends that hand fields over as CGI does take `x_user` for `x-user`. Such a field is dropped before anybody reads
-    it: where a signature covers it, the request is refused and does not pass without it."""
+    """Backends that hand fields over as CGI does take `x_user` for `x-user`. The parser drops such a field:
+    if a signature covers it, the request is refused and does not pass without it."""
     with Backend() as backend, Gateway(tmp_path, "--tls", "off", "--upstream", backend.url) as gateway:
         gateway.add_app("demo", forward="x_user,x-user")
         key = gateway.add_release()

@@ -126,7 +126,7 @@ def judged_by(oracle, case: dict, key: ReleaseKey, silence: float) -> str:
 
 @pytest.fixture(scope="module")
 def table(ours, others):
-    """For each case our verdict and status, and the names of those who refuse."""
+    """For each case our verdict and status, and the names of the implementations that refuse."""
     with ThreadPoolExecutor(8) as pool:
         piped = list(pool.map(ours.pipelined, REQUESTS))
         alone = list(pool.map(ours.alone, REQUESTS))

@@ -32,7 +32,7 @@ class Session:
 
 
 class People(threading.Thread):
-    """Somebody who signs in, renews, and signs out, again and again, and remembers what was acknowledged."""
+    """A client that repeatedly signs in, renews and signs out, and records what was acknowledged."""
 
     def __init__(self, gateway: Gateway, name: str):
         super().__init__(daemon=True)
@@ -92,8 +92,8 @@ class People(threading.Thread):
             assert said == ("session-ended" if session.is_over else "accepted"), session
 
     def check_after_mending(self, connection) -> int:
-        """The same, but that a change that was refused may be found done: it was in the journal when the disk failed to say that it
-        was. Nobody is signed out by that who did not ask to be. Returns for how many sessions it is so."""
+        """The same, except that a refused change may have been made: it was in the journal when the sync
+        failed. This signs out no session without a request. Returns the number of such sessions."""
         found = 0
         for session in self.sessions:
             said, _ = asked(connection, bearing(self.gateway, session.token))
@@ -190,7 +190,7 @@ def test_a_gateway_whose_disk_fails(tmp_path, error):
 
 
 def generous() -> tuple[str, ...]:
-    """Limits on guesses that nobody here reaches."""
+    """Login limits that this test does not reach."""
     return ("--login-account", "100000/1s", "--login-address", "100000/1s")
 
 
@@ -211,7 +211,7 @@ def test_a_gateway_whose_file_system_turns_read_only(tmp_path, note):
             (gateway.seen_data / "probe").write_bytes(b"x")
         assert refusal.value.errno == errno.EROFS, "it can still be written to"
         with gateway.connect() as connection:
-            # Who is signed in goes on, and so do requests under a release's key.
+            # Existing sessions continue, and so do requests under a release's key.
             assert asked(connection, gateway.key.request("GET", "/plain"))[0] == "accepted"
             assert asked(connection, login(gateway, "user-0"))[0] == "unavailable"
             for one in people:

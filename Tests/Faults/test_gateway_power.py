@@ -53,7 +53,7 @@ class Run:
 
 
 class Life(threading.Thread):
-    """Somebody with two devices and a third."""
+    """An account with two devices and a third."""
 
     def __init__(self, gateway: Gateway, folder: pathlib.Path, proxy: DroppingProxy, release: dict, number: int):
         super().__init__(daemon=True)
@@ -212,8 +212,8 @@ def test_a_lost_fsync_is_noticed(happened, tmp_path):
 
 
 def test_the_gateway_after_it(happened, tmp_path):
-    """Started on what was left at the moment when the backend was told of the last payment: the payment is not made again, and who was
-    signed out, or signed in, is so."""
+    """Restarted on the state at the moment when the backend received the last payment: the payment is not
+    made again, and sessions that were ended, or begun, remain so."""
     for event, now in disk.losses(happened.trace, happened.gateway.data, lambda _: None, before=happened.before):
         if ("begun", happened.last_key) in happened.said(event):
             break

@@ -129,7 +129,7 @@ def test_a_copy_buys_no_body(strict):
 
 
 def test_a_body_that_differs_burns_no_nonce(strict):
-    """The nonce is kept only once the digest matched: whoever copies a head cannot spend it."""
+    """The nonce is stored only after the digest has matched: a copy of the head alone cannot use it up."""
     sent = head(strict.key)
     for body, expected in [(b"y" * LENGTH, 400), (b"x" * LENGTH, 200)]:
         with strict.connect() as connection:

@@ -1,7 +1,8 @@
-"""What a head costs that a stranger sends. One of 60 KB, made to be as slow to read as it can be, costs at most four milliseconds
-of CPU, and mostly less than half of one, whatever it claims to be signed with. An ordinary one that is refused costs at most 20
-microseconds more than the cheapest answer there is, beside the signing of its answer.
-What a trusted proxy passes on of a client's X-Forwarded-For costs no more than the same bytes from anybody.
+"""What a head costs that a stranger sends. One of 60 KB, made to be as slow to read as it can be, costs at
+most four milliseconds of CPU, and mostly less than half of one, whatever it claims to be signed with. An
+ordinary one that is refused costs at most 20 microseconds more than the cheapest answer there is, beside
+the signing of its answer. A client's X-Forwarded-For that a trusted proxy forwards costs no more than the
+same bytes from any client.
 
 The cost is the CPU time of the server's own threads, so that what else the machine does is not counted.
 """

@@ -1,4 +1,4 @@
-"""A payment is made once, whoever stands in the middle and whatever dies: `Idempotency-Key` end to end."""
+"""A payment is made once, despite a man in the middle and despite crashes: `Idempotency-Key` end to end."""
 
 import json
 import random
@@ -96,8 +96,8 @@ def test_a_key_that_is_none(front, till, key):
 
 
 class Middle:
-    """The attacker between client and gateway: lets one copy through in secret, keeps its answer, and hands the client a
-    genuine refusal of a copy that he sent after it."""
+    """The attacker between client and gateway: forwards one copy secretly, withholds its response, and
+    gives the client a genuine refusal of a second copy."""
 
     def __init__(self, gateway: Gateway):
         self.gateway, self.copies = gateway, 0
@@ -192,7 +192,8 @@ def test_another_request_under_a_key_that_runs(front, till):
 
 
 def test_a_kill_between_begun_and_finished(front, till):
-    """The backend has paid, and the gateway died before it knew: nobody pays again, and the client is told that it is not known."""
+    """The backend has paid, and the gateway died before it received the response: the payment is not
+    repeated, and the client learns that the outcome is unknown."""
     till.delay = 30
     connection = front.connect()
     connection.send(pay(front, "k"))
@@ -228,7 +229,7 @@ def test_a_backend_that_dies_after_it_has_paid(front, till):
 
 
 def on_a_quiet_port(tmp_path) -> Till:
-    """Below those that the system hands out: while nobody listens there, no other test's server comes to stand there."""
+    """Below the ports that the system assigns: while the port is free, no other test's server gets it."""
     while True:
         try:
             return Till(tmp_path / "till.db", port=random.randrange(20_000, 30_000))
@@ -290,7 +291,7 @@ def test_an_answer_that_is_too_long_to_keep(tmp_path, size):
 
 
 def test_a_second_copy_after_a_restart_and_what_the_database_shows(front, till):
-    """Answers are kept under the master key: who reads the database reads none of them."""
+    """Responses are stored under the master key: a reader of the database cannot read them."""
     first = front.send(pay(front, "key-3f9a"))
     assert front.stop() == 0
     with sqlite3.connect(front.data / "countersign.db") as book:

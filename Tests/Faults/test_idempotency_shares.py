@@ -1,5 +1,6 @@
-"""Nobody uses up the Idempotency-Keys of others: whoever takes as many as there are, with many releases' keys and many accounts, leaves
-room for accounts and networks that have few; and where all is full, the oldest finished keys of whoever holds most give way."""
+"""No caller exhausts the Idempotency-Keys of others: a caller that takes all it can, with the keys of many
+releases and many accounts, leaves room for accounts and networks that have few; and when the store is full,
+the oldest finished keys of the owner with the most are evicted."""
 
 import json
 import sqlite3
@@ -70,7 +71,8 @@ def test_an_attacker_with_five_releases_and_fifty_accounts_leaves_room(shop):
 
 @pytest.mark.parametrize("shop", [(30, ("--limit-kept-keys", 200, "--limit-kept-few-keys", 2))], indirect=True)
 def test_accounts_that_take_all_they_can_leave_a_reserve(shop):
-    """They have a quarter each of what is free, and the last eighth is for those who have few."""
+    """Each may have a quarter of the free space, and the last eighth is reserved for owners with few
+    keys."""
     tokens = [shop.token(number) for number in range(30)]
     for token in tokens[:20]:
         while shop.pay(STRANGER, token) == 200:

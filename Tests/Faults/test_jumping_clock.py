@@ -1,5 +1,5 @@
-"""A server whose clock jumps while it runs, and jumps back: nobody's session is lost, no request is accepted twice, and tokens live by
-the server's clock, neither for ever nor not at all."""
+"""A server whose clock jumps while it runs, and jumps back: no session is lost, no request is accepted
+twice, and tokens expire by the server's clock, neither never nor at once."""
 
 import json
 import time
@@ -107,7 +107,7 @@ def test_no_request_is_accepted_twice(jumping, shift):
     before = jumping.let_in()
     jumping.jumps(SHIFTS[shift])
     assert jumping.asks(before)[0] in REFUSED
-    # Whose clock is right is now off by as much, and is told what time it is here.
+    # A client with a correct clock is now off by as much, and learns the server's time.
     said, body, _ = jumping.tries(lambda: jumping.request(created=int(time.time())))
     if abs(SHIFTS[shift]) < WINDOW:
         assert said == "accepted"
@@ -162,7 +162,8 @@ def test_a_client_follows(jumping, tmp_path, shift):
 
 
 def test_nobody_waits_for_yesterdays_clock(jumping):
-    """Who signed in before the clock was set back is not locked out until it gets there again, but for as long as he is told."""
+    """A user who signed in before the clock was set back is not locked out until the clock reaches that
+    time again, but only for the announced time."""
     jumping.gateway.admin("account", "add", "demo", "user-1", "--password-stdin", stdin="password of user-1\n")
     assert jumping.logs_in("user-1")[0] == "accepted"
     jumping.jumps(SHIFTS["-1d"])

@@ -1,5 +1,5 @@
-"""A stranger whose requests are all refused cannot fill the log's disk: of each cause and address the first lines of a
-window are written, the others are counted exactly, and nobody else's lines are left out."""
+"""A caller whose requests are all refused cannot fill the log's disk: the log has the first lines of each
+cause and address in a window, counts the others exactly, and leaves out no other caller's lines."""
 
 import collections
 import json
@@ -80,7 +80,7 @@ def test_a_flood_of_refusals_is_sampled_and_counted_exactly(flooded, admin_port,
     assert statuses == [401] * FLOOD, "the flood was refused, all of it"
     took = time.monotonic() - began
 
-    # Somebody else finds each of his own refusals, by the id that he was given.
+    # Another caller's refusals are all in the log, with the ids that the caller received.
     others = []
     with Connection(flooded.port, source=OTHER) as connection:
         for _ in range(10):
@@ -88,7 +88,7 @@ def test_a_flood_of_refusals_is_sampled_and_counted_exactly(flooded, admin_port,
             others.append(json.loads(connection.answer().body)["instance"])
     assert [flooded.event(instance)["code"] for instance in others] == ["unsigned"] * 10
 
-    # Who signs is never left out.
+    # Lines of verified callers are never left out.
     with Connection(flooded.port, source=ATTACKER) as connection:
         for index in range(100):
             connection.send(flooded.key.request("GET", f"/?n={index}"))

@@ -162,7 +162,7 @@ def test_passwords_are_hashed_in_bounded_memory(tmp_path, note):
         grown = gateway.most_rss() - before
     tried = [answer for answer in answers if answer.status == 401]
     turned_away = [answer for answer in answers if answer.status == 503 and int(answer.get("retry-after")) >= 1]
-    # On a machine that is busy with other things some of those who waited are turned away, too.
+    # On a busy machine, some of the waiting requests are refused, too.
     assert len(tried) + len(turned_away) == LOGINS and len(tried) >= 5 and turned_away
     assert {json.loads(answer.body)["code"] for answer in tried} == {"wrong-credentials"}
     at_once = max(1, (os.cpu_count() or 1) // 2)
@@ -209,7 +209,7 @@ def test_what_was_counted_outlives_a_kill(tmp_path):
         gateway.start()
         assert attempt() == 429
         gateway.stop()
-        # A torn file is no reason to let nobody in, and none to be silent.
+        # A torn file must neither lock out all users nor go unreported.
         kept.write_bytes(kept.read_bytes()[:-1])
         gateway.start()
         assert attempt() == 200

@@ -45,7 +45,8 @@ def power_is_lost(tmp_path: pathlib.Path, file: str) -> None:
             path.unlink()
 
     gateway.start(prefix=(*MOUNT, str(boots[1])))
-    # Signed before the loss: refused, whether it had been sent or not, for nobody can tell the two apart now.
+    # Signed before the loss: refused, whether it had been sent or not, because the gateway cannot tell the
+    # two apart.
     for request in sent + unsent:
         answer = gateway.send(request)
         assert json.loads(answer.body)["code"] in {"replayed", "stale", "unavailable"}, answer

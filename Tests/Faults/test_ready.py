@@ -142,7 +142,7 @@ def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
         answer = gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")]))
         assert answer.status == 503
         gateway.until(["store"])
-        # What needs no change goes on, and nobody needs to try for it to be found well again.
+        # Requests that change nothing continue, and the recovery is detected without a request.
         assert gateway.send(key.request()).status == 200
         time.sleep(5)
         assert gateway.causes() == ["store"]

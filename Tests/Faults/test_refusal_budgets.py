@@ -67,7 +67,7 @@ def test_refusals_are_signed_up_to_a_budget(plain):
 
 
 def test_a_copy_of_a_good_request_buys_no_more_signatures(plain):
-    """Its signature holds, and whoever sends it may not have made it."""
+    """Its signature verifies, but its sender may not have made it."""
     data = plain.key.request()
     assert ask(plain, OTHER, data).status == 200
     answer, _ = flood(plain, STRANGER, data, lambda answer: answer.get("signature") is None)
@@ -106,7 +106,7 @@ def test_key_pairs_are_limited_by_key_and_address(plain, tmp_path, algorithm):
 
 
 def test_unknown_ids_count_as_one_key(plain):
-    """Each looks like an Ed25519 signature of a key that nobody has: new ids buy no more verifications."""
+    """Each looks like an Ed25519 signature of an unknown key: new ids cause no further verifications."""
     codes = []
     for number in range(40):
         pair = PairKey.make("ed25519", f"r_{number}", plain.key.authority)
@@ -117,7 +117,8 @@ def test_unknown_ids_count_as_one_key(plain):
 
 
 def test_explanations_have_a_budget(plain):
-    """An app that says debug explains to anybody who names its release: some at once, a few a second, and each for little."""
+    """An app in debug mode explains refusals to every caller that names its release: a burst, then a few a
+    second, each at a low cost."""
     plain.admin("app", "policy", "demo", "--set", "debug=on")
     fields = [(f"x-f{number}", "v " * 60) for number in range(50)]
     data = plain.key.head("GET", "/a/b/c?x=%41&b=2&c=3", fields=fields).replace(b"/a/b/c", b"/a/b/d", 1)

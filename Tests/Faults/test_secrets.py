@@ -230,12 +230,13 @@ def test_a_leak_would_be_found(planted, place, spelling):
 
 
 def without_ptrace(*command: str) -> list[str]:
-    """As a system user who may read other processes only where they let him: root without the right to."""
+    """As a system user that may read only processes that allow it: root without the capability."""
     return ["setpriv", "--bounding-set", "-sys_ptrace", *command] if os.getuid() == 0 else [*command]
 
 
 def await_program(process: subprocess.Popen, *, name: str, seconds: float = 10) -> None:
-    """Until it runs the program of that name: `setpriv`, which starts it, may still do what nobody else may read."""
+    """Waits until it runs the program of that name: `setpriv`, which starts it, still has the
+    capability."""
     deadline = time.monotonic() + seconds
     while Path(f"/proc/{process.pid}/comm").read_text().strip() != name:
         assert time.monotonic() < deadline, f"process {process.pid} did not become {name}"
@@ -273,7 +274,7 @@ def test_what_a_core_would_hold(planted):
 
 @pytest.mark.parametrize("sent", [signal.SIGABRT, signal.SIGSEGV], ids=["SIGABRT", "SIGSEGV"])
 def test_what_a_crash_says(planted, tmp_path, sent):
-    """In the middle of it all; whoever looks afterwards finds no core."""
+    """In the middle of a run; afterwards there is no core file."""
     gateway = planted.gateway
     before = len(gateway.log_path.read_bytes())
     gateway.process.send_signal(sent)

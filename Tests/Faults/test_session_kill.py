@@ -117,7 +117,8 @@ def check(gateway: Gateway, seen: Acknowledged, sent: list[bytes]) -> None:
 
 def test_nothing_acknowledged_is_lost(tmp_path, is_long, note):
     kills, moments = 100 if is_long else 4, random.Random(4)
-    # A kill takes with it that a login in flight was no guess: after so many of them the limits would turn everybody away.
+    # A kill loses the credit for a login in flight: after many kills the login limits would refuse all
+    # users.
     gateway = Gateway(tmp_path, "--login-account", "100000/1s", "--login-address", "100000/1s").start()
     add_app(gateway, ACCOUNTS)
     seen, names = Acknowledged(), (f"made-{number}" for number in itertools.count())

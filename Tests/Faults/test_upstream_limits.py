@@ -1,5 +1,5 @@
-"""The backend is spared: a bound on connections, a bounded and fair queue for requests that wait, and addresses that fail are left alone for a
-while. Nobody waits without end."""
+"""The gateway limits the load on the backend: a bound on connections, a bounded and fair queue for waiting
+requests, and a pause for addresses that fail. No request waits without end."""
 
 import json
 import socket
@@ -197,7 +197,8 @@ def test_connections_go_to_the_addresses_in_turn(tmp_path):
 @needs_mounts
 @pytest.mark.parametrize("dead", ["127.0.0.2", "127.0.0.3"])
 def test_a_dead_address_is_left_alone_for_a_while(tmp_path, dead):
-    """The dead one takes no connection and says nothing: whoever tries it waits for a second or two."""
+    """The dead address accepts no connection and sends no error: a request that tries it waits for a second
+    or two."""
     alive = {"127.0.0.2": "127.0.0.3", "127.0.0.3": "127.0.0.2"}[dead]
     with At(alive) as backend, socket.socket() as hole:
         hole.bind((dead, backend.port))

@@ -112,8 +112,9 @@ class Afterwards:
 
 
 def test_what_comes_before_the_poller_says_so(front):
-    """One poll reports 32 descriptors at first. 40 callers come at once, and behind them bytes on the idle connection: whoever is served from
-    the first poll must not be given what the second would have reported."""
+    """One poll reports 32 descriptors at first. 40 callers come at once, and behind them bytes on the idle
+    connection: a request that is served from the first poll must not get the connection that the second
+    would have reported."""
     front.backend.answer = poison = Afterwards(lambda sock: sock.sendall(STOLEN))
     follows(front, "/first")
     callers = [front.connect() for _ in range(40)]

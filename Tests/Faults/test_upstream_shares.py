@@ -1,5 +1,5 @@
-"""Nobody holds the backend's connections against the others: neither with heads alone, nor with bodies that
-stall, nor with answers that are not read. Who is alone has all of them."""
+"""No caller can keep the backend's connections from others: neither with heads alone, nor with stalled
+bodies, nor with unread responses. A caller alone may use all of them."""
 
 import json
 import socket
@@ -99,7 +99,7 @@ def test_bodies_that_stall_give_way(tmp_path):
         held = [front.upload(GREEDY, sent=FIRST_PART) for _ in range(2 * CONNECTIONS)]
         front.wait_for_connections(CONNECTIONS)
         assert front.others() == [200] * 8
-        # Those that ended are told so; within its share nobody is ended so soon.
+        # Uploads that were ended get a refusal; a caller within its share is not ended so soon.
         ended = [connection for connection in held if is_answered(connection)]
         assert ended
         for connection in ended:

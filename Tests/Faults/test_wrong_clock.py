@@ -117,11 +117,11 @@ def test_what_changes_something_is_named_and_so_may_be_sent_again(place, tmp_pat
 
 def test_what_may_have_been_done_is_not_sent_again(place, tmp_path):
     client = Client(place, tmp_path, "+1h")
-    # Neither read nor named: whoever stood in between may have had another copy of it done.
+    # Neither read nor named: an attacker in between may have had another copy executed.
     done = client("-X", "OPTIONS", "/unnamed")
     assert done.returncode == 1 and json.loads(done.out)["code"] == "stale"
     assert codes(place, "/unnamed", 1) == ["stale"]
-    # It has learnt all the same; who sends it again is the user.
+    # The client has learnt the time all the same; only the user repeats the request.
     assert client("-X", "OPTIONS", "/unnamed").returncode == 0
 
 

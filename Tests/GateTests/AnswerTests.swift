@@ -9,19 +9,21 @@ import Testing
     private let body = Array("{\"code\":\"stale\"}".utf8)
 
     @Test(
-        "an answer holds for its request, under the key that signed it", arguments: [KeyAlgorithm.hmacSHA256, .ed25519])
+        "an answer holds for its request, under the key that signed it",
+        arguments: [KeyAlgorithm.hmacSHA256, .ed25519])
     func holds(_ algorithm: KeyAlgorithm) throws {
         let request = try request(nonce: "one")
         let signer = try signer(algorithm)
         let response = try response(to: request, as: signer)
-        #expect(try VerifyAnswer([signer.keyID: signer.key])(response, to: request) == .holds(signer.keyID))
+        #expect(
+            try ResponseVerifier([signer.keyID: signer.key])(response, to: request) == .holds(signer.keyID))
     }
 
     @Test("it does not hold for another request, status, body or key")
     func bound() throws {
         let request = try request(nonce: "one")
         let signer = try signer(.ed25519)
-        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let verify = ResponseVerifier([signer.keyID: signer.key])
         let response = try response(to: request, as: signer)
         let other = try self.request(nonce: "two")
         #expect(throws: Refusal.self) { try verify(response, to: other) }
@@ -32,8 +34,8 @@ import Testing
         changed.message.body[2] ^= 1
         #expect(throws: Refusal.self) { try verify(changed, to: request) }
         let stranger = [signer.keyID: SigningKey(try PrivateKey(ed25519Seed: Secret(random: 32)))]
-        #expect(throws: Refusal.self) { try VerifyAnswer(stranger)(response, to: request) }
-        #expect(throws: Refusal.self) { try VerifyAnswer([:])(response, to: request) }
+        #expect(throws: Refusal.self) { try ResponseVerifier(stranger)(response, to: request) }
+        #expect(throws: Refusal.self) { try ResponseVerifier([:])(response, to: request) }
     }
 
     @Test(
@@ -49,10 +51,10 @@ import Testing
             try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1000))
         let input = String(decoding: fields[1].value, as: UTF8.self)
         #expect(input.contains(part))
-        fields[1] = Draft.Field("Signature-Input", input.replacing(part, with: ""))
+        fields[1] = Draft.Field(name: "Signature-Input", value: input.replacing(part, with: ""))
         let response = Response(status: 401, fields: fields, body: body)
         let refusal = #expect(throws: Refusal.self) {
-            try VerifyAnswer([signer.keyID: signer.key])(response, to: request)
+            try ResponseVerifier([signer.keyID: signer.key])(response, to: request)
         }
         #expect(refusal?.detail.contains("does not cover") == true)
     }
@@ -72,7 +74,7 @@ import Testing
                 status: 200, body: body, answering: request, as: signer, at: 1000)
             return Response(status: 200, fields: try #require(fields), body: body)
         }
-        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let verify = ResponseVerifier([signer.keyID: signer.key])
         #expect(try verify(answer(to: draft.request()), to: draft.request()) == .holds(signer.keyID))
         #expect(throws: Refusal.self) { try verify(answer(to: moved.request()), to: draft.request()) }
     }
@@ -80,22 +82,25 @@ import Testing
     @Test("no signature of ours is no verdict")
     func unsigned() throws {
         let request = try request(nonce: "one")
-        let plain = Response(status: 200, fields: [Draft.Field("Content-Type", "text/plain")], body: body)
-        #expect(try VerifyAnswer([:])(plain, to: request) == .unsigned)
+        let plain = Response(
+            status: 200, fields: [Draft.Field(name: "Content-Type", value: "text/plain")], body: body)
+        #expect(try ResponseVerifier([:])(plain, to: request) == .unsigned)
         let foreign = Response(
             status: 200,
             fields: [
-                Draft.Field("Signature-Input", "a=(\"@status\");keyid=\"x\";tag=\"other\""),
-                Draft.Field("Signature", "a=:AAAA:"),
+                Draft.Field(name: "Signature-Input", value: "a=(\"@status\");keyid=\"x\";tag=\"other\""),
+                Draft.Field(name: "Signature", value: "a=:AAAA:"),
             ], body: body)
-        #expect(try VerifyAnswer([:])(foreign, to: request) == .unsigned)
+        #expect(try ResponseVerifier([:])(foreign, to: request) == .unsigned)
     }
 
     @Test("without a signature on the request there is nothing to bind to")
     func nothingToBind() throws {
         let request = Draft(method: "GET", target: Array("/".utf8), authority: "h.example").request()
         let signer = try signer(.ed25519)
-        #expect(try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1) == nil)
+        #expect(
+            try MessageSignatures().sign(status: 401, body: body, answering: request, as: signer, at: 1)
+                == nil)
     }
 
     @Test("an answer that speaks for itself holds where nobody asks for more, and nowhere else")
@@ -104,7 +109,7 @@ import Testing
         let signer = try signer(.ed25519)
         let fields = try #require(try MessageSignatures().sign(status: 200, body: body, as: signer, at: 1000))
         let response = Response(status: 200, fields: fields, body: body)
-        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let verify = ResponseVerifier([signer.keyID: signer.key])
         #expect(try verify(response, bound: .content) == .holds(signer.keyID))
         #expect(throws: Refusal.self) { try verify(response, to: request) }
         let bound = try self.response(to: request, as: signer)
@@ -118,14 +123,14 @@ import Testing
     func coveredField() throws {
         let request = try request(nonce: "one")
         let signer = try signer(.ed25519)
-        let update = Draft.Field("Countersign-Update", "stage=warn")
+        let update = Draft.Field(name: "Countersign-Update", value: "stage=warn")
         let signed = try #require(
             try MessageSignatures().sign(
                 status: 200, body: body, alsoCovering: [update], answering: request, as: signer, at: 1000))
-        let verify = VerifyAnswer([signer.keyID: signer.key])
+        let verify = ResponseVerifier([signer.keyID: signer.key])
         let whole = Response(status: 200, fields: [update] + signed, body: body)
         #expect(try verify(whole, to: request) == .holds(signer.keyID))
-        for other in [[], [Draft.Field("Countersign-Update", "stage=none")]] {
+        for other in [[], [Draft.Field(name: "Countersign-Update", value: "stage=none")]] {
             #expect(throws: Refusal.self) {
                 try verify(Response(status: 200, fields: other + signed, body: body), to: request)
             }
@@ -137,7 +142,7 @@ import Testing
         let deployment = try Deployment()
         let good = try deployment.signed(.messageSignatures, nonce: "n1")
         let judgement = await deployment.gate.judgement(of: good)
-        #expect(judgement.shared == nil)
+        #expect(judgement.responseCredentials == nil)
         #expect(judgement.release?.id == deployment.messages.keyID)
         var bad = good
         bad.head[good.path.range.lowerBound + 1] ^= 1
@@ -147,10 +152,10 @@ import Testing
     @Test("what Accept-Signature asks for is what the gate takes")
     func asked() throws {
         var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
-        draft.set("Content-Type", "text/plain")
+        draft.setField("Content-Type", to: "text/plain")
         draft.body = body
         let keyID = try #require(KeyID("a\"b\\c"))
-        let text = MessageSignatures.request(
+        let text = MessageSignatures.acceptSignature(
             for: draft.request(), alsoCovering: ["x-tenant", "content-type"], keyID: keyID, nonce: "n")
         #expect(
             text == #"app=("@method" "@authority" "@path" "@query" "countersign-release" "content-digest" "#
@@ -169,7 +174,8 @@ import Testing
 
     private func signer(_ algorithm: KeyAlgorithm) throws -> Credentials {
         let keyID = try #require(KeyID("authority"))
-        let key = algorithm == .hmacSHA256 ? SigningKey(secret("a secret")) : try TestKeys.privateKey(algorithm)
+        let key =
+            algorithm == .hmacSHA256 ? SigningKey(secret("a secret")) : try TestKeys.privateKey(algorithm)
         return Credentials(keyID: keyID, key: key)
     }
 

@@ -4,7 +4,7 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-/// Requests that bear several signatures.
+/// Requests with several signatures.
 @Suite struct ChoiceTests {
     @Test(
         "the policy's label decides, else the tag, else there must be one",
@@ -43,18 +43,20 @@ import Testing
         for name in ["Signature-Input", "Signature"] {
             let value = try #require(draft.fields.first { $0.name.lowercased() == name.lowercased() }?.value)
             let added = name == "Signature" ? "c=:AAAA:" : "c=();keyid=\"r_other\";tag=\"countersign\""
-            draft.set(name, "\(String(decoding: value, as: UTF8.self)), \(added)")
+            draft.setField(name, to: "\(String(decoding: value, as: UTF8.self)), \(added)")
         }
-        var keys: [KeyID: ReleaseKey] = [:]
+        var keys: [KeyID: AppRelease] = [:]
         for (id, label) in [(deployment.messages.keyID, "b"), (try #require(KeyID("r_other")), "a")] {
             var policy = Policy()
             policy.signatureLabel = label
-            keys[id] = ReleaseKey(
-                id: id, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
+            keys[id] = AppRelease(
+                id: id, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures,
+                policy: policy,
                 key: deployment.messages.key)
         }
         let gate = Gate(
-            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: keys), replay: deployment.replay,
+            allowedHosts: AllowedHosts([Deployment.authority]), keys: KeyTable(keys: keys),
+            replay: deployment.replay,
             clock: FixedTime(now: Deployment.now))
         let request = draft.request()
         let refusal = await #expect(throws: Refusal.self) { try await gate.judge(request) }
@@ -74,23 +76,25 @@ import Testing
         var signatures: [String] = []
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: Deployment.authority)
         for (label, tag) in zip(row.labels, row.tags) {
-            try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: "n-\(label)")
+            try MessageSignatures().sign(
+                &draft, as: deployment.messages, at: Deployment.now, nonce: "n-\(label)")
             var input = String(
                 decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
             input.replace(";tag=\"countersign\"", with: tag.map { ";tag=\"\($0)\"" } ?? "")
-            draft.set("Signature-Input", input)
+            draft.setField("Signature-Input", to: input)
             let request = draft.request()
             var workspace = Workspace()
-            let claim = try #require(try MessageSignatures().claim(in: request, labelled: "app", &workspace))
-            try MessageSignatures().spell(claim, request, &workspace)
+            let claim = try #require(
+                try MessageSignatures().claim(in: request, labelled: "app", workspace: &workspace))
+            try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
             var mac = try deployment.messages.key.sign(workspace.text)
             if label == broken { mac[0] ^= 1 }
             inputs.append("\(label)=\(input.dropFirst(4))")
-            signatures.append("\(label)=:\(Base64.encode(mac.span, .standard)):")
+            signatures.append("\(label)=:\(Base64.encode(mac.span, as: .standard)):")
             draft.fields.removeAll { $0.name == "Signature-Input" || $0.name == "Signature" }
         }
-        draft.set("Signature-Input", inputs.joined(separator: ", "))
-        draft.set("Signature", signatures.joined(separator: ", "))
+        draft.setField("Signature-Input", to: inputs.joined(separator: ", "))
+        draft.setField("Signature", to: signatures.joined(separator: ", "))
         return draft.request()
     }
 }

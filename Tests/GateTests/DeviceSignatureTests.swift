@@ -4,7 +4,7 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-/// Routes that ask for the device's own signature beside the session's.
+/// Routes that require the device's signature in addition to the session's.
 @Suite struct DeviceSignatureTests {
     private let device: PrivateKey
     private let scene: SessionScene
@@ -31,7 +31,8 @@ import Testing
 
     @Test("a session's signature alone is not enough there, with the device's it is")
     func both() async throws {
-        #expect(try await scene.refusal(of: scene.request(nonce: "1", target: "/pay"))?.code == .deviceUnsigned)
+        #expect(
+            try await scene.refusal(of: scene.request(nonce: "1", target: "/pay"))?.code == .deviceUnsigned)
         let signed = try scene.request(nonce: "2", target: "/pay") { try cosign(&$0) }
         let caller = try await scene.gate.judge(signed)
         #expect(caller.session?.account.subject == "alice")
@@ -39,6 +40,40 @@ import Testing
         #expect(try await scene.refusal(of: scene.request(nonce: "3", target: "/other")) == nil)
         let needless = try scene.request(nonce: "4", target: "/other") { try cosign(&$0) }
         #expect(await scene.refusal(of: needless) == nil, "nobody looks at it where no route asks")
+    }
+
+    @Test("a session without a device's key cannot sign there, whatever it adds")
+    func bearer() async throws {
+        let bearer = try SessionScene(
+            kind: .bearer, device: P256Point(subjectPublicKeyInfo: device.publicKey.der)
+        ) {
+            $0.routes = RouteRules.rules(("/", .signed), ("/pay", .device))
+        }
+        for isSigned in [false, true] {
+            let request = try bearer.request(nonce: "\(isSigned)", target: "/pay") { (draft: inout Draft) in
+                if isSigned { try cosign(&draft) }
+            }
+            let refusal = await bearer.refusal(of: request)
+            #expect(refusal?.code == .forbidden && refusal?.detail.contains("has no device key") == true)
+        }
+    }
+
+    @Test("signatures that do not hold are verified so often from one network, and still from another")
+    func failures() async throws {
+        let other = try PrivateKey(random: .ecdsaP256)
+        for number in 0..<PublicKeyFailureLimiter.burst {
+            let forged = try scene.request(nonce: "f\(number)", target: "/pay") {
+                try cosign(&$0, with: other)
+            }
+            #expect(await scene.refusal(of: forged, from: [192, 0, 2, 1])?.code == .badSignature)
+        }
+        let rows: [(network: [UInt8], code: Refusal.Code?)] = [
+            ([192, 0, 2, 1], .tooManyAttempts), ([198, 51, 100, 1], nil),
+        ]
+        for (network, code) in rows {
+            let genuine = try scene.request(nonce: "g\(network[0])", target: "/pay") { try cosign(&$0) }
+            #expect(await scene.refusal(of: genuine, from: network)?.code == code)
+        }
     }
 
     @Test("another device's signature, another epoch's token")
@@ -62,10 +97,11 @@ import Testing
         }
         let moved = try scene.request(nonce: "2", target: "/pay?to=mallory") { draft in
             let own = (
-                try Self.member("app", of: "Signature-Input", draft), try Self.member("app", of: "Signature", draft)
+                try Self.member("app", of: "Signature-Input", draft),
+                try Self.member("app", of: "Signature", draft)
             )
-            draft.set("Signature-Input", "\(own.0), \(input)")
-            draft.set("Signature", "\(own.1), \(signature)")
+            draft.setField("Signature-Input", to: "\(own.0), \(input)")
+            draft.setField("Signature", to: "\(own.1), \(signature)")
         }
         let refusal = await scene.refusal(of: moved)
         #expect(refusal?.code == .badSignature && refusal?.detail == "the device's signature differs")
@@ -80,8 +116,8 @@ import Testing
             let parameters = "(\"@method\");keyid=\"\(keyID)\";tag=\"countersign-device\""
             let text = Array("\"@method\": GET\n\"@signature-params\": \(parameters)".utf8)
             let signed = device.sign(text.span) ?? []
-            draft.set("Signature-Input", "\(input), device=\(parameters)")
-            draft.set("Signature", "\(first), device=:\(Base64.encode(signed.span, .standard)):")
+            draft.setField("Signature-Input", to: "\(input), device=\(parameters)")
+            draft.setField("Signature", to: "\(first), device=:\(Base64.encode(signed.span, as: .standard)):")
         }
         let refusal = await scene.refusal(of: request)
         #expect(refusal?.code == .badSignature && refusal?.detail.contains("does not cover") == true)
@@ -96,14 +132,17 @@ import Testing
             ("/pay.json", .deviceUnsigned),
             ("/pay%20", .malformed), ("/pay.", .malformed), ("/pay%3Fx", .malformed),
             ("/v1/keys%40home/1", .deviceUnsigned), ("/V1/Keys%40Home", .deviceUnsigned),
-            ("/p%61y", .malformed), ("//pay", .malformed), ("/x/../pay", .malformed), ("/x/..;/pay", .malformed),
+            ("/p%61y", .malformed), ("//pay", .malformed), ("/x/../pay", .malformed),
+            ("/x/..;/pay", .malformed),
             ("/pay%2f1", .malformed), ("/payment", nil), ("/v1/pay", nil), ("/", nil),
         ] as [(String, Refusal.Code?)])
     func spellings(_ row: (target: String, code: Refusal.Code?)) async throws {
         #expect(try await scene.refusal(of: scene.request(target: row.target))?.code == row.code)
     }
 
-    @Test("a release alone is told that the route needs a session; the authority's own routes ask for nothing more")
+    @Test(
+        "a release without a session is refused where a route needs one, and admitted to the authority's"
+    )
     func withoutSession() async throws {
         #expect(try await scene.refusal(of: scene.releaseRequest("/pay"))?.code == .sessionEnded)
         #expect(try await scene.refusal(of: scene.request(target: "/pay"), for: .ownRoute) == nil)

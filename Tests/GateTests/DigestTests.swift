@@ -19,10 +19,11 @@ import Testing
     func digests(_ row: (names: [String], code: Refusal.Code?)) async throws {
         let deployment = try Deployment()
         var draft = Draft(method: "POST", target: Array("/".utf8), authority: Deployment.authority)
-        draft.set("Content-Digest", row.names.map(Self.member).joined(separator: ", "))
+        draft.setField("Content-Digest", to: row.names.map(Self.member).joined(separator: ", "))
         try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: "n")
-        // Signed without a body, so that the field stays as it was put; then what it covers is put under it.
-        let input = String(decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
+        // Signs without a body, so that the given field stays unchanged; then adds the body that it covers.
+        let input = String(
+            decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
         #expect(input.contains("content-digest"))
         draft.body = Self.body
         #expect(await deployment.refusal(of: draft.request())?.code == row.code)
@@ -33,8 +34,8 @@ import Testing
         let isWrong = name.hasPrefix("!")
         let bytes = isWrong ? Array("other".utf8) : body
         switch name.drop(while: { $0 == "!" }) {
-        case "sha-256": return "sha-256=:\(Base64.encode(SHA256.digest(bytes.span).span, .standard)):"
-        case "sha-512": return "sha-512=:\(Base64.encode(SHA512.digest(bytes.span).span, .standard)):"
+        case "sha-256": return "sha-256=:\(Base64.encode(SHA256.digest(bytes.span).span, as: .standard)):"
+        case "sha-512": return "sha-512=:\(Base64.encode(SHA512.digest(bytes.span).span, as: .standard)):"
         case let other: return "\(other)=:AAAA:"
         }
     }

@@ -19,7 +19,8 @@ extension CauseRow {
                 }
             },
             row("plus-for-space") {
-                $0.sent.body { $0.replacing("%20", with: "+") }; $0.seen.body { $0.replacing("%20", with: "%2B") }
+                $0.sent.body { $0.replacing("%20", with: "+") };
+                $0.seen.body { $0.replacing("%20", with: "%2B") }
             },
             row("empty-left-out") { $0.text = { $0.replacing("empty=&", with: "") } },
             row("parameter-order") {
@@ -48,7 +49,9 @@ extension CauseRow {
             },
             row("query-added") { $0.seen.body { $0.replacing("&zip=50667", with: "") } },
             row("hex-case") { $0.encoded = { Hex.encode($0.span).uppercased() } },
-            row("base64-for-hex") { $0.encoded = { Base64.encode($0.span, .standard).replacing("+", with: "%2B") } },
+            row("base64-for-hex") {
+                $0.encoded = { Base64.encode($0.span, as: .standard).replacing("+", with: "%2B") }
+            },
             row("key-id-white-space") {
                 $0.later = { $0.body { $0.replacing("app_id=r_test", with: "app_id=r_test%0A") } }
                 $0.text = { $0.replacing("app_id=r_test", with: "app_id=r_test\n") }
@@ -59,7 +62,7 @@ extension CauseRow {
             },
             row("body-compressed") {
                 $0.later = {
-                    $0.body = stored($0.body); $0.set("Content-Encoding", "gzip")
+                    $0.body = stored($0.body); $0.setField("Content-Encoding", to: "gzip")
                 }
             },
             row("clock-off") { $0.at += 310 },

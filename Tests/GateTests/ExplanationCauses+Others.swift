@@ -17,11 +17,14 @@ extension CauseRow {
             // With other line ends sigv4's text names no scope, and so no key.
             CauseRow("line-ends", scheme) {
                 $0.text = {
-                    $0.replacing("\n", with: scheme == .sigV4 ? "\n" : "\r\n") + (scheme == .sigV4 ? "\n" : "")
+                    $0.replacing("\n", with: scheme == .sigV4 ? "\n" : "\r\n")
+                        + (scheme == .sigV4 ? "\n" : "")
                 }
             },
             CauseRow("line-ends", scheme) { $0.text = { $0 + "\n" } },
-            CauseRow("hmac-arguments", scheme) { $0.mac = { OtherHash.sha256.hmac(key: $0.span, $1.span) } },
+            CauseRow("hmac-arguments", scheme) {
+                $0.mac = { DiagnosticHash.sha256.hmac(key: $0.span, message: $1.span) }
+            },
             CauseRow("milliseconds", scheme) { $0.at *= scheme == .sigV4 ? 1 : 1000 },
             CauseRow("clock-off", scheme) { $0.at -= 50_000 },
             CauseRow("local-time", scheme) { $0.at += 13 * 3600 },
@@ -45,14 +48,16 @@ extension CauseRow {
         },
         CauseRow("payload-hash", .sigV4) {
             $0.canonical = { text in
-                text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().joined(separator: "\n")
+                text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().joined(
+                    separator: "\n")
                     + "\nUNSIGNED-PAYLOAD"
             }
         },
         CauseRow("empty-digest-missing", .sigV4) {
             $0.sent.body = []; $0.seen.body = [];
             $0.canonical = { text in
-                text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().joined(separator: "\n") + "\n"
+                text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().joined(
+                    separator: "\n") + "\n"
             }
         },
         CauseRow("canonical-lines", .sigV4) { $0.canonical = { $0.replacing("\n\n", with: "\n") } },
@@ -61,27 +66,36 @@ extension CauseRow {
             mistaken.canonical = {
                 canonical = $0; return $0
             }
-            mistaken.text = { $0.split(separator: "\n").dropLast().joined(separator: "\n") + "\n" + canonical }
+            mistaken.text = {
+                $0.split(separator: "\n").dropLast().joined(separator: "\n") + "\n" + canonical
+            }
         },
         CauseRow("old-string-to-sign", .sigV4) {
             $0.mac = { _, secret in
                 let text = "POST\napi.example.com:8443\n/a%20b/c%2Fd/\na=%2f&b=1&flag&q=c+d%20e"
-                return OtherHash.sha256.hmac(key: secret.span, Array(text.utf8).span)
+                return DiagnosticHash.sha256.hmac(key: secret.span, message: Array(text.utf8).span)
             }
         },
-        CauseRow("key-derivation", .sigV4) { $0.mac = { OtherHash.sha256.hmac(key: $1.span, $0.span) } },
+        CauseRow("key-derivation", .sigV4) {
+            $0.mac = { DiagnosticHash.sha256.hmac(key: $1.span, message: $0.span) }
+        },
         CauseRow("host-without-port", .sigV4) { $0.seen.authority = "api.example.com" },
         CauseRow("header-added", .sigV4) {
-            $0.seen.set("X-Forwarded-For", "10.0.0.1"); $0.sent.set("X-Forwarded-For", "10.0.0.1, 192.0.2.7")
+            $0.seen.setField("X-Forwarded-For", to: "10.0.0.1");
+            $0.sent.setField("X-Forwarded-For", to: "10.0.0.1, 192.0.2.7")
         },
-        CauseRow("content-type-changed", .sigV4) { $0.sent.set("Content-Type", "application/json; charset=utf-8") },
+        CauseRow("content-type-changed", .sigV4) {
+            $0.sent.setField("Content-Type", to: "application/json; charset=utf-8")
+        },
         CauseRow("body-reserialised", .sigV4) {
             $0.sent.body { $0.replacing(":", with: ": ").replacing(",", with: ", ") }
         },
         CauseRow("body-line-ends", .sigV4) { $0.sent.body.append(0x0A) },
-        CauseRow("base64-for-hex", .sigV4) { $0.encoded = { Base64.encode($0.span, .standard) } },
+        CauseRow("base64-for-hex", .sigV4) { $0.encoded = { Base64.encode($0.span, as: .standard) } },
         CauseRow("key-id-white-space", .sigV4) {
-            $0.later = { $0.edit("authorization") { $0.replacing("Credential=r_test/", with: "Credential=r_test /") } }
+            $0.later = {
+                $0.edit("authorization") { $0.replacing("Credential=r_test/", with: "Credential=r_test /") }
+            }
         },
     ]
 
@@ -92,15 +106,21 @@ extension CauseRow {
         },
         CauseRow("old-string-to-sign", .authV2) {
             $0.text = { _ in
-                "POST\n/a%20b/c/\nauth_client_id=r_test&auth_timestamp=1800000000&auth_version=2&city=Köln&empty=&name=Jo Ann&zip=50667"
+                """
+                POST\n/a%20b/c/\nauth_client_id=r_test&auth_timestamp=1800000000&auth_version=2&city=Köln&\
+                empty=&name=Jo Ann&zip=50667
+                """
             }
         },
         CauseRow("old-string-to-sign", .authV4) {
             $0.text = {
-                $0.replacing("https://api.example.com:8443", with: "").replacing("?q=c+d%20e&b=1&a=%2f&flag", with: "")
+                $0.replacing("https://api.example.com:8443", with: "").replacing(
+                    "?q=c+d%20e&b=1&a=%2f&flag", with: "")
             }
         },
-        CauseRow("other-url", .authV4) { $0.text = { $0.replacing("https://api.example.com:8443", with: "") } },
+        CauseRow("other-url", .authV4) {
+            $0.text = { $0.replacing("https://api.example.com:8443", with: "") }
+        },
         CauseRow("values-not-encoded", .authV4) {
             $0.text = {
                 $0.replacing("Jo%20Ann", with: "Jo Ann").replacing("K%C3%B6ln", with: "Köln").replacing(
@@ -115,13 +135,14 @@ extension CauseRow {
         CauseRow("plus-for-space", .authV4) { $0.seen.target { $0.replacing("+", with: "%20") } },
         CauseRow("body-compressed", .authV4) {
             $0.later = {
-                $0.body = stored($0.body); $0.set("Content-Encoding", "gzip")
+                $0.body = stored($0.body); $0.setField("Content-Encoding", to: "gzip")
             }
         },
         CauseRow("body-reserialised", .authV4) {
             $0.sent.body { $0.replacing("[1, 2]", with: "[1,2]") };
             $0.seen.body {
-                $0.replacing("[1, 2]", with: "[1, 2]").replacing("\":", with: "\": ").replacing(",\"", with: ", \"")
+                $0.replacing("[1, 2]", with: "[1, 2]").replacing("\":", with: "\": ").replacing(
+                    ",\"", with: ", \"")
             }
         },
         CauseRow("values-encoded", .authV1) {
@@ -134,7 +155,8 @@ extension CauseRow {
         CauseRow("parameter-name-case", .authV2) {
             $0.text = { text in
                 var lines = text.split(separator: "\n").map(String.init)
-                lines[2] = lines[2].lowercased().replacing("jo ann", with: "Jo Ann").replacing("köln", with: "Köln")
+                lines[2] = lines[2].lowercased().replacing("jo ann", with: "Jo Ann").replacing(
+                    "köln", with: "Köln")
                 return lines.joined(separator: "\n")
             }
         },
@@ -152,7 +174,9 @@ extension CauseRow {
             $0.text = { $0.replacing("auth_key=r_test", with: "auth_key=r_test ") }
         },
         CauseRow("key-id-white-space", .authV2) {
-            $0.later = { $0.target { $0.replacing("auth_client_id=r_test", with: "auth_client_id=r_test%0A") } }
+            $0.later = {
+                $0.target { $0.replacing("auth_client_id=r_test", with: "auth_client_id=r_test%0A") }
+            }
         },
     ]
 

@@ -25,23 +25,31 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
             CauseRow("secret-white-space", scheme) { $0.secret.append(0x0A) },
             CauseRow("secret-white-space", scheme) { $0.secret.insert(0x20, at: 0) },
             CauseRow("secret-encoding", scheme) { $0.secret = Array(Hex.encode($0.secret.span).utf8) },
-            CauseRow("secret-encoding", scheme) { $0.secret = Array(Base64.encode($0.secret.span, .url).utf8) },
-            CauseRow("secret-encoding", scheme) { $0.secret = Array(Base64.encode($0.secret.span, .standard).utf8) },
+            CauseRow("secret-encoding", scheme) {
+                $0.secret = Array(Base64.encode($0.secret.span, as: .url).utf8)
+            },
+            CauseRow("secret-encoding", scheme) {
+                $0.secret = Array(Base64.encode($0.secret.span, as: .standard).utf8)
+            },
             CauseRow("secret-quoted", scheme) { $0.secret = [0x22] + $0.secret + [0x22] },
             CauseRow("secret-case", scheme) { $0.secret = Array("THE SECRET OF RELEASE 1".utf8) },
             CauseRow("secret-prefixed", scheme) { $0.secret = Array("text:".utf8) + $0.secret },
-            CauseRow("secret-of-another-release", scheme) { $0.secret = Array("the secret of release 2".utf8) },
+            CauseRow("secret-of-another-release", scheme) {
+                $0.secret = Array("the secret of release 2".utf8)
+            },
             CauseRow("base64-of-hex", scheme) {
-                $0.encoded = { Base64.encode(Array(Hex.encode($0.span).utf8).span, .standard) }
+                $0.encoded = { Base64.encode(Array(Hex.encode($0.span).utf8).span, as: .standard) }
             },
             CauseRow("wrong-algorithm", scheme) {
-                $0.mac = { OtherHash.sha512.hmac(key: $1.span, $0.span) }
+                $0.mac = { DiagnosticHash.sha512.hmac(key: $1.span, message: $0.span) }
             },
             CauseRow("wrong-algorithm", scheme) {
-                $0.mac = { OtherHash.sha1.digest(($1 + $0).span) }
+                $0.mac = { DiagnosticHash.sha1.digest(($1 + $0).span) }
                 $0.text = { $0.replacing("<secret>", with: "") }
             },
-            CauseRow("wrong-algorithm", scheme) { $0.mac = { OtherHash.md5.hmac(key: $1.span, $0.span) } },
+            CauseRow("wrong-algorithm", scheme) {
+                $0.mac = { DiagnosticHash.md5.hmac(key: $1.span, message: $0.span) }
+            },
         ]
     }
 
@@ -56,12 +64,16 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
             row("path-without-slash") { $0.seen.target { $0.replacing("/?", with: "?") } },
             row("path-with-slash") { $0.sent.target { $0.replacing("/?", with: "?") } },
             row("path-decoded") { $0.seen.target { $0.replacing("a%20b/c%2Fd", with: "a b/c/d") } },
-            row("path-re-encoded") { $0.seen.target { $0.replacing("a%20b/c%2Fd", with: "a%2520b/c%252Fd") } },
+            row("path-re-encoded") {
+                $0.seen.target { $0.replacing("a%20b/c%2Fd", with: "a%2520b/c%252Fd") }
+            },
             row("path-normalised") { $0.sent.target { "/./x/..//" + $0.dropFirst() } },
             row("path-prefix") { $0.sent.target { "/api\($0)" } },
             row("plus-for-space") { $0.seen.target { $0.replacing("+", with: "%20") } },
             row("plus-for-space") { $0.seen.target { $0.replacing("%20e", with: "+e") } },
-            row("query-decoded") { $0.seen.target { $0.replacing("c+d%20e&b=1&a=%2f", with: "c d e&b=1&a=/") } },
+            row("query-decoded") {
+                $0.seen.target { $0.replacing("c+d%20e&b=1&a=%2f", with: "c d e&b=1&a=/") }
+            },
             row("escape-case") { $0.seen.target { $0.replacing("%2f", with: "%2F") } },
             row("query-re-encoded") {
                 $0.sent.target { $0.replacing("%2f", with: "/:") }
@@ -90,26 +102,34 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
                 $0.text = { $0.replacing("api.", with: "API.") }
             },
             row("other-host") {
-                $0.sent.fields.append(.init("X-Forwarded-Host", "shop.example.org"));
+                $0.sent.fields.append(.init(name: "X-Forwarded-Host", value: "shop.example.org"));
                 $0.seen.fields = $0.sent.fields; $0.seen.authority = "shop.example.org"
             },
             row("other-host") { $0.seen.authority = "www.api.example.com:8443" },
             row("header-added") {
-                $0.seen.set("X-Forwarded-For", "10.0.0.1"); $0.sent.set("X-Forwarded-For", "10.0.0.1, 192.0.2.7")
+                $0.seen.setField("X-Forwarded-For", to: "10.0.0.1");
+                $0.sent.setField("X-Forwarded-For", to: "10.0.0.1, 192.0.2.7")
             },
             row("header-added") {
-                $0.seen.set("Via", "1.1 a"); $0.sent.fields += [.init("Via", "1.1 a"), .init("Via", "1.1 proxy")]
+                $0.seen.setField("Via", to: "1.1 a");
+                $0.sent.fields += [
+                    .init(name: "Via", value: "1.1 a"), .init(name: "Via", value: "1.1 proxy"),
+                ]
             },
             row("header-folded") {
-                $0.seen.set("X-List", "a,b"); $0.sent.set("X-List", "a, b")
+                $0.seen.setField("X-List", to: "a,b"); $0.sent.setField("X-List", to: "a, b")
             },
             row("header-folded") {
-                $0.seen.set("X-Words", "two  words"); $0.sent.set("X-Words", "two words")
+                $0.seen.setField("X-Words", to: "two  words"); $0.sent.setField("X-Words", to: "two words")
             },
-            row("content-type-changed") { $0.sent.set("Content-Type", "application/json; charset=utf-8") },
-            row("content-type-changed") { $0.seen.set("Content-Type", "application/json;charset=UTF-8") },
+            row("content-type-changed") {
+                $0.sent.setField("Content-Type", to: "application/json; charset=utf-8")
+            },
+            row("content-type-changed") {
+                $0.seen.setField("Content-Type", to: "application/json;charset=UTF-8")
+            },
             row("header-value-case") {
-                $0.sent.set("X-Device", "iPhone"); $0.seen.set("X-Device", "iphone")
+                $0.sent.setField("X-Device", to: "iPhone"); $0.seen.setField("X-Device", to: "iphone")
             },
             row("header-name-case") {
                 $0.text = {
@@ -119,7 +139,9 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
                 }
             },
             row("header-name-case") {
-                $0.later = { $0.edit("signature-input") { $0.replacing("content-type", with: "Content-Type") } }
+                $0.later = {
+                    $0.edit("signature-input") { $0.replacing("content-type", with: "Content-Type") }
+                }
                 $0.text = { $0.replacing("content-type\" ", with: "Content-Type\" ") }
             },
             row("line-ends") { $0.text = { $0.replacing("\n", with: "\r\n") } },
@@ -156,18 +178,26 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
                         ] + fields).joined(separator: "\n")
                 }
             },
-            row("body-reserialised") { $0.sent.body { $0.replacing(":", with: ": ").replacing(",", with: ", ") } },
+            row("body-reserialised") {
+                $0.sent.body { $0.replacing(":", with: ": ").replacing(",", with: ", ") }
+            },
             row("body-reserialised") {
                 $0.seen.body { $0.replacing("x/y", with: "x\\/y").replacing("ë", with: "\\u00eb") }
             },
-            row("body-reserialised") { $0.seen.body { _ in "{\"a\":{\"name\":\"Zoë\"},\"b\":[1,2.50,\"x/y\"]}" } },
+            row("body-reserialised") {
+                $0.seen.body { _ in "{\"a\":{\"name\":\"Zoë\"},\"b\":[1,2.50,\"x/y\"]}" }
+            },
             row("body-reserialised") {
                 $0.seen.body { _ in
-                    "{\n  \"b\": [\n    1,\n    2.50,\n    \"x/y\"\n  ],\n  \"a\": {\n    \"name\": \"Zoë\"\n  }\n}"
+                    """
+                    {\n  \"b\": [\n    1,\n    2.50,\n    \"x/y\"\n  ],\n  \"a\": {\n    \"name\": \"Zoë\"\n\
+                      }\n}
+                    """
                 }
             },
             row("form-reordered") {
-                $0.seen.set("Content-Type", "application/x-www-form-urlencoded"); $0.sent.fields = $0.seen.fields;
+                $0.seen.setField("Content-Type", to: "application/x-www-form-urlencoded");
+                $0.sent.fields = $0.seen.fields;
                 $0.seen.body { _ in "b=2&a=1&c=x+y" }; $0.sent.body { _ in "a=1&b=2&c=x+y" }
             },
             row("body-line-ends") { $0.sent.body.append(0x0A) },
@@ -175,43 +205,48 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
             row("body-character-set") {
                 $0.seen.body { $0.replacing("ë", with: "?") }
                 $0.seen.body = Array(
-                    $0.seen.body.split(separator: 0x3F, omittingEmptySubsequences: false).joined(separator: [0xEB]))
+                    $0.seen.body.split(separator: 0x3F, omittingEmptySubsequences: false).joined(separator: [
+                        0xEB
+                    ]))
             },
             row("body-compressed") {
                 $0.later = {
-                    $0.body = gzip; $0.set("Content-Encoding", "gzip")
+                    $0.body = gzip; $0.setField("Content-Encoding", to: "gzip")
                 }; $0.seen.body = Array("{\"a\":1}".utf8)
             },
             row("body-compressed") {
                 $0.later = {
-                    $0.body = deflate; $0.set("Content-Encoding", "deflate")
+                    $0.body = deflate; $0.setField("Content-Encoding", to: "deflate")
                 }; $0.seen.body = Array("{\"a\":1}".utf8)
             },
             row("digest-of-nothing") {
-                $0.seen.set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:");
+                $0.seen.setField(
+                    "Content-Digest", to: "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:");
                 $0.seen.body = [];
                 $0.later = {
-                    $0.edit("content-digest") { _ in "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:" }
+                    $0.edit("content-digest") { _ in "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
+                    }
                 }
             },
             row("empty-digest-missing") {
                 $0.sent.body = []; $0.seen.body = [];
-                $0.seen.set("Content-Digest", "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:");
+                $0.seen.setField(
+                    "Content-Digest", to: "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:");
                 $0.later = { $0.fields.removeAll { $0.name == "Content-Digest" } }
             },
             row("header-dropped") {
-                $0.seen.set("X-Marker", ""); $0.sent.set("X-Marker", "");
+                $0.seen.setField("X-Marker", to: ""); $0.sent.setField("X-Marker", to: "");
                 $0.later = { $0.fields.removeAll { $0.name == "X-Marker" } }
             },
             row("digest-encoding") { mistaken in
                 let body = mistaken.sent.body
                 let hex = Hex.encode(SHA256.digest(body.span).span)
-                let right = Base64.encode(SHA256.digest(body.span).span, .standard)
+                let right = Base64.encode(SHA256.digest(body.span).span, as: .standard)
                 mistaken.later = { $0.edit("content-digest") { _ in "sha-256=:\(hex):" } }
                 mistaken.text = { $0.replacing(right, with: hex) }
             },
             row("hex-for-base64") { $0.encoded = { Hex.encode($0.span) } },
-            row("base64-variant") { $0.encoded = { Base64.encode($0.span, .url) } },
+            row("base64-variant") { $0.encoded = { Base64.encode($0.span, as: .url) } },
             row("key-id-white-space") {
                 $0.later = {
                     $0.edit("signature-input") { $0.replacing("keyid=\"r_test\"", with: "keyid=\"r_test \"") }
@@ -229,21 +264,24 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
             row("alg-parameter+wrong-algorithm") {
                 $0.later = { $0.edit("signature-input") { $0.replacing("hmac-sha256", with: "hmac-sha512") } }
                 $0.text = { $0.replacing("hmac-sha256", with: "hmac-sha512") }
-                $0.mac = { OtherHash.sha512.hmac(key: $1.span, $0.span) }
+                $0.mac = { DiagnosticHash.sha512.hmac(key: $1.span, message: $0.span) }
             },
             row("created-not-integer") {
-                $0.later = { $0.edit("signature-input") { $0.replacing("1800000000", with: "\"1800000000\"") } }
+                $0.later = {
+                    $0.edit("signature-input") { $0.replacing("1800000000", with: "\"1800000000\"") }
+                }
                 $0.text = { $0.replacing("1800000000", with: "\"1800000000\"") }
             },
             row("signature-input-spacing") {
                 $0.later = { $0.edit("signature-input") { $0.replacing(";", with: "; ") } }
                 $0.text = { $0.replacing(";", with: "; ") }
             },
-            row("hmac-arguments") { $0.mac = { OtherHash.sha256.hmac(key: $0.span, $1.span) } },
+            row("hmac-arguments") { $0.mac = { DiagnosticHash.sha256.hmac(key: $0.span, message: $1.span) } },
             row("digest-first") {
                 $0.mac = {
-                    OtherHash.sha256.hmac(
-                        key: $1.span, Array(Hex.encode(OtherHash.sha256.digest($0.span).span).utf8).span)
+                    DiagnosticHash.sha256.hmac(
+                        key: $1.span,
+                        message: Array(Hex.encode(DiagnosticHash.sha256.digest($0.span).span).utf8).span)
                 }
             },
             row("milliseconds") { $0.at *= 1000 },
@@ -261,7 +299,8 @@ struct CauseRow: Sendable, CustomTestStringConvertible {
 
     /// `{"a":1}`, by Python's gzip.compress(…, mtime=0) and zlib.compress.
     private static let gzip: [UInt8] = [
-        0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xAB, 0x56, 0x4A, 0x54, 0xB2, 0x32, 0xAC, 0x05,
+        0x1F, 0x8B, 0x08, 0x00, 0x00, 0x00, 0x00, 0x00, 0x02, 0x03, 0xAB, 0x56, 0x4A, 0x54, 0xB2, 0x32, 0xAC,
+        0x05,
         0x00, 0xAF, 0xAC, 0x1B, 0x56, 0x07, 0x00, 0x00, 0x00,
     ]
     private static let deflate: [UInt8] = [

@@ -5,11 +5,13 @@ import CountersignWire
 import Glibc
 import Testing
 
-/// What an explanation must never do: name a cause of a forgery, show a secret, or talk to those who may not ask.
+/// An explanation never names a cause for a forgery, never shows a secret, and is never given to unauthorized
+/// callers.
 @Suite struct ExplanationSafetyTests {
     private let now = Mistaken.now
 
-    /// Each hypothesis is a MAC to be hit: 2^-128 for one of form-md5's. COUNTERSIGN_FORGERIES asks for more of them.
+    /// Each hypothesis can match by chance: with a probability of 2^-128 for form-md5. COUNTERSIGN_FORGERIES
+    /// sets the number of forgeries.
     @Test("no cause is named of what was forged", arguments: SchemeName.signing)
     func forged(_ scheme: SchemeName) async throws {
         var random = SeededGenerator(state: 7)
@@ -23,9 +25,13 @@ import Testing
                 mistaken.mac = { _, _ in guess }
             case 1: mistaken.secret = (0..<24).map { _ in UInt8.random(in: 0x21...0x7E, using: &random) }
             default:
-                // A good request's signature under another request, as somebody has it who recorded one.
-                mistaken.sent.target { $0.replacing("?", with: "\(UInt32.random(in: 0...9999, using: &random))x?") }
-                mistaken.sent.body { $0.replacing("a", with: "b\(UInt32.random(in: 0...9999, using: &random))") }
+                // The signature of a recorded valid request, on another request.
+                mistaken.sent.target {
+                    $0.replacing("?", with: "\(UInt32.random(in: 0...9999, using: &random))x?")
+                }
+                mistaken.sent.body {
+                    $0.replacing("a", with: "b\(UInt32.random(in: 0...9999, using: &random))")
+                }
                 mistaken.secret = (0..<24).map { _ in UInt8.random(in: 0x21...0x7E, using: &random) }
             }
             var request = try mistaken.request()
@@ -40,7 +46,9 @@ import Testing
     private static func scramble(_ request: inout Request, _ random: inout SeededGenerator) {
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             if request.body.isEmpty || Bool.random(using: &random) {
-                guard let field = request.fields.randomElement(using: &random), !field.value.isEmpty else { continue }
+                guard let field = request.fields.randomElement(using: &random), !field.value.isEmpty else {
+                    continue
+                }
                 request.head[Int.random(in: field.value.range, using: &random)] ^=
                     1 << UInt8.random(in: 0..<7, using: &random)
             } else {
@@ -64,7 +72,8 @@ import Testing
             let sent = try Self.claim(request, scheme)?.mac.array
             if sent != mac {
                 for written in [
-                    Hex.encode(mac.span), Base64.encode(mac.span, .standard), Base64.encode(mac.span, .url),
+                    Hex.encode(mac.span), Base64.encode(mac.span, as: .standard),
+                    Base64.encode(mac.span, as: .url),
                 ] { #expect(!shown.contains(written)) }
             }
             #expect(!shown.contains(Hex.encode(Array(Mistaken.secretText.utf8).span)))
@@ -77,11 +86,11 @@ import Testing
         }
     }
 
-    /// Of the day, the region, the service and the end: whoever has one of them can sign.
+    /// The derived keys of day, region, service and terminator: each of them suffices to sign.
     private static var derivedKeys: [[UInt8]] {
         var key = Array("AWS4\(Mistaken.secretText)".utf8)
         return ["20270115", "countersign", "execute-api", "aws4_request"].map { word in
-            key = OtherHash.sha256.hmac(key: key.span, Array(word.utf8).span)
+            key = DiagnosticHash.sha256.hmac(key: key.span, message: Array(word.utf8).span)
             return key
         }
     }
@@ -96,10 +105,12 @@ import Testing
 
     private static func claim(_ request: Request, _ scheme: SchemeName) throws -> Claim? {
         var workspace = Workspace()
-        return try? Registry.standard.scheme(named: scheme)?.claim(in: request, &workspace)
+        return try? SchemeRegistry.standard.scheme(named: scheme)?.claim(in: request, workspace: &workspace)
     }
 
-    @Test("a large body costs no more than a small one", arguments: [SchemeName.formMD5, .authV4, .messageSignatures])
+    @Test(
+        "a large body costs no more than a small one",
+        arguments: [SchemeName.formMD5, .authV4, .messageSignatures])
     func bounded(_ scheme: SchemeName) async throws {
         var mistaken = Mistaken(scheme)
         let filler = String(repeating: "x", count: 900_000)
@@ -129,7 +140,8 @@ import Testing
         #expect((threadTime() - between) * 8 < between - began)
     }
 
-    /// Nanoseconds that this thread has run, as the limit counts them: what else runs on the machine makes no difference.
+    /// The processor time of this thread in nanoseconds, which the limit counts too: the machine's other load
+    /// has no influence.
     private func threadTime() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
@@ -137,41 +149,48 @@ import Testing
     }
 
     @Test func aBodyThatGrowsWithoutEndIsNotInflated() throws {
-        // Zeros as gzip, 1,051 bytes, by Python's gzip.compress(bytes(n), mtime=0): 1 MiB is read, a byte more is not.
+        // Zeros as gzip, 1,051 bytes, by Python's gzip.compress(bytes(n), mtime=0): 1 MiB is read, a byte
+        // more is not.
         #expect(
-            Inflate.inflate(zeros([0x3E, 0x03], [0x1C, 0xEA, 0x38, 0xA7, 0, 0, 16, 0]), windowBits: 31)?.count == 1
+            Inflate.inflate(zeros([0x3E, 0x03], [0x1C, 0xEA, 0x38, 0xA7, 0, 0, 16, 0]), windowBits: 31)?.count
+                == 1
                 << 20)
-        #expect(Inflate.inflate(zeros([0x4E, 0x03], [0x28, 0x8B, 0xA4, 0xC6, 1, 0, 16, 0]), windowBits: 31) == nil)
+        #expect(
+            Inflate.inflate(zeros([0x4E, 0x03], [0x28, 0x8B, 0xA4, 0xC6, 1, 0, 16, 0]), windowBits: 31) == nil
+        )
         #expect(Inflate.inflate(Array(zeros([0x3E, 0x03], []).dropLast(9)), windowBits: 31) == nil)
     }
 
     private func zeros(_ end: [UInt8], _ trailer: [UInt8]) -> [UInt8] {
         let start: [UInt8] = [
-            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 0xFF, 0xED, 0xC1, 0x31, 1, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D, 8, 0x5F,
+            0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 0xFF, 0xED, 0xC1, 0x31, 1, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D,
+            8, 0x5F,
             0xA0,
         ]
         return start + [UInt8](repeating: 0, count: 1051 - start.count - end.count - 8) + end + trailer
     }
 
     private func explain(
-        _ request: Request, _ scheme: SchemeName, _ time: Budget.Time = .untilDone
+        _ request: Request, _ scheme: SchemeName, _ time: ExplanationBudget.Time = .untilDone
     ) async -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
         question.time = time
         question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))]
-        return await Explanation(of: request, question)
+        return await Explanation(of: request, question: question)
     }
 }
 
-/// What the gate says of a refusal, and to whom.
+/// The gate's explanations of a refusal, and the callers that receive them.
 @Suite struct RefusalExplanationTests {
-    private struct Keys: KeySource {
-        var all: [ReleaseKey]
+    private struct Keys: ReleaseSource {
+        var all: [AppRelease]
 
-        func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { all.first { $0.id == id } }
+        func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
+            all.first { $0.id == id }
+        }
 
-        func siblings(of release: ReleaseKey) async throws(Fault) -> [ReleaseKey] {
+        func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
             all.filter { $0.app == release.app && $0.id != release.id }
         }
     }
@@ -186,14 +205,17 @@ import Testing
             release("r_foreign", mistaken.scheme, "the secret of another app", app: "bank"),
         ])
         let gate = Gate(
-            authorities: Authorities(["api.example.com:8443"]), keys: keys,
+            allowedHosts: AllowedHosts(["api.example.com:8443"]), keys: keys,
             replay: try ReplayFile(path: folder.path + "/replay", expecting: nil, now: Mistaken.now),
             clock: FixedTime(now: Mistaken.now))
         let request = try mistaken.request()
         let judgement = await gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        guard let release = await gate.releaseToExplain(for: request, judgement) else { return nil }
-        return await gate.explanation(of: refusal, for: request, judgement, naming: release, within: .untilDone)
+        guard let release = await gate.releaseToExplain(for: request, judgement: judgement) else {
+            return nil
+        }
+        return await gate.explanation(
+            of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)
     }
 
     @Test("an app that says debug is told the cause", arguments: SchemeName.signing)
@@ -205,7 +227,8 @@ import Testing
     }
 
     @Test(
-        "the secret of another release of the app is told, that of another app is not", arguments: SchemeName.signing)
+        "the secret of another release of the app is told, that of another app is not",
+        arguments: SchemeName.signing)
     func siblings(_ scheme: SchemeName) async throws {
         var mistaken = Mistaken(scheme)
         mistaken.secret = Array("the secret of release 2".utf8)

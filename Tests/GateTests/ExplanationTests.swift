@@ -24,7 +24,9 @@ import Testing
         #expect(Set(Mistake.all.map(\.code)).subtracting(tested) == [])
         for mistake in Mistake.all where mistake.schemes.count == 1 {
             #expect(
-                CauseRow.all.contains { $0.cause.hasPrefix(mistake.code) && mistake.schemes.contains($0.scheme) },
+                CauseRow.all.contains {
+                    $0.cause.hasPrefix(mistake.code) && mistake.schemes.contains($0.scheme)
+                },
                 "\(mistake.code)")
         }
     }
@@ -36,7 +38,8 @@ import Testing
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         let count = fread(&bytes, 1, bytes.count, file)
         let text = String(decoding: bytes[..<count], as: UTF8.self)
-        let codes = Mistake.all.map(\.code) + CauseRow.all.flatMap { $0.cause.split(separator: "+").map(String.init) }
+        let codes =
+            Mistake.all.map(\.code) + CauseRow.all.flatMap { $0.cause.split(separator: "+").map(String.init) }
         #expect(Set(codes).filter { !text.contains("`\($0)`") } == [])
     }
 
@@ -49,7 +52,7 @@ import Testing
         }
         guard scheme != .formMD5 else { return }
         var mistaken = Mistaken(scheme)
-        mistaken.mac = { text, _ in OtherHash.sha256.digest(text.span) }
+        mistaken.mac = { text, _ in DiagnosticHash.sha256.digest(text.span) }
         #expect(await explain(try mistaken.request(), as: scheme).cause == nil)
     }
 
@@ -67,7 +70,7 @@ import Testing
     func notSigned(_ scheme: SchemeName) async throws {
         let stages = await explain(try Mistaken(scheme).request(), as: scheme).stages
         let shown = stages.first { $0.name == "not signed by this scheme" }
-        let coverage = try #require(Registry.standard.scheme(named: scheme)).coverage
+        let coverage = try #require(SchemeRegistry.standard.scheme(named: scheme)).coverage
         for part in coverage.uncovered { #expect(shown?.text.contains(part.rawValue) == true) }
         for weakness in coverage.weaknesses { #expect(shown?.text.contains(weakness) == true) }
     }
@@ -82,7 +85,9 @@ import Testing
     func anyTime(_ at: Int64) async throws {
         let question = Explanation.Question(
             scheme: .messageSignatures, keyID: nil, key: SigningKey(secret(Mistaken.secretText)), at: at)
-        #expect(code(await Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .stale)
+        #expect(
+            code(await Explanation(of: try Mistaken(.messageSignatures).request(), question: question))
+                == .stale)
     }
 
     @Test func whatTheGateWouldAskForIsNoted() async throws {
@@ -94,14 +99,18 @@ import Testing
 
     @Test func anotherKeyID() async throws {
         let question = Explanation.Question(
-            scheme: .messageSignatures, keyID: KeyID("r_other"), key: SigningKey(secret(Mistaken.secretText)), at: nil)
-        #expect(code(await Explanation(of: try Mistaken(.messageSignatures).request(), question)) == .unknownKey)
+            scheme: .messageSignatures, keyID: KeyID("r_other"), key: SigningKey(secret(Mistaken.secretText)),
+            at: nil)
+        #expect(
+            code(await Explanation(of: try Mistaken(.messageSignatures).request(), question: question))
+                == .unknownKey)
     }
 
     @Test func theDifferenceIsShown() async throws {
         var mistaken = Mistaken(.messageSignatures)
         mistaken.seen.target { $0.replacing("a%20b/c%2Fd", with: "a b/c/d") }
-        let difference = try #require(await explain(try mistaken.request(), as: .messageSignatures).cause?.difference)
+        let difference = try #require(
+            await explain(try mistaken.request(), as: .messageSignatures).cause?.difference)
         #expect(difference.component == "\"@path\"")
         #expect(difference.signed == "\"@path\": /a b/c/d/")
         #expect(difference.received == "\"@path\": /a%20b/c%2Fd/")
@@ -111,15 +120,16 @@ import Testing
 
     private func bare(_ list: String) throws -> Request {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
-        draft.set("Signature-Input", "s=\(list);created=\(now);keyid=\"r_test\"")
-        draft.set("Signature", "s=:AAAA:")
+        draft.setField("Signature-Input", to: "s=\(list);created=\(now);keyid=\"r_test\"")
+        draft.setField("Signature", to: "s=:AAAA:")
         return draft.request()
     }
 
     @Test(
         "curl 7.88 signs a query as it stands, and its user may be mistaken in the secret",
         arguments: [
-            (Mistaken.secretText + " ", "secret-white-space"), ("the secret of release 2", "secret-of-another-release"),
+            (Mistaken.secretText + " ", "secret-white-space"),
+            ("the secret of release 2", "secret-of-another-release"),
             ("a secret of nobody", nil),
         ])
     func anotherSpelling(_ row: (secret: String, cause: String?)) async throws {
@@ -129,23 +139,25 @@ import Testing
             &draft, as: Credentials(keyID: try #require(KeyID("r_test")), key: key), at: now, nonce: "")
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try #require(try SigV4().claim(in: request, &workspace))
-        try SigV4().spell(claim, request, &workspace)
+        let claim = try #require(try SigV4().claim(in: request, workspace: &workspace))
+        try SigV4().writeStringToSign(for: claim, of: request, into: &workspace)
         let standard = Hex.encode(key.mac(.sigV4, of: workspace.text).span)
-        #expect(try SigV4().respell(0, claim, request, &workspace) == .written)
+        #expect(try SigV4().writeAlternative(0, for: claim, of: request, into: &workspace) == .written)
         let asWritten = Hex.encode(key.mac(.sigV4, of: workspace.text).span)
         #expect(standard != asWritten)
         let field = try #require(draft.fields.first { $0.name == "Authorization" })
         let value = String(decoding: field.value, as: UTF8.self)
-        draft.set("Authorization", value.replacing(standard, with: asWritten))
+        draft.setField("Authorization", to: value.replacing(standard, with: asWritten))
         #expect(await explain(draft.request(), as: .sigV4).cause?.code == row.cause)
     }
 
     private func explain(_ request: Request, as scheme: SchemeName) async -> Explanation {
         var question = Explanation.Question(
             scheme: scheme, keyID: KeyID("r_test"), key: SigningKey(secret(Mistaken.secretText)), at: now)
-        question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))].compactMap { $0 }
-        return await Explanation(of: request, question)
+        question.others = [KnownKey(of: release("r_second", scheme, "the secret of release 2"))].compactMap {
+            $0
+        }
+        return await Explanation(of: request, question: question)
     }
 
     private func code(_ explanation: Explanation) -> Refusal.Code? {
@@ -157,12 +169,13 @@ import Testing
 func release(
     _ id: String, _ scheme: SchemeName, _ text: String, app: String = "shop",
     policy change: (inout Policy) -> Void = { _ in }
-) -> ReleaseKey {
+) -> AppRelease {
     var policy = Policy()
     policy.schemes = [scheme]
     change(&policy)
     guard let id = KeyID(id) else { preconditionFailure("a key id of a test") }
-    return ReleaseKey(
-        id: id, app: app, platform: "ios", version: "1.0", scheme: scheme, policy: policy, key: SigningKey(secret(text))
+    return AppRelease(
+        id: id, app: app, platform: "ios", version: "1.0", scheme: scheme, policy: policy,
+        key: SigningKey(secret(text))
     )
 }

@@ -40,7 +40,8 @@ import Testing
         for (expires, code) in [(Deployment.now, Refusal.Code.stale), (Deployment.now + 1, nil)]
             as [(Int64, Refusal.Code?)]
         {
-            let request = try resigned(deployment, nonce: "n\(expires)", ";nonce=", with: ";expires=\(expires);nonce=")
+            let request = try resigned(
+                deployment, nonce: "n\(expires)", ";nonce=", with: ";expires=\(expires);nonce=")
             #expect(await deployment.refusal(of: request)?.code == code)
         }
     }
@@ -113,7 +114,8 @@ import Testing
         arguments: [
             ("api.example.com", nil), ("API.example.com", nil), ("api.example.com:443", nil),
             ("api.example.com:80", .malformed),
-            ("api.example.com:8443", .malformed), ("api.example.com.", .malformed), ("evil.example.com", .malformed),
+            ("api.example.com:8443", .malformed), ("api.example.com.", .malformed),
+            ("evil.example.com", .malformed),
             ("", .malformed),
         ] as [(String, Refusal.Code?)])
     func authority(_ row: (host: String, code: Refusal.Code?)) async throws {
@@ -123,18 +125,21 @@ import Testing
     }
 
     @Test func retiredReleasesAreSentToTheUpdate() async throws {
-        let deployment = try Deployment(retirement: .init(at: Deployment.now, updateURL: "https://example.com/update"))
+        let deployment = try Deployment(
+            retirement: .init(at: Deployment.now, updateURL: "https://example.com/update"))
         let refusal = await deployment.refusal(of: try deployment.signed(.messageSignatures, nonce: "n"))
         #expect(refusal?.code == .updateRequired)
         #expect(refusal?.link == "https://example.com/update")
-        let later = try Deployment(retirement: .init(at: Deployment.now + 1, updateURL: "https://example.com/update"))
+        let later = try Deployment(
+            retirement: .init(at: Deployment.now + 1, updateURL: "https://example.com/update"))
         #expect(await later.refusal(of: try later.signed(.messageSignatures, nonce: "n")) == nil)
     }
 
     @Test(
         "plat is compared without case, ver as it is",
         arguments: [
-            ("ios", "1.0", nil), ("iOS", "1.0", nil), ("android", "1.0", .badSignature), ("ios", "1.1", .badSignature),
+            ("ios", "1.0", nil), ("iOS", "1.0", nil), ("android", "1.0", .badSignature),
+            ("ios", "1.1", .badSignature),
         ] as [(String, String, Refusal.Code?)])
     func platform(_ row: (platform: String, version: String, code: Refusal.Code?)) async throws {
         let deployment = try Deployment()
@@ -161,7 +166,8 @@ import Testing
         request.body = []
         request.isBodyWhole = false
         let caller = try await deployment.gate.judge(request)
-        for (body, code) in [("hello", nil), ("hullo", .bodyMismatch), ("", .bodyMismatch)] as [(String, Refusal.Code?)]
+        for (body, code) in [("hello", nil), ("hullo", .bodyMismatch), ("", .bodyMismatch)]
+            as [(String, Refusal.Code?)]
         {
             var digest = BodyDigest(caller.body)
             for byte in body.utf8 { digest.update([byte].span) }
@@ -176,7 +182,9 @@ import Testing
 
     @Test func streamedBodiesNeedADigest() async throws {
         let deployment = try Deployment()
-        var request = try deployment.signed(.messageSignatures, nonce: "n") { $0.set("Content-Type", "text/plain") }
+        var request = try deployment.signed(.messageSignatures, nonce: "n") {
+            $0.setField("Content-Type", to: "text/plain")
+        }
         request.isBodyWhole = false
         #expect(await deployment.refusal(of: request)?.code == .badSignature)
         var form = try deployment.signed(.formMD5, nonce: "nonce0001")
@@ -199,29 +207,32 @@ import Testing
             await deployment.gate.judgement(of: try deployment.signed(.messageSignatures, nonce: "n")).dialect
                 == .problem)
         #expect(
-            await deployment.gate.judgement(of: try deployment.signed(.formMD5, nonce: "nonce0001")).dialect == .legacy)
+            await deployment.gate.judgement(of: try deployment.signed(.formMD5, nonce: "nonce0001")).dialect
+                == .legacy)
         #expect(await deployment.gate.judgement(of: Request()).dialect == .problem)
     }
 
-    /// Signs again after a change to the signature's own parameters, so that only what is lacking can be the reason.
+    /// Signs again after a change to the signature's own parameters, so that only the missing part can be the
+    /// reason of a refusal.
     private func resigned(
-        _ deployment: Deployment, nonce: String, _ part: String, with other: String, release: String = "r_messages"
+        _ deployment: Deployment, nonce: String, _ part: String, with other: String,
+        release: String = "r_messages"
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/a".utf8), authority: Deployment.authority)
         draft.body = Array("{}".utf8)
-        draft.set("Content-Type", "application/json")
-        draft.set("Idempotency-Key", "k")
+        draft.setField("Content-Type", to: "application/json")
+        draft.setField("Idempotency-Key", to: "k")
         try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: nonce)
         let input = draft.fields.first { $0.name == "Signature-Input" }.map {
             String(decoding: $0.value, as: UTF8.self)
         }
-        draft.set("Signature-Input", try #require(input).replacing(part, with: other))
-        draft.set("Countersign-Release", release)
+        draft.setField("Signature-Input", to: try #require(input).replacing(part, with: other))
+        draft.setField("Countersign-Release", to: release)
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
-        try MessageSignatures().spell(claim, draft.request(), &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), workspace: &workspace))
+        try MessageSignatures().writeStringToSign(for: claim, of: draft.request(), into: &workspace)
         let mac = deployment.messages.key.mac(.hmacSHA256, of: workspace.text)
-        draft.set("Signature", "app=:\(Base64.encode(mac.span, .standard)):")
+        draft.setField("Signature", to: "app=:\(Base64.encode(mac.span, as: .standard)):")
         return draft.request()
     }
 
@@ -231,7 +242,8 @@ import Testing
         (.messageSignatures, 1_700_000_000, .stale),
         (.formMD5, 300, nil), (.formMD5, -300, nil), (.formMD5, 301, .stale), (.formMD5, -301, .stale),
         (.authV1, 599, nil), (.authV1, -599, nil), (.authV1, 600, .stale), (.authV1, -600, .stale),
-        (.authV2, 43_199, nil), (.authV2, -43_199, nil), (.authV2, 43_200, .stale), (.authV2, -43_200, .stale),
+        (.authV2, 43_199, nil), (.authV2, -43_199, nil), (.authV2, 43_200, .stale),
+        (.authV2, -43_200, .stale),
         (.authV4, 43_199, nil), (.authV4, 43_200, .stale), (.authV4, -43_200, .stale),
     ]
 }

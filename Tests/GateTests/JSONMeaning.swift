@@ -1,11 +1,13 @@
 import CountersignWire
 
-/// What auth-v4 sees in a JSON body, found with the other JSON reader of this project: names in lower case, and values
-/// without their type.
+/// The members that auth-v4 signs in a JSON body, computed with the tree parser: names in lower case, and
+/// values without their type.
 enum JSONMeaning {
-    /// Nil where the text is no object, or none that can be signed.
+    /// Nil if the text is no object, or cannot be signed.
     static func members(of body: [UInt8]) -> [[UInt8]: [UInt8]]? {
-        guard let document = try? JSONReader.read(body), let members = document.root.members else { return nil }
+        guard let document = try? JSONReader.read(body), let members = document.root.members else {
+            return nil
+        }
         var found: [[UInt8]: [UInt8]] = [:]
         for member in members {
             let name = Array(member.name.utf8).map(ASCII.lowercased)

@@ -4,7 +4,7 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-/// Callers that sign with a key pair, before a gate that has the public half.
+/// Clients that sign with a key pair whose public key the gate has.
 @Suite struct KeyPairTests {
     @Test("signed with the private key, accepted with the public one, once", arguments: TestKeys.signing)
     func accepted(_ algorithm: KeyAlgorithm) async throws {
@@ -22,11 +22,13 @@ import Testing
         var flips = 0
         for part in MessageSignatures().coverage.covered {
             for _ in 0..<12 {
-                guard let changed = Mutation.flipBit(in: part, of: request, MessageSignatures(), &random) else {
+                guard let changed = Mutation.flipBit(in: part, of: request, MessageSignatures(), &random)
+                else {
                     continue
                 }
                 flips += 1
-                #expect(await deployment.refusal(of: changed) != nil, "\(part.rawValue) changed, and accepted")
+                #expect(
+                    await deployment.refusal(of: changed) != nil, "\(part.rawValue) changed, and accepted")
             }
         }
         #expect(flips > 50)
@@ -36,19 +38,24 @@ import Testing
     @Test("an alg that is not the key's is refused, and both are named")
     func contradiction() async throws {
         let deployment = try Paired(.ed25519)
-        let request = try deployment.signed(nonce: "n1") { $0.replacing("\"ed25519\"", with: "\"hmac-sha256\"") }
+        let request = try deployment.signed(nonce: "n1") {
+            $0.replacing("\"ed25519\"", with: "\"hmac-sha256\"")
+        }
         let refusal = try #require(await deployment.refusal(of: request))
         #expect(refusal.code == .badSignature)
         #expect(refusal.detail.contains("hmac-sha256") && refusal.detail.contains("ed25519"))
     }
 
-    @Test("whoever has the public key cannot use it as a shared secret", arguments: TestKeys.signing, Named.allCases)
+    @Test(
+        "whoever has the public key cannot use it as a shared secret", arguments: TestKeys.signing,
+        Named.allCases)
     func confusion(_ algorithm: KeyAlgorithm, _ named: Named) async throws {
         let deployment = try Paired(algorithm)
         let key = try TestKeys.publicKey(algorithm)
         let der = try #require(key.publicKey?.der)
         for secret in [der, Array(der.suffix(32)), try TestKeys.pem(algorithm, "public")] {
-            let forger = Credentials(keyID: deployment.credentials.keyID, key: SigningKey(Secret(copying: secret.span)))
+            let forger = Credentials(
+                keyID: deployment.credentials.keyID, key: SigningKey(Secret(copying: secret.span)))
             let request = try deployment.signed(nonce: "n1", as: forger) {
                 named == .hmac ? $0 : $0.replacing(";alg=\"hmac-sha256\"", with: "")
             }
@@ -66,7 +73,8 @@ import Testing
         }
     }
 
-    @Test("keys of another algorithm or another pair do not fit", arguments: TestKeys.signing, TestKeys.signing)
+    @Test(
+        "keys of another algorithm or another pair do not fit", arguments: TestKeys.signing, TestKeys.signing)
     func others(_ one: KeyAlgorithm, _ other: KeyAlgorithm) async throws {
         guard one != other else { return }
         let deployment = try Paired(key: TestKeys.publicKey(one), other)
@@ -77,7 +85,7 @@ import Testing
     enum Named: CaseIterable { case hmac, nothing }
 }
 
-/// A gate with one release, whose callers sign with a key pair.
+/// A gate with one release whose clients sign with a key pair.
 struct Paired {
     let credentials: Credentials
     private let gate: Gate
@@ -91,10 +99,12 @@ struct Paired {
         let id = try #require(KeyID("r_pair"))
         folder = try Folder()
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, now: Deployment.now)
-        let release = ReleaseKey(
-            id: id, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy, key: key)
+        let release = AppRelease(
+            id: id, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
+            key: key)
         gate = Gate(
-            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: [id: release]), replay: replay,
+            allowedHosts: AllowedHosts([Deployment.authority]), keys: KeyTable(keys: [id: release]),
+            replay: replay,
             clock: FixedTime(now: Deployment.now))
         credentials = Credentials(keyID: id, key: try TestKeys.privateKey(algorithm))
     }
@@ -104,24 +114,25 @@ struct Paired {
         nonce: String, as signer: Credentials? = nil, _ edit: (String) -> String = { $0 }
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
-        draft.set("Content-Type", "text/plain")
+        draft.setField("Content-Type", to: "text/plain")
         draft.body = Array("hello".utf8)
         let signer = signer ?? credentials
         try MessageSignatures().sign(&draft, as: signer, at: Deployment.now, nonce: nonce)
-        let input = String(decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
+        let input = String(
+            decoding: draft.fields.first { $0.name == "Signature-Input" }?.value ?? [], as: UTF8.self)
         guard edit(input) != input else { return draft.request() }
-        draft.set("Signature-Input", edit(input))
+        draft.setField("Signature-Input", to: edit(input))
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
-        try MessageSignatures().spell(claim, request, &workspace)
+        let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
+        try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
         let signature = try signer.key.sign(workspace.text)
-        draft.set("Signature", "app=:\(Base64.encode(signature.span, .standard)):")
+        draft.setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
         return draft.request()
     }
 
     func refusal(of request: Request) async -> Refusal? {
-        do throws(Refusal) {
+        do {
             _ = try await gate.judge(request)
             return nil
         } catch {

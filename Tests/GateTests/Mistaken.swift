@@ -4,7 +4,7 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-/// A request with a mistake in it, made as its signer makes it: one thing is signed, another is sent.
+/// A request with a signer's mistake: the signed request differs from the sent one.
 struct Mistaken {
     static let now: Int64 = 1_800_000_000
     static let secretText = "the secret of release 1"
@@ -21,7 +21,7 @@ struct Mistaken {
     var secret = Array(Mistaken.secretText.utf8)
     var mac: ((_ text: [UInt8], _ secret: [UInt8]) -> [UInt8])?
     var encoded: (([UInt8]) -> String)?
-    /// What happens to the signed request on its way.
+    /// Changes to the signed request in transit.
     var later: (inout Draft) -> Void = { _ in }
     var at = Mistaken.now
 
@@ -40,14 +40,14 @@ struct Mistaken {
         case .authV1, .authV2:
             draft.target = Array("/a%20b/c/?name=Jo%20Ann&City=K%C3%B6ln&empty=&zip=50667".utf8)
             draft.body = Array("{\"a\":[1,2.50],\"b\":\"x/y\"}".utf8)
-            draft.set("Content-Type", "application/json")
+            draft.setField("Content-Type", to: "application/json")
         case .authV4:
             draft.body = Array(
                 "{\"name\":\"Jo Ann\",\"City\":\"K\u{F6}ln\",\"list\":[1, 2],\"n\":1.50,\"none\":null}".utf8)
-            draft.set("Content-Type", "application/json")
+            draft.setField("Content-Type", to: "application/json")
         case .messageSignatures, .sigV4, .token:
             draft.body = Array("{\"b\":[1,2.50,\"x/y\"],\"a\":{\"name\":\"Zo\u{EB}\"}}".utf8)
-            draft.set("Content-Type", "application/json")
+            draft.setField("Content-Type", to: "application/json")
         }
         return draft
     }
@@ -55,16 +55,20 @@ struct Mistaken {
     func request() throws -> Request {
         let spelled = try sign(seen)
         var draft = try sign(sent).draft
-        // Digests, and what the signature says of itself, are those of the request that was signed.
+        // Digests and signature parameters are those of the signed request.
         for name in ["content-digest", "signature-input", "x-amz-content-sha256"] {
-            guard let field = spelled.draft.fields.first(where: { $0.name.lowercased() == name }) else { continue }
-            draft.set(field.name, String(decoding: field.value, as: UTF8.self))
+            guard let field = spelled.draft.fields.first(where: { $0.name.lowercased() == name }) else {
+                continue
+            }
+            draft.setField(field.name, to: String(decoding: field.value, as: UTF8.self))
         }
-        let plain = text(canonical.map { Mistaken.text(spelled.text, ending: $0(spelled.canonical)) } ?? spelled.text)
+        let plain = text(
+            canonical.map { Mistaken.text(spelled.text, ending: $0(spelled.canonical)) } ?? spelled.text)
         let withSecret = plain.replacing("<secret>", with: String(decoding: secret, as: UTF8.self))
         let bytes = mac?(Array(withSecret.utf8), secret) ?? Mistaken.mac(scheme, withSecret, secret)
         let isBase64 = scheme == .messageSignatures
-        let written = encoded?(bytes) ?? (isBase64 ? Base64.encode(bytes.span, .standard) : Hex.encode(bytes.span))
+        let written =
+            encoded?(bytes) ?? (isBase64 ? Base64.encode(bytes.span, as: .standard) : Hex.encode(bytes.span))
         Mistaken.replace(spelled.signature, with: written, in: &draft)
         Mistaken.replace(try sign(sent).signature, with: written, in: &draft)
         later(&draft)
@@ -73,13 +77,15 @@ struct Mistaken {
 
     private static func mac(_ scheme: SchemeName, _ text: String, _ secret: [UInt8]) -> [UInt8] {
         let bytes = Array(text.utf8)
-        if scheme == .formMD5 { return OtherHash.md5.digest(bytes.span) }
-        guard scheme == .sigV4 else { return OtherHash.sha256.hmac(key: secret.span, bytes.span) }
+        if scheme == .formMD5 { return DiagnosticHash.md5.digest(bytes.span) }
+        guard scheme == .sigV4 else {
+            return DiagnosticHash.sha256.hmac(key: secret.span, message: bytes.span)
+        }
         let scope = text.split(separator: "\n").first { $0.contains("/aws4_request") } ?? ""
         let key = scope.split(separator: "/").reduce(Array("AWS4".utf8) + secret) { key, word in
-            OtherHash.sha256.hmac(key: key.span, Array(word.utf8).span)
+            DiagnosticHash.sha256.hmac(key: key.span, message: Array(word.utf8).span)
         }
-        return OtherHash.sha256.hmac(key: key.span, bytes.span)
+        return DiagnosticHash.sha256.hmac(key: key.span, message: bytes.span)
     }
 
     private static func text(_ text: String, ending canonical: String) -> String {
@@ -88,22 +94,25 @@ struct Mistaken {
     }
 
     /// The signed draft, its string to sign, and its signature as it is written.
-    private func sign(_ draft: Draft) throws -> (draft: Draft, text: String, canonical: String, signature: String) {
-        let scheme = try #require(Registry.standard.scheme(named: self.scheme))
+    private func sign(_ draft: Draft) throws -> (
+        draft: Draft, text: String, canonical: String, signature: String
+    ) {
+        let scheme = try #require(SchemeRegistry.standard.scheme(named: self.scheme))
         let credentials = Credentials(
-            keyID: try #require(KeyID("r_test")), key: SigningKey(Secret(copying: secret.span)), platform: "ios",
+            keyID: try #require(KeyID("r_test")), key: SigningKey(Secret(copying: secret.span)),
+            platform: "ios",
             version: "1.0")
         var signed = draft
         try scheme.sign(&signed, as: credentials, at: at, nonce: "nonce0000000001")
         var workspace = Workspace()
         let request = signed.request()
-        let claim = try #require(try scheme.claim(in: request, &workspace))
-        try scheme.spell(claim, request, &workspace)
+        let claim = try #require(try scheme.claim(in: request, workspace: &workspace))
+        try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
         let isBase64 = self.scheme == .messageSignatures
         let mac = claim.mac
         return (
-            signed, workspace.text.shown, workspace.canonicalRequest,
-            isBase64 ? Base64.encode(mac.span, .standard) : Hex.encode(mac.span)
+            signed, workspace.text.displayText, workspace.canonicalRequest,
+            isBase64 ? Base64.encode(mac.span, as: .standard) : Hex.encode(mac.span)
         )
     }
 

@@ -1,10 +1,10 @@
 import CountersignSchemes
 import CountersignWire
 
-/// What an attacker in the middle might do to a request.
+/// Changes that a man in the middle could make to a request.
 enum Mutation {
-    /// Flips one bit of a covered part. Nil where this request does not have that part, or where the bit makes no
-    /// difference by the standard's own rule (a host has no case, a form has many spellings).
+    /// Flips one bit of a covered part. Nil where this request does not have that part, or where the bit
+    /// makes no difference by the standard's own rule (a host has no case, a form has many spellings).
     static func flipBit(
         in part: Coverage.Part, of request: Request, _ scheme: any Scheme, _ random: inout SeededGenerator
     ) -> Request? {
@@ -13,23 +13,26 @@ enum Mutation {
         if part == .transport {
             changed.transport = request.transport == .tls ? .plain : .tls
         } else if part == .body || part == .jsonMembers
-            || (part == .formParameters && request.matches(request.method, "POST"))
+            || (part == .formParameters && request.matches(request.method, text: "POST"))
         {
             guard !request.body.isEmpty else { return nil }
             changed.body[Int.random(in: request.body.indices, using: &random)] ^= bit
         } else {
             guard
-                let slice = slices(of: part, in: request, scheme).filter({ !$0.isEmpty }).randomElement(using: &random)
+                let slice = slices(of: part, in: request, scheme).filter({ !$0.isEmpty }).randomElement(
+                    using: &random)
             else {
                 return nil
             }
             let index = Int.random(in: slice.range, using: &random)
             changed.head[index] ^= bit
-            changed.tellFieldsApart()
+            changed.identifyFields()
             if part == .authority, ASCII.isLetter(request.head[index]), bit == 0x20 { return nil }
         }
         changed.splitTarget()
-        if part == .formParameters, parameters(of: changed, scheme.name) == parameters(of: request, scheme.name) {
+        if part == .formParameters,
+            parameters(of: changed, scheme.name) == parameters(of: request, scheme.name)
+        {
             return nil
         }
         if part == .jsonMembers, let members = JSONMeaning.members(of: changed.body),
@@ -40,7 +43,9 @@ enum Mutation {
         return changed
     }
 
-    private static func slices(of part: Coverage.Part, in request: Request, _ scheme: any Scheme) -> [Slice] {
+    private static func slices(of part: Coverage.Part, in request: Request, _ scheme: any Scheme)
+        -> [ByteRange]
+    {
         func fields(_ choose: (String) -> Bool) -> [Request.Field] {
             request.fields.filter { choose(request.text($0.name)) }
         }
@@ -55,22 +60,23 @@ enum Mutation {
         case .namedFields:
             let others: Set = ["host", "content-length", "signature-input", "signature", "authorization"]
             return fields { !others.contains($0) }.flatMap { [$0.name, $0.value] }
-        case .body, .transport, .otherFields, .formSpelling, .querySpelling, .fieldSpelling, .fieldLines, .emptyQuery,
+        case .body, .transport, .otherFields, .formSpelling, .querySpelling, .fieldSpelling, .fieldLines,
+            .emptyQuery,
             .jsonMembers,
             .jsonSpelling:
             return []
         }
     }
 
-    /// The decoded parameters in any order, those that the scheme leaves out and the case that it does not sign left
-    /// out; nil where they cannot be read.
+    /// The decoded parameters in any order, without those that the scheme does not sign, and without case
+    /// where it does not sign the case; nil if they cannot be parsed.
     private static func parameters(of request: Request, _ scheme: SchemeName) -> [[UInt8]]? {
         let query = request.query.map { Array(request.head[$0.range]) } ?? []
-        let text = request.matches(request.method, "POST") ? request.body : query
+        let text = request.matches(request.method, text: "POST") ? request.body : query
         var reader = Form.Reader()
         var buffer = ByteBuffer(capacity: 256)
         var found: [[UInt8]] = []
-        do throws(Form.Problem) {
+        do {
             while let pair = try reader.next(in: text.span) {
                 let name = try Form.decode(pair.name, of: text.span, into: &buffer)
                 let value = try Form.decode(pair.value, of: text.span, into: &buffer)
@@ -85,7 +91,7 @@ enum Mutation {
         return found.sorted { $0.lexicographicallyPrecedes($1) }
     }
 
-    /// Changes an uncovered part into something else that it could be.
+    /// Changes an uncovered part to another valid value.
     static func change(_ part: Coverage.Part, of request: Request) -> Request? {
         switch part {
         case .method: return rebuilt(request, method: "HEAD")
@@ -106,7 +112,8 @@ enum Mutation {
         case .body: return rebuilt(request, body: { $0 + "another" })
         case .signatureParameters:
             return rebuilt(
-                request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") })
+                request, timestamp: "1800000100", target: { $0.replacing("=1800000000", with: "=1800000100") }
+            )
         default: return nil
         }
     }
@@ -117,7 +124,8 @@ enum Mutation {
         body: (String) -> String = { $0 }, target: (String) -> String = { $0 }
     ) -> Request {
         var draft = Draft(
-            method: method ?? request.text(request.method), target: Array(target(request.text(request.target)).utf8),
+            method: method ?? request.text(request.method),
+            target: Array(target(request.text(request.target)).utf8),
             authority: authority ?? request.text(request.authority), transport: request.transport)
         for field in request.fields {
             let name = request.text(field.name)
@@ -127,10 +135,12 @@ enum Mutation {
             if name == "x-auth-timestamp" { value = timestamp ?? value }
             if name == spaced { value = value.replacing(" ", with: " \t ") }
             if name == split {
-                draft.fields += value.split(separator: ", ").map { Draft.Field(name, String($0)) }
+                draft.fields += value.split(separator: ", ").map {
+                    Draft.Field(name: name, value: String($0))
+                }
                 continue
             }
-            draft.fields.append(Draft.Field(name, value))
+            draft.fields.append(Draft.Field(name: name, value: value))
         }
         draft.body = Array(body(String(decoding: request.body, as: UTF8.self)).utf8)
         return draft.request()

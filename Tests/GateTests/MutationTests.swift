@@ -4,14 +4,15 @@ import CountersignWire
 import Glibc
 import Testing
 
-/// What a scheme says it covers cannot be changed; what it says it leaves open can.
+/// Parts that a scheme declares as covered cannot be changed; parts that it declares as uncovered can.
 @Suite struct MutationTests {
     @Test("2,000 random requests: every covered part, then replayed, two at once")
     func coveredParts() async throws {
         let deployment = try Deployment { $0.replays[.sigV4] = .strict }
         let schemes: [any Scheme] = [MessageSignatures(), FormMD5(), SigV4()]
         let seed =
-            getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) } ?? UInt64.random(in: 0...UInt64.max)
+            getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) }
+            ?? UInt64.random(in: 0...UInt64.max)
         print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
         var random = SeededGenerator(state: seed)
         var flips = 0
@@ -20,20 +21,29 @@ import Testing
             let request = try randomRequest(scheme.name, number, deployment, &random)
             for part in scheme.coverage.covered {
                 for _ in 0..<3 {
-                    guard let changed = Mutation.flipBit(in: part, of: request, scheme, &random) else { continue }
+                    guard let changed = Mutation.flipBit(in: part, of: request, scheme, &random) else {
+                        continue
+                    }
                     flips += 1
                     if await deployment.refusal(of: changed) == nil {
                         Issue.record(
-                            "\(scheme.name.rawValue) \(number), seed \(seed): \(part.rawValue) changed, and accepted")
+                            """
+                            \(scheme.name.rawValue) \(number), seed \(seed): \(part.rawValue) changed, and \
+                            accepted
+                            """
+                        )
                     }
                 }
             }
-            // Nothing of that burnt the nonce; and of two copies at once one is let in.
+            // None of the refused requests consumed the nonce, and of two concurrent copies one is accepted.
             async let first = deployment.refusal(of: request)
             async let second = deployment.refusal(of: request)
             let codes = await [first, second].map { $0?.code }
-            #expect(codes.count { $0 == nil } == 1, "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
-            #expect(codes.count { $0 == .replayed } == 1, "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
+            #expect(
+                codes.count { $0 == nil } == 1, "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
+            #expect(
+                codes.count { $0 == .replayed } == 1,
+                "\(scheme.name.rawValue) \(number), seed \(seed): \(codes)")
             #expect(await deployment.refusal(of: request)?.code == .replayed)
         }
         #expect(flips > 10_000, "too few changes were tried: \(flips)")
@@ -44,7 +54,7 @@ import Testing
         arguments: [SchemeName.messageSignatures, .formMD5, .sigV4])
     func uncoveredParts(_ name: SchemeName) async throws {
         let deployment = try Deployment()
-        let scheme = try #require(Registry.standard.scheme(named: name))
+        let scheme = try #require(SchemeRegistry.standard.scheme(named: name))
         #expect(Set(scheme.coverage.covered).isDisjoint(with: scheme.coverage.uncovered))
         for (number, part) in scheme.coverage.uncovered.enumerated() {
             // A second apart, for sigv4 has no nonce to tell them by.
@@ -54,11 +64,12 @@ import Testing
                 if name == .formMD5, part == .formSpelling { $0.body = Array("a=x".utf8) }
                 if part == .querySpelling { $0.target = Array("/call?x=1&y".utf8) }
                 if part == .emptyQuery { $0.target = Array("/call".utf8) }
-                if part == .fieldLines { $0.set("X-Words", "two, words") }
-                if part == .fieldSpelling { $0.set("X-Words", "two words") }
-                $0.set("User-Agent", "test")
+                if part == .fieldLines { $0.setField("X-Words", to: "two, words") }
+                if part == .fieldSpelling { $0.setField("X-Words", to: "two words") }
+                $0.setField("User-Agent", to: "test")
             }
-            let changed = try #require(Mutation.change(part, of: request), "\(part.rawValue): no change known")
+            let changed = try #require(
+                Mutation.change(part, of: request), "\(part.rawValue): no change known")
             let refusal = await deployment.refusal(of: changed)
             #expect(refusal == nil, "\(part.rawValue): \(refusal?.detail ?? "")")
         }
@@ -70,7 +81,9 @@ import Testing
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
         func word(_ lengths: ClosedRange<Int>) -> String {
             String(
-                (0..<Int.random(in: lengths, using: &random)).map { _ in letters.randomElement(using: &random) ?? "x" })
+                (0..<Int.random(in: lengths, using: &random)).map { _ in
+                    letters.randomElement(using: &random) ?? "x"
+                })
         }
         let isForm = scheme == .formMD5
         let method = (isForm ? ["GET", "POST"] : ["GET", "POST", "PUT", "DELETE", "PATCH"]).randomElement(
@@ -86,10 +99,12 @@ import Testing
                 if $0.method == "POST" { $0.body = Array(query.utf8) }
                 return
             }
-            for index in 0..<Int.random(in: 1...5, using: &random) { $0.set("X-Field-\(index)", word(1...20)) }
+            for index in 0..<Int.random(in: 1...5, using: &random) {
+                $0.setField("X-Field-\(index)", to: word(1...20))
+            }
             if $0.method != "GET" {
-                $0.set("Content-Type", "application/json")
-                $0.set("Idempotency-Key", word(8...20))
+                $0.setField("Content-Type", to: "application/json")
+                $0.setField("Idempotency-Key", to: word(8...20))
                 $0.body = Array(word(1...200).utf8)
             }
         }

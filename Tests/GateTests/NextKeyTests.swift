@@ -13,17 +13,17 @@ import Testing
         var policy = Policy()
         policy.schemes = [scheme]
         let (current, next, other) = (secret("current"), secret("next"), secret("other"))
-        let release = ReleaseKey(
+        let release = AppRelease(
             id: id, app: "shop", platform: "ios", version: "1.0", scheme: scheme, policy: policy,
             key: SigningKey(current), nextKey: SigningKey(next))
         let gate = Gate(
-            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: [id: release]),
+            allowedHosts: AllowedHosts([Deployment.authority]), keys: KeyTable(keys: [id: release]),
             replay: try ReplayFile(path: folder.path + "/replay", expecting: nil, now: Deployment.now),
             clock: FixedTime(now: Deployment.now))
         func request(_ key: SigningKey, _ nonce: String) throws -> Request {
             var draft = Draft(method: "GET", target: Array("/".utf8), authority: Deployment.authority)
             let signer = Credentials(keyID: id, key: key, platform: "ios", version: "1.0")
-            let writer = try #require(Registry.standard.scheme(named: scheme))
+            let writer = try #require(SchemeRegistry.standard.scheme(named: scheme))
             try writer.sign(&draft, as: signer, at: Deployment.now, nonce: nonce)
             return draft.request()
         }

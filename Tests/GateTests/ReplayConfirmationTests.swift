@@ -4,24 +4,23 @@ import Testing
 
 @testable import CountersignGate
 
-/// What a replay file knows of the clocks that it admitted requests by, and what an operator's confirmation
-/// makes of it.
+/// The record of clocks in a replay file, and the effect of an operator's confirmation.
 @Suite struct ReplayConfirmationTests {
     private let now: Int64 = 1_800_000_000
     private let year: Int64 = 365 * 86_400
 
     @Test func intervalsOnlyGrow() {
-        var intervals = Intervals()
+        var intervals = TimeIntervals()
         for index in 0..<20 { intervals.add(first: Int64(index) * 1_000, last: Int64(index) * 1_000 + 100) }
-        #expect(intervals.all.count == Intervals.most)
+        #expect(intervals.all.count == TimeIntervals.most)
         for index in 0..<20 { #expect(intervals.contains(Int64(index) * 1_000 + 50)) }
         intervals.add(first: Int64.min, last: Int64.max)
-        #expect(intervals.all == [Intervals.Interval(first: .min, last: .max)])
+        #expect(intervals.all == [TimeIntervals.Interval(first: .min, last: .max)])
     }
 
     @Test(arguments: [-31_536_000, -3_600, -60, 60, 3_600, 31_536_000] as [Int64])
     func aJumpBeginsAnotherPeriodAndASmallOneDoesNot(_ jump: Int64) {
-        let (first, _) = ReplayClock.extended(Intervals(), around: now)
+        let (first, _) = ReplayClock.extended(TimeIntervals(), around: now)
         let (second, present) = ReplayClock.extended(first, around: now + jump)
         #expect(second.contains(now) && second.contains(now + jump))
         #expect(present.first <= now + jump && now + jump <= present.last)
@@ -48,7 +47,7 @@ import Testing
         for offset in [-300, 0, 300] as [Int64] {
             try file.insertNow(entry("n\(offset)", at: wrong, created: wrong + offset))
         }
-        try file.confirm(ReplayConfirmation(number: 1, at: now + 5, refused: Intervals()), now: now + 5)
+        try file.apply(ClockConfirmation(number: 1, at: now + 5, refused: TimeIntervals()), now: now + 5)
         let floor = try #require(try ReplayStatus(path: path, now: now + 5)).floor
         #expect(floor > now + 5 && floor < now + 600)
         #expect(code { try file.insertNow(entry("new", at: now + 5)) } == .unavailable)
@@ -64,12 +63,12 @@ import Testing
         let folder = try Folder()
         let path = folder.path + "/replay"
         let file = try ReplayFile(path: path, expecting: nil, now: now)
-        let confirmation = ReplayConfirmation(number: 1, at: now, refused: Intervals())
-        #expect(throws: Fault.self) { try file.confirm(confirmation, now: now + year) }
+        let confirmation = ClockConfirmation(number: 1, at: now, refused: TimeIntervals())
+        #expect(throws: OperationalError.self) { try file.apply(confirmation, now: now + year) }
         #expect(code { try file.insertNow(entry("n", at: now + 1)) } == nil)
-        try file.confirm(confirmation, now: now + 2)
+        try file.apply(confirmation, now: now + 2)
         let floor = try #require(try ReplayStatus(path: path, now: now)).floor
-        try file.confirm(confirmation, now: now + 100)
+        try file.apply(confirmation, now: now + 100)
         #expect(try #require(try ReplayStatus(path: path, now: now)).floor == floor)
     }
 
@@ -77,7 +76,8 @@ import Testing
         let bytes = Array(nonce.utf8)
         let replayKey = Claim.ReplayKey(bytes.span)
         return ReplayEntry(
-            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures, replayKey: try #require(replayKey),
+            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures,
+            replayKey: try #require(replayKey),
             created: created ?? time, now: time)
     }
 }

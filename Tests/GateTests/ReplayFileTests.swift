@@ -11,8 +11,10 @@ import Testing
     @Test(
         "what makes two requests the same",
         arguments: [
-            ("k1", SchemeName.messageSignatures, "n1", Refusal.Code.replayed), ("k2", .messageSignatures, "n1", nil),
-            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
+            ("k1", SchemeName.messageSignatures, "n1", Refusal.Code.replayed),
+            ("k2", .messageSignatures, "n1", nil),
+            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil),
+            ("k1n", .messageSignatures, "1", nil),
         ] as [(String, SchemeName, String, Refusal.Code?)])
     func sameness(_ row: (key: String, scheme: SchemeName, nonce: String, code: Refusal.Code?)) throws {
         let folder = try Folder()
@@ -41,8 +43,9 @@ import Testing
         let pipe = try Pipe()
         let child = fork()
         if child == 0 {
-            // Only what is safe between fork and the kill: no test machinery. What was inherited goes first, or this
-            // would hold the locks of files that tests beside this one have open.
+            // Between fork and kill only async-signal-safe calls are allowed. The child first closes
+            // inherited descriptors, since otherwise it holds the locks of files that concurrent tests have
+            // open.
             pipe.closeAllOthers()
             let admitted =
                 (try? ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now))
@@ -55,9 +58,39 @@ import Testing
         waitpid(child, &status, 0)
         #expect(status & 0x7F == SIGKILL, "the child was not killed")
         let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
-        #expect(file.report.found == .intact)
+        #expect(file.report.condition == .intact)
         #expect(code { try file.insertNow(entry("n")) } == .replayed)
         #expect(code { try file.insertNow(entry("m")) } == nil)
+    }
+
+    /// As one that is between `fork` and `exec`: close-on-exec has not closed its copy of the lock yet.
+    @Test func aChildProcessDoesNotKeepTheLock() throws {
+        let folder = try Folder()
+        var child: pid_t = -1
+        do {
+            let file = try open(folder)
+            child = fork()
+            if child == 0 { while true { pause() } }
+            #expect(code { try file.insertNow(entry("n")) } == nil)
+        }
+        defer {
+            var status: Int32 = 0
+            kill(child, SIGKILL)
+            waitpid(child, &status, 0)
+        }
+        try #require(child > 0)
+        #expect(code { try open(folder).insertNow(entry("n")) } == .replayed)
+    }
+
+    @Test func aLockThatWasHandedOverIsKept() throws {
+        let folder = try Folder()
+        var file: ReplayFile? = try open(folder)
+        let sharing = try #require(file?.handover)
+        file = nil
+        #expect { try open(folder) } throws: { error in
+            (error as? OperationalError)?.message.contains("in use by another process") == true
+        }
+        withExtendedLifetime(sharing) {}
     }
 
     @Test func anotherBootClosesTheGateForAWindow() throws {
@@ -66,8 +99,9 @@ import Testing
         settings.window = 60
         settings.bootIDPath = try boot("a", folder)
         do {
-            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
-            #expect(file.report.found == .firstStart)
+            let file = try ReplayFile(
+                path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            #expect(file.report.condition == .firstStart)
             #expect(file.report.floor == nil)
         }
         settings.bootIDPath = try boot("b", folder)
@@ -75,12 +109,15 @@ import Testing
             // The second opening is in the same boot, and must not forget what the first one decided.
             let file = try ReplayFile(
                 path: folder.path + "/replay", expecting: nil, settings: settings, now: now + Int64(attempt))
-            #expect(file.report.found == (attempt == 0 ? .rebooted : .intact))
+            #expect(file.report.condition == (attempt == 0 ? .rebooted : .intact))
             #expect(file.report.floor == now + 60)
-            let refusal = refusal { try file.insertNow(entry("n\(attempt)", created: now + 60, now: now + 10)) }
+            let refusal = refusal {
+                try file.insertNow(entry("n\(attempt)", created: now + 60, now: now + 10))
+            }
             #expect(refusal?.code == .unavailable)
             #expect(refusal?.retryAfter == 51)
-            #expect(code { try file.insertNow(entry("m\(attempt)", created: now + 61, now: now + 10)) } == nil)
+            #expect(
+                code { try file.insertNow(entry("m\(attempt)", created: now + 61, now: now + 10)) } == nil)
         }
     }
 
@@ -91,7 +128,8 @@ import Testing
         settings.window = 60
         settings.lifetime = 3600
         do {
-            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            let file = try ReplayFile(
+                path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
             #expect(code { try file.insertNow(entry("n", created: now - 3600)) } == nil)
             #expect(code { try file.insertNow(entry("n", created: now - 3600)) } == .replayed)
         }
@@ -108,13 +146,15 @@ import Testing
         settings.window = 600
         settings.bootIDPath = try boot("a", folder)
         do {
-            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            let file = try ReplayFile(
+                path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
             // Admitted, and lost with the machine's memory: signed by a clock that is eight minutes ahead.
             try file.setWindow(60, now: now)
         }
         settings.window = 60
         settings.bootIDPath = try boot("b", folder)
-        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now + 5)
+        let file = try ReplayFile(
+            path: folder.path + "/replay", expecting: nil, settings: settings, now: now + 5)
         #expect(file.report.floor == now + 600)
         #expect(code { try file.insertNow(entry("n", created: now + 500, now: now + 480)) } == .unavailable)
         #expect(code { try file.insertNow(entry("n", created: now + 601, now: now + 600)) } == nil)
@@ -126,40 +166,42 @@ import Testing
         settings.window = 60
         settings.bootIDPath = try boot("a", folder)
         do {
-            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            let file = try ReplayFile(
+                path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
             try file.insertNow(entry("n"))
         }
         settings.bootIDPath = try boot("b", folder)
-        let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now - 86_400)
+        let file = try ReplayFile(
+            path: folder.path + "/replay", expecting: nil, settings: settings, now: now - 86_400)
         #expect(file.report.floor == now + 60)
     }
 
     @Test func missingOrForeignOrDamagedFilesCloseTheGate() throws {
         let folder = try Folder()
         let path = folder.path + "/replay"
-        let stranger = try #require(FileID(String(repeating: "0a", count: 16)))
-        var id: FileID?
+        let stranger = try #require(ReplayFileID(String(repeating: "0a", count: 16)))
+        var id: ReplayFileID?
         do {
             let file = try ReplayFile(path: path, expecting: stranger, now: now)
-            #expect(file.report.found == .missing)
+            #expect(file.report.condition == .missing)
             #expect(file.report.floor == now + 300)
             id = file.report.id
         }
         do {
             let file = try ReplayFile(path: path, expecting: id, now: now)
-            #expect(file.report.found == .intact)
+            #expect(file.report.condition == .intact)
             #expect(file.report.id == id)
-            #expect(FileID(file.report.id.description) == id)
+            #expect(ReplayFileID(file.report.id.description) == id)
         }
         do {
             let file = try ReplayFile(path: path, expecting: stranger, now: now + 5)
-            #expect(file.report.found == .another)
+            #expect(file.report.condition == .another)
             #expect(file.report.floor == now + 305)
         }
         for damage in [Damage.flip(3), .flip(20), .flip(60), .cut(to: 0), .cut(to: 100), .cut(to: 8192)] {
             try damage.apply(to: path)
             let file = try ReplayFile(path: path, expecting: id, now: now + 10)
-            #expect(file.report.found == .corrupt, "\(damage)")
+            #expect(file.report.condition == .corrupt, "\(damage)")
             #expect(file.report.floor == now + 310)
             #expect(code { try file.insertNow(entry("n", created: now, now: now + 10)) } == .unavailable)
         }
@@ -168,7 +210,7 @@ import Testing
     @Test func oneProcessAtATime() throws {
         let folder = try Folder()
         let file = try open(folder)
-        let fault = #expect(throws: Fault.self) { _ = try open(folder) }
+        let fault = #expect(throws: OperationalError.self) { _ = try open(folder) }
         #expect(fault?.message == "\(folder.path)/replay is in use by another process")
         withExtendedLifetime(file) {}
     }
@@ -201,11 +243,12 @@ import Testing
         var settings = ReplayFile.Settings()
         settings.entries = 1024
         do {
-            let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
+            let file = try ReplayFile(
+                path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
             for number in 0..<3000 { try file.insertNow(entry("n\(number)")) }
         }
         let file = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
-        #expect(file.report.found == .intact)
+        #expect(file.report.condition == .intact)
         for number in 0..<3000 { #expect(code { try file.insertNow(entry("n\(number)")) } == .replayed) }
     }
 
@@ -224,7 +267,7 @@ import Testing
         for number in 0..<count / 2 {
             #expect(code { try file.insertNow(entry("later \(number)", created: later, now: later)) } == nil)
         }
-        // A clock that is set back finds the dropped ones gone, and is refused for that.
+        // If the clock is set back, the dropped entries are missing, so requests are refused.
         var closed = 0
         for number in 0..<count {
             let again = code { try file.insertNow(entry("n\(number)")) }
@@ -243,7 +286,8 @@ import Testing
         #expect(code { try file.insertNow(entry("m", created: now - 361)) } == nil)
     }
 
-    @Test("times that the file cannot write", arguments: [0, -1, Int64(UInt32.max) + 1, Int64.max, Int64.min])
+    @Test(
+        "times that the file cannot write", arguments: [0, -1, Int64(UInt32.max) + 1, Int64.max, Int64.min])
     func outOfRange(_ created: Int64) throws {
         let folder = try Folder()
         let file = try open(folder)
@@ -260,10 +304,10 @@ import Testing
             try file.insertNow(entry("torn"))
             try file.insertNow(entry("whole"))
         }
-        // As after a kill between the two words of the first record: the caller never heard that it was admitted.
+        // As after a kill between the two words of the first record: the caller got no response.
         try Damage.tear.apply(to: path)
         let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
-        #expect(file.report.found == .intact)
+        #expect(file.report.condition == .intact)
         let codes = [code { try file.insertNow(entry("torn")) }, code { try file.insertNow(entry("whole")) }]
         #expect(codes.count { $0 == nil } == 1)
         #expect(codes.count { $0 == .replayed } == 1)
@@ -285,7 +329,7 @@ import Testing
         }
         #expect(reasons.contains { $0.contains("No space left") }, "the disk never was full: \(reasons)")
         for number in admitted { #expect(code { try file.insertNow(entry("n\(number)")) } == .replayed) }
-        let fault = #expect(throws: Fault.self) {
+        let fault = #expect(throws: OperationalError.self) {
             settings.entries = 1 << 16
             _ = try ReplayFile(path: disk.path + "/second", expecting: nil, settings: settings, now: now)
         }
@@ -302,7 +346,8 @@ import Testing
     }
 
     private func entry(
-        _ nonce: String, key: String = "r_key", scheme: SchemeName = .messageSignatures, created: Int64? = nil,
+        _ nonce: String, key: String = "r_key", scheme: SchemeName = .messageSignatures,
+        created: Int64? = nil,
         now: Int64? = nil
     ) throws -> ReplayEntry {
         let bytes = Array(nonce.utf8)
@@ -313,7 +358,7 @@ import Testing
     }
 }
 
-/// What happens to files.
+/// Damages to files.
 private enum Damage {
     case flip(Int)
     case cut(to: Int)
@@ -351,9 +396,11 @@ private struct Pipe {
         try #require(made == 0)
     }
 
-    /// Closes every other descriptor of this process but the standard ones.
+    /// Closes every other descriptor of this process except the standard ones.
     func closeAllOthers() {
-        for descriptor in 3..<Int32(4096) where descriptor != ends.0 && descriptor != ends.1 { close(descriptor) }
+        for descriptor in 3..<Int32(4096) where descriptor != ends.0 && descriptor != ends.1 {
+            close(descriptor)
+        }
     }
 
     func send(_ byte: UInt8) { _ = withUnsafeBytes(of: byte) { write(ends.1, $0.baseAddress, 1) } }
@@ -381,7 +428,8 @@ private final class Tmpfs {
     }
 
     static let isPossible: Bool = {
-        guard geteuid() == 0, let folder = try? Folder(), let disk = try? Tmpfs(on: folder.path + "/disk", size: "16k")
+        guard geteuid() == 0, let folder = try? Folder(),
+            let disk = try? Tmpfs(on: folder.path + "/disk", size: "16k")
         else {
             return false
         }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import CountersignGate
 
-/// The replay table grows in steps: no lock is held for longer than one bucket takes, nothing is lost on the
-/// way, whichever process dies in the middle of it, and requests go on while a large table doubles.
+/// The replay table grows in steps: no lock is held longer than for one bucket, no entry is lost even if a
+/// process ends in the middle, and requests continue while a large table doubles.
 @Suite struct ReplayGrowthTests {
     private let now: Int64 = 1_800_000_000
 
@@ -18,7 +18,8 @@ import Testing
             let place = state ^ state >> 29
             var row = ReplayTable.row(of: place, among: 1)
             for rows in 1..<300 {
-                // The split that makes row `rows` moves an entry there or leaves it, and touches no other bucket.
+                // The split that makes row `rows` moves an entry there or leaves it, and touches no other
+                // bucket.
                 let next = ReplayTable.row(of: place, among: rows + 1)
                 #expect(next == row || (next == rows && row == ReplayTable.source(of: rows)))
                 row = next
@@ -41,7 +42,7 @@ import Testing
         let folder = try Folder()
         let file = try open(folder, entries: 1024, most: 1 << 18)
         for number in 0..<50_000 { try await file.insert(entry(number)) }
-        let capacity = file.use(now: now).capacity
+        let capacity = file.usage(now: now).capacity
         #expect(capacity > 50_000 && capacity < 50_000 * 16)
         for number in 0..<50_000 { #expect(await isReplayed(number, in: file)) }
     }
@@ -64,10 +65,11 @@ import Testing
             return await group.reduce(0, +)
         }
         #expect(admitted == 40_000)
-        #expect(file.use(now: now).capacity > 40_000)
+        #expect(file.usage(now: now).capacity > 40_000)
     }
 
-    /// What a `kill -9` leaves at each point of a split, by writing it down: before the number of rows, and behind it.
+    /// The file as `kill -9` leaves it at each point of a split, before and after the number of rows is
+    /// written.
     @Test(arguments: [true, false]) func aSplitThatWasCutOffLosesNothing(_ isCounted: Bool) throws {
         let folder = try Folder()
         let settings = try settings(folder, entries: 1 << 14, most: 1 << 18)
@@ -76,10 +78,10 @@ import Testing
             let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
             for number in 0..<6_000 { try file.insertNow(entry(number)) }
             let table = file.table
-            try table.mapping.extend(to: ReplayTable.fileBytes(rows: table.mostRows + 1))
+            try table.file.extend(to: ReplayTable.fileBytes(rows: table.mostRows + 1))
             for shard in 0..<ShardLocks.count {
                 // The file's own growth may be under way.
-                file.locks.with(shard, repair: table.removeMoved) {
+                file.locks.withLock(of: shard, repair: table.removeMoved) {
                     let rows = table.header.rows(of: shard)
                     let old = table.bucket(row: ReplayTable.source(of: rows), shard: shard)
                     let kept = (0..<ReplayTable.ways * 2).map { old[$0] }
@@ -90,7 +92,7 @@ import Testing
             }
         }
         let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
-        #expect(file.report.found == .intact)
+        #expect(file.report.condition == .intact)
         for number in 0..<6_000 { #expect(code { try file.insertNow(entry(number)) } == .replayed) }
         for number in 6_000..<20_000 { try file.insertNow(entry(number)) }
         for number in 0..<20_000 { #expect(code { try file.insertNow(entry(number)) } == .replayed) }
@@ -106,11 +108,14 @@ import Testing
             let child = fork()
             if child == 0 {
                 for descriptor in 3..<Int32(4096) { close(descriptor) }
-                guard let file = try? ReplayFile(path: path, expecting: nil, settings: settings, now: now) else {
+                guard let file = try? ReplayFile(path: path, expecting: nil, settings: settings, now: now)
+                else {
                     _exit(1)
                 }
                 for number in inserted..<Int.max {
-                    guard let entry = try? entry(number), (try? file.insertNow(entry)) != nil else { _exit(2) }
+                    guard let entry = try? entry(number), (try? file.insertNow(entry)) != nil else {
+                        _exit(2)
+                    }
                     counter.value = number + 1
                 }
             }
@@ -124,12 +129,12 @@ import Testing
             waitpid(child, &status, 0)
             #expect(status & 0x7F == SIGKILL, "the child was not killed")
             let file = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
-            #expect(file.report.found == .intact)
+            #expect(file.report.condition == .intact)
             let seen = counter.value
             for number in inserted..<seen {
                 #expect(code { try file.insertNow(entry(number)) } == .replayed, "\(number) of \(seen)")
             }
-            // The one that it was at may be in or not.
+            // The entry that was being inserted may be present or not.
             inserted = seen + 1
         }
     }
@@ -140,12 +145,15 @@ import Testing
         let settings = try settings(folder, entries: 1024, most: 1 << 18)
         let path = folder.path + "/replay"
         let first = try ReplayFile(path: path, expecting: nil, settings: settings, now: now)
-        let second = try ReplayFile(path: path, expecting: nil, settings: settings, sharing: first.sharing, now: now)
+        let second = try ReplayFile(
+            path: path, expecting: nil, settings: settings, handover: first.handover, now: now)
         let admitted = await withTaskGroup(of: Int.self, returning: Int.self) { group in
             for file in [first, second] {
                 group.addTask {
                     var count = 0
-                    for number in 0..<40_000 where (try? await file.insert(entry(number))) != nil { count += 1 }
+                    for number in 0..<40_000 where (try? await file.insert(entry(number))) != nil {
+                        count += 1
+                    }
                     return count
                 }
             }
@@ -157,18 +165,19 @@ import Testing
     @Test func aLockWhoseOwnerDiedIsTakenOver() throws {
         let locks = ShardLocks(makingIn: SharedMemory("test", bytes: ShardLocks.bytes))
         let child = fork()
-        if child == 0 { locks.with(5, repair: { _ in }) { _exit(0) } }
+        if child == 0 { locks.withLock(of: 5, repair: { _ in }) { _exit(0) } }
         var status: Int32 = 0
         waitpid(child, &status, 0)
         var repaired: [Int] = []
-        #expect(locks.with(5, repair: { repaired.append($0) }) { 42 } == 42)
-        #expect(locks.with(5, repair: { repaired.append($0) }) { 43 } == 43)
+        #expect(locks.withLock(of: 5, repair: { repaired.append($0) }) { 42 } == 42)
+        #expect(locks.withLock(of: 5, repair: { repaired.append($0) }) { 43 } == 43)
         #expect(repaired == [5])
     }
 
     private func open(_ folder: Folder, entries: Int, most: Int) throws -> ReplayFile {
         try ReplayFile(
-            path: folder.path + "/replay", expecting: nil, settings: settings(folder, entries: entries, most: most),
+            path: folder.path + "/replay", expecting: nil,
+            settings: settings(folder, entries: entries, most: most),
             now: now)
     }
 
@@ -185,7 +194,8 @@ import Testing
         let nonce = Array("n\(number)".utf8)
         let replayKey = Claim.ReplayKey(nonce.span)
         return ReplayEntry(
-            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures, replayKey: try #require(replayKey),
+            keyID: try #require(KeyID("r_key")), scheme: .messageSignatures,
+            replayKey: try #require(replayKey),
             created: now, now: now)
     }
 

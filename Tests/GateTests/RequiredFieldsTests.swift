@@ -5,11 +5,13 @@ import Testing
 
 /// Policy `cover`: fields that must be sent and signed, beyond those of the scheme itself.
 @Suite struct RequiredFieldsTests {
-    private func deployment() throws -> Deployment { try Deployment { $0.requiredFields = ["x-tenant", "x-plan"] } }
+    private func deployment() throws -> Deployment {
+        try Deployment { $0.requiredFields = ["x-tenant", "x-plan"] }
+    }
 
     private func fill(_ draft: inout Draft) {
-        draft.set("X-Tenant", "blue")
-        draft.set("X-Plan", "basic")
+        draft.setField("X-Tenant", to: "blue")
+        draft.setField("X-Plan", to: "basic")
     }
 
     @Test func sentAndSigned() async throws {
@@ -20,7 +22,9 @@ import Testing
 
     @Test func notSent() async throws {
         let deployment = try deployment()
-        let request = try deployment.signed(.messageSignatures, nonce: "n1") { $0.set("X-Plan", "basic") }
+        let request = try deployment.signed(.messageSignatures, nonce: "n1") {
+            $0.setField("X-Plan", to: "basic")
+        }
         let refusal = await deployment.refusal(of: request)
         #expect(refusal?.code == .badSignature)
         #expect(refusal?.detail == "\"x-tenant\" is not sent, and the policy asks for it")
@@ -29,9 +33,9 @@ import Testing
     @Test func sentAndNotSigned() async throws {
         let deployment = try deployment()
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: Deployment.authority)
-        draft.set("X-Tenant", "blue")
+        draft.setField("X-Tenant", to: "blue")
         try MessageSignatures().sign(&draft, as: deployment.messages, at: Deployment.now, nonce: "n1")
-        draft.set("X-Plan", "basic")
+        draft.setField("X-Plan", to: "basic")
         let refusal = await deployment.refusal(of: draft.request())
         #expect(refusal?.code == .badSignature)
         #expect(refusal?.detail == "the signature does not cover \"x-plan\", which the policy asks for")

@@ -10,7 +10,7 @@ extension RouteRules {
     }
 }
 
-/// What a release opens by itself, where routes differ.
+/// The routes that a release opens without a session.
 @Suite struct RouteRuleTests {
     private func scene(_ rules: RouteRules) throws -> SessionScene { try SessionScene { $0.routes = rules } }
 
@@ -18,22 +18,29 @@ extension RouteRules {
         "routes without a session",
         arguments: [
             ("/public", nil), ("/public/", nil), ("/public/a/b", nil), ("/public?x=/../admin", nil),
-            ("/v1/news", nil), ("/public/%C3%A9", nil), ("/public/a%20b/c.d", nil), ("/public/@:!$&'()*+,=", nil),
+            ("/v1/news", nil), ("/public/%C3%A9", nil), ("/public/a%20b/c.d", nil),
+            ("/public/@:!$&'()*+,=", nil),
             ("/public/%C3%A9;v=1", .malformed), ("/public/a;b", .malformed), ("/public;a", .malformed),
             ("/public/a./b", .malformed), ("/public/a%20/b", .malformed), ("/public/..%20/admin", .malformed),
             ("/public/...", .malformed), ("/public/%3fa", .malformed), ("/public/%23", .malformed),
             ("/public/#/admin", .malformed), ("/public/%7f", .malformed), ("/public/%C3", .malformed),
             ("/public/%80", .malformed), ("/public/%ED%A0%80", .malformed), ("/public/%FF", .malformed),
-            ("/public/%C3%A9/%C3/%A9", .malformed), ("/public/%u002e", .malformed), ("/public/%0d%0a", .malformed),
-            ("/publicity", .sessionEnded), ("/", .sessionEnded), ("/v1", .sessionEnded), ("/Public", .sessionEnded),
+            ("/public/%C3%A9/%C3/%A9", .malformed), ("/public/%u002e", .malformed),
+            ("/public/%0d%0a", .malformed),
+            ("/publicity", .sessionEnded), ("/", .sessionEnded), ("/v1", .sessionEnded),
+            ("/Public", .sessionEnded),
             ("/public/../admin", .malformed), ("/public/./a", .malformed), ("/public//a", .malformed),
             ("//public", .malformed), ("/public/..", .malformed), ("/public/..;x/admin", .malformed),
-            ("/public/;x", .malformed), ("/public/%2e%2e/admin", .malformed), ("/public/..%2fadmin", .malformed),
+            ("/public/;x", .malformed), ("/public/%2e%2e/admin", .malformed),
+            ("/public/..%2fadmin", .malformed),
             ("/public%2Fa", .malformed), ("/publ%69c", .malformed), ("/public/..%5cadmin", .malformed),
             ("/public/..\\admin", .malformed), ("/public/%zz", .malformed), ("/public/%", .malformed),
-            ("/public/%00", .malformed), ("/public/%252e%252e/admin", .malformed), ("/public/100%25", .malformed),
-            ("/public/..%3bx/admin", .malformed), ("/public/%3B", .malformed), ("/public/%c0%ae%c0%ae/x", .malformed),
-            ("/public/%C1%9C", .malformed), ("/public/%E0%80%AF", .malformed), ("/public/%f0%80%80%af", .malformed),
+            ("/public/%00", .malformed), ("/public/%252e%252e/admin", .malformed),
+            ("/public/100%25", .malformed),
+            ("/public/..%3bx/admin", .malformed), ("/public/%3B", .malformed),
+            ("/public/%c0%ae%c0%ae/x", .malformed),
+            ("/public/%C1%9C", .malformed), ("/public/%E0%80%AF", .malformed),
+            ("/public/%f0%80%80%af", .malformed),
             ("/public/%F8%80%80%80%AF", .malformed), ("/public/%E0%A4%B9", nil),
             // Letters that some fold to ASCII: the Kelvin sign, the long s, i without and with a dot.
             ("/public/%E2%84%AA", .malformed), ("/public/%c5%bf", .malformed), ("/%C4%B1", .malformed),
@@ -42,12 +49,14 @@ extension RouteRules {
     func rules(_ row: (target: String, code: Refusal.Code?)) async throws {
         let scene = try scene(.rules(("/", .session), ("/public", .signed), ("/v1/news", .signed)))
         #expect(try await scene.refusal(of: scene.releaseRequest(row.target))?.code == row.code)
-        // A session opens them all; what has two readings is refused to everybody.
+        // A session opens all of them; an ambiguous path is refused to every caller.
         let ofSession = try await scene.refusal(of: scene.request(target: row.target))?.code
         #expect(ofSession == (row.code == .malformed ? .malformed : nil))
     }
 
-    @Test("where routes do not differ, paths are as they are", arguments: [.signed, .session] as [RouteRule.Level])
+    @Test(
+        "where routes do not differ, paths are as they are",
+        arguments: [.signed, .session] as [RouteRule.Level])
     func noRules(_ level: RouteRule.Level) async throws {
         for target in ["/a//b", "/a/../b", "/a;b/%2e", "/%zz"] {
             let scene = try scene(RouteRules(all: level))
@@ -60,7 +69,8 @@ extension RouteRules {
         let scene = try scene(RouteRules(all: .session))
         let request = try scene.releaseRequest("/countersign/v1/login/start", nonce: "a")
         #expect(await scene.refusal(of: request, for: .ownRoute) == nil)
-        let refusal = try await scene.refusal(of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))
-        #expect(refusal?.code == .sessionEnded && refusal?.ended == nil, "no session was there to end")
+        let refusal = try await scene.refusal(
+            of: scene.releaseRequest("/countersign/v1/login/start", nonce: "b"))
+        #expect(refusal?.code == .sessionEnded && refusal?.endedSession == nil, "no session was there to end")
     }
 }

@@ -3,14 +3,16 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-/// What an app that says `debug` is told about a session's requests.
+/// Explanations of a session's requests for an app with `debug`.
 @Suite struct SessionExplanationTests {
     private func cause(_ request: Request, in scene: SessionScene) async -> Cause? {
         let judgement = await scene.gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        guard let release = await scene.gate.releaseToExplain(for: request, judgement) else { return nil }
+        guard let release = await scene.gate.releaseToExplain(for: request, judgement: judgement) else {
+            return nil
+        }
         return await scene.gate.explanation(
-            of: refusal, for: request, judgement, naming: release, within: .untilDone)?.cause
+            of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)?.cause
     }
 
     private func scene() throws -> SessionScene { try SessionScene { $0.detail = .exact } }

@@ -19,9 +19,11 @@ final class SessionTable: SessionSource {
 
     var useCount: Int { uses.load(ordering: .relaxed) }
 
-    func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? { sessions[token] }
-    func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? { nil }
-    func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { device }
+    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
+        sessions[token]
+    }
+    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
+    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { device }
     func noteUse(of session: Session, at now: Int64) { uses.add(1, ordering: .relaxed) }
 }
 
@@ -36,14 +38,16 @@ struct SessionScene {
     let release = SigningKey(secret("the release's key"))
 
     init(
-        expires: Int64 = .max, idleEnd: Int64 = .max, end: SessionEnd? = nil, retired: ReleaseKey.Retirement? = nil,
-        device: P256Point? = nil, policy change: (inout Policy) -> Void = { _ in }
+        expires: Int64 = .max, idleEnd: Int64 = .max, end: SessionTermination? = nil,
+        retired: AppRelease.Retirement? = nil,
+        kind: Session.Kind = .device, device: P256Point? = nil,
+        policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         let id = try #require(SessionScene.id)
         var policy = Policy()
         policy.schemes = [.messageSignatures, .authV1]
         change(&policy)
-        var releases: [KeyID: ReleaseKey] = [:]
+        var releases: [KeyID: AppRelease] = [:]
         for (name, app, platform, scheme) in [
             ("r_ios", "shop", "ios", SchemeName.messageSignatures),
             ("r_android", "shop", "android", .messageSignatures),
@@ -51,13 +55,14 @@ struct SessionScene {
             ("r_old", "shop", "ios", .messageSignatures),
         ] {
             let keyID = try #require(KeyID(name))
-            releases[keyID] = ReleaseKey(
+            releases[keyID] = AppRelease(
                 id: keyID, app: app, platform: platform, version: "1.0", scheme: scheme, policy: policy,
                 retirement: name == "r_old" ? retired : nil, key: release)
         }
         func session(_ epoch: UInt32) -> Session {
             Session(
-                id: id, kind: .device, epoch: epoch, account: AccountIdentity(number: 7, subject: "alice"), app: "shop",
+                id: id, kind: kind, epoch: epoch, account: AccountIdentity(number: 7, subject: "alice"),
+                app: "shop",
                 platform: "ios", expires: expires, idleEnd: idleEnd, end: end)
         }
         sessions = SessionTable(
@@ -67,12 +72,15 @@ struct SessionScene {
             ], device: device)
         folder = try Folder()
         gate = Gate(
-            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: releases), sessions: sessions,
+            allowedHosts: AllowedHosts([Deployment.authority]), keys: KeyTable(keys: releases),
+            sessions: sessions,
             replay: try ReplayFile(path: folder.path + "/replay", expecting: nil, now: Deployment.now),
             clock: FixedTime(now: Deployment.now))
     }
 
-    static func token(_ epoch: UInt32 = 3) throws -> SessionToken { SessionToken(id: try #require(id), epoch: epoch) }
+    static func token(_ epoch: UInt32 = 3) throws -> SessionToken {
+        SessionToken(id: try #require(id), epoch: epoch)
+    }
 
     func request(
         epoch: UInt32 = 3, from release: String = "r_ios", key: SigningKey? = nil, nonce: String = "n",
@@ -94,9 +102,11 @@ struct SessionScene {
         return draft.request()
     }
 
-    func refusal(of request: Request, for destination: Destination = .backend) async -> Refusal? {
-        do throws(Refusal) {
-            _ = try await gate.judge(request, for: destination)
+    func refusal(
+        of request: Request, for destination: RequestDestination = .backend, from network: [UInt8] = []
+    ) async -> Refusal? {
+        do {
+            _ = try await gate.judge(request, from: { network }, for: destination)
             return nil
         } catch {
             return error
@@ -117,10 +127,13 @@ struct SessionScene {
         #expect(scene.sessions.useCount == 1, "a refused request is no use")
     }
 
-    @Test("the release beside the token: of the session's app and platform", arguments: ["r_android", "r_bank"])
+    @Test(
+        "the release beside the token: of the session's app and platform", arguments: ["r_android", "r_bank"])
     func otherReleases(_ release: String) async throws {
         let refusal = try await SessionScene().refusal(of: SessionScene().request(from: release))
-        #expect(refusal?.code == .badSignature && refusal?.detail.hasPrefix("countersign-release: \(release)") == true)
+        #expect(
+            refusal?.code == .badSignature
+                && refusal?.detail.hasPrefix("countersign-release: \(release)") == true)
     }
 
     @Test("and one of message-signatures that there is", arguments: ["r_query", "r_nobody"])
@@ -133,23 +146,26 @@ struct SessionScene {
     @Test("a release that is changed or missing on the way does not hold")
     func changedRelease() async throws {
         let scene = try SessionScene()
-        let other = try scene.request(nonce: "a") { $0.set("Countersign-Release", "r_old") }
+        let other = try scene.request(nonce: "a") { $0.setField("Countersign-Release", to: "r_old") }
         #expect(await scene.refusal(of: other)?.code == .badSignature)
-        let twice = try scene.request(nonce: "b") { $0.fields.append(Draft.Field("Countersign-Release", "r_ios")) }
+        let twice = try scene.request(nonce: "b") {
+            $0.fields.append(Draft.Field(name: "Countersign-Release", value: "r_ios"))
+        }
         #expect(await scene.refusal(of: twice)?.code == .badSignature)
     }
 
     @Test("nobody but the holder of the key learns that there is such a session")
     func wrongKey() async throws {
-        let scene = try SessionScene(end: SessionEnd(.replaced, at: 5, by: "tablet"))
+        let scene = try SessionScene(end: SessionTermination(.replaced, at: 5, by: "tablet"))
         let refusal = try await scene.refusal(of: scene.request(key: scene.release))
-        #expect(refusal?.code == .badSignature && refusal?.ended == nil)
+        #expect(refusal?.code == .badSignature && refusal?.endedSession == nil)
     }
 
     @Test(
         "what is no token, and tokens that nobody has, are alike",
         arguments: [
-            "s_", "s_x", "s_AAECAwQFBgcICQoLDA0ODw", "s_AAECAwQFBgcICQoLDA0ODw.9", "s_AAECAwQFBgcICQoLDA0ODw.03",
+            "s_", "s_x", "s_AAECAwQFBgcICQoLDA0ODw", "s_AAECAwQFBgcICQoLDA0ODw.9",
+            "s_AAECAwQFBgcICQoLDA0ODw.03",
         ])
     func unknown(_ text: String) async throws {
         let scene = try SessionScene()
@@ -167,15 +183,16 @@ struct SessionScene {
         let renewed = try scene.request(epoch: 4, key: scene.nextKey, nonce: "same")
         #expect(await scene.refusal(of: renewed)?.code == .replayed)
         #expect(
-            try await scene.refusal(of: scene.releaseRequest("/", nonce: "same")) == nil, "another's nonce is another")
+            try await scene.refusal(of: scene.releaseRequest("/", nonce: "same")) == nil,
+            "another's nonce is another")
     }
 
     @Test("an ended session says how it ended")
     func ended() async throws {
-        let scene = try SessionScene(end: SessionEnd(.replaced, at: 5, by: "tablet"))
+        let scene = try SessionScene(end: SessionTermination(.replaced, at: 5, by: "tablet"))
         let refusal = try await scene.refusal(of: scene.request())
         #expect(refusal?.code == .sessionEnded)
-        #expect(refusal?.ended == Refusal.Ended(reason: "replaced", at: 5, by: "tablet"))
+        #expect(refusal?.endedSession == Refusal.EndedSession(reason: "replaced", at: 5, by: "tablet"))
         #expect(scene.sessions.useCount == 0)
     }
 
@@ -193,16 +210,16 @@ struct SessionScene {
 
     @Test("a retired release is told to update, in a session too")
     func retired() async throws {
-        let scene = try SessionScene(retired: ReleaseKey.Retirement(at: 1, updateURL: "https://u.example"))
+        let scene = try SessionScene(retired: AppRelease.Retirement(at: 1, updateURL: "https://u.example"))
         #expect(try await scene.refusal(of: scene.request(from: "r_old"))?.code == .updateRequired)
     }
 
     @Test("answers to a session's callers are signed under its key")
     func standing() async throws {
-        let scene = try SessionScene(end: SessionEnd(.revoked, at: 5))
+        let scene = try SessionScene(end: SessionTermination(.revoked, at: 5))
         let judgement = try await scene.gate.judgement(of: scene.request())
-        #expect(judgement.shared?.keyID == KeyID(try SessionScene.token()))
-        #expect(judgement.shared?.key === scene.key)
+        #expect(judgement.responseCredentials?.keyID == KeyID(try SessionScene.token()))
+        #expect(judgement.responseCredentials?.key === scene.key)
         #expect(judgement.release?.id == KeyID("r_ios"))
     }
 }

@@ -1,5 +1,5 @@
-// Two releases with one secret: a signature that does not name its key is accepted once in all, and what was
-// admitted before an upgrade, when entries were kept by key id, stays admitted.
+// Two releases with one secret: a signature that does not name its key is accepted once in total, and
+// requests admitted before an upgrade, when entries were stored by key id, stay recorded.
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
@@ -16,17 +16,18 @@ import Testing
         var policy = Policy()
         policy.schemes = [.sigV4]
         let key = SigningKey(secret("the secret of all versions"))
-        var keys: [KeyID: ReleaseKey] = [:]
+        var keys: [KeyID: AppRelease] = [:]
         for id in ["v1-of-the-app", "v2-of-the-app"] {
             let id = try #require(KeyID(id))
-            keys[id] = ReleaseKey(
+            keys[id] = AppRelease(
                 id: id, app: "shop", platform: "ios", version: "1.0", scheme: .sigV4, policy: policy,
                 key: SigningKey(secret("the secret of all versions")))
         }
         first = Credentials(keyID: try #require(KeyID("v1-of-the-app")), key: key)
         second = Credentials(keyID: try #require(KeyID("v2-of-the-app")), key: key)
         gate = Gate(
-            authorities: Authorities([Deployment.authority]), keys: KeyTable(keys: keys), replay: deployment.replay,
+            allowedHosts: AllowedHosts([Deployment.authority]), keys: KeyTable(keys: keys),
+            replay: deployment.replay,
             clock: FixedTime(now: Deployment.now))
     }
 
@@ -37,7 +38,7 @@ import Testing
     }
 
     private func code(of draft: Draft) async -> Refusal.Code? {
-        do throws(Refusal) {
+        do {
             _ = try await gate.judge(draft.request())
             return nil
         } catch {
@@ -50,7 +51,7 @@ import Testing
         #expect(await code(of: draft) == nil)
         let field = try #require(draft.fields.first { $0.name == "Authorization" })
         let text = String(decoding: field.value, as: UTF8.self)
-        draft.set("Authorization", text.replacing("v1-of-the-app", with: "v2-of-the-app"))
+        draft.setField("Authorization", to: text.replacing("v1-of-the-app", with: "v2-of-the-app"))
         #expect(await code(of: draft) == .replayed)
         #expect(await code(of: try signed("/pay/other", by: second)) == nil)
     }
@@ -65,7 +66,8 @@ import Testing
         let key = try #require(made)
         try await deployment.replay.insert(
             ReplayEntry(
-                keyID: first.keyID, scheme: .sigV4, replayKey: key, created: Deployment.now, now: Deployment.now))
+                keyID: first.keyID, scheme: .sigV4, replayKey: key, created: Deployment.now,
+                now: Deployment.now))
         #expect(await code(of: draft) == .replayed)
         #expect(await code(of: try signed("/pay/other", by: first)) == nil)
     }

@@ -3,7 +3,7 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-/// What the gate makes of sigv4 beyond its signature: time, replay, policy.
+/// The gate's checks of sigv4 beyond the signature: time, replay, policy.
 @Suite struct SigV4GateTests {
     @Test("which requests may repeat", arguments: repeatsTable)
     func repeats(_ row: (rule: Policy.ReplayRule?, method: String, code: Refusal.Code?)) async throws {
@@ -20,7 +20,7 @@ import Testing
         #expect(await deployment.refusal(of: draft.request()) == nil)
         let authorization = try #require(draft.fields.first { $0.name == "Authorization" })
         let text = String(decoding: authorization.value, as: UTF8.self).replacing(", ", with: " ,")
-        draft.set("Authorization", text)
+        draft.setField("Authorization", to: text)
         draft.target = Array("/call?y&%78=1".utf8)
         #expect(await deployment.refusal(of: draft.request())?.code == .replayed)
     }
@@ -37,7 +37,8 @@ import Testing
 
     private static let pathsTable: [(path: String, service: String, code: Refusal.Code?)] = [
         ("/", "execute-api", nil), ("/a/b/", "execute-api", nil), ("/.a/b..", "execute-api", nil),
-        ("//", "execute-api", .malformed), ("//a", "execute-api", .malformed), ("/a//b", "execute-api", .malformed),
+        ("//", "execute-api", .malformed), ("//a", "execute-api", .malformed),
+        ("/a//b", "execute-api", .malformed),
         ("/a//", "execute-api", .malformed), ("/./a", "execute-api", .malformed),
         ("/a/../b", "execute-api", .malformed), ("/a/.", "execute-api", .malformed),
         ("/a/..", "execute-api", .malformed), ("/a//../b", "s3", nil),
@@ -60,7 +61,7 @@ import Testing
     @Test func presignedIsRememberedWhileItLives() async throws {
         let deployment = try Deployment { $0.presignedLifetime = 3600 }
         let request = try presigned(deployment, "POST", lifetime: 3600, age: 3000)
-        // The guard of a deployment that does not know of so long a life says that it cannot tell.
+        // A replay guard whose window is shorter than this lifetime refuses as unavailable.
         #expect(await deployment.refusal(of: request)?.code == .unavailable)
         try deployment.replay.setWindow(300, lifetime: 3600, now: Deployment.now)
         #expect(await deployment.refusal(of: request) == nil)
@@ -72,10 +73,12 @@ import Testing
         let deployment = try Deployment { $0.unsignedPayload = permission }
         var draft = Draft(method: "PUT", target: Array("/call".utf8), authority: Deployment.authority)
         draft.body = Array("hello".utf8)
-        draft.set("X-Amz-Content-Sha256", "UNSIGNED-PAYLOAD")
+        draft.setField("X-Amz-Content-Sha256", to: "UNSIGNED-PAYLOAD")
         try SigV4().sign(&draft, as: deployment.amazon, at: Deployment.now, nonce: "")
         draft.body = Array("other".utf8)
-        #expect(await deployment.refusal(of: draft.request())?.code == (permission == .allowed ? nil : .bodyMismatch))
+        #expect(
+            await deployment.refusal(of: draft.request())?.code
+                == (permission == .allowed ? nil : .bodyMismatch))
     }
 
     @Test func bodyIsTheOneThatIsSigned() async throws {
@@ -99,7 +102,7 @@ import Testing
         for (body, isGood) in [("hello", true), ("hell", false)] {
             var digest = BodyDigest(caller.body)
             digest.update(Array(body.utf8).span)
-            do throws(Refusal) {
+            do {
                 try digest.finish()
                 #expect(isGood)
             } catch {
@@ -111,7 +114,8 @@ import Testing
     @Test(
         "a signature for one path does not open another",
         arguments: [
-            ("/a%20b", "/a%2520b"), ("/a;b", "/a%3Bb"), ("/a%3Bb", "/a;b"), ("/a%2520b", "/a%20b"), ("/a:b", "/a%3Ab"),
+            ("/a%20b", "/a%2520b"), ("/a;b", "/a%3Bb"), ("/a%3Bb", "/a;b"), ("/a%2520b", "/a%20b"),
+            ("/a:b", "/a%3Ab"),
             ("/A", "/%41"), ("/%41", "/A"), ("/a/b", "/a%2Fb"),
         ])
     func otherPath(_ row: (signed: String, sent: String)) async throws {
@@ -134,13 +138,15 @@ import Testing
         stranger.key = SigningKey(secret("another"))
         try SigV4().sign(&draft, as: stranger, at: Deployment.now, nonce: "")
         #expect(await deployment.refusal(of: draft.request())?.code == .badSignature)
-        // One that is for another scheme is no key here.
+        // A key for another scheme is not found.
         stranger = deployment.messages
         try SigV4().sign(&draft, as: stranger, at: Deployment.now, nonce: "")
         #expect(await deployment.refusal(of: draft.request())?.code == .unknownKey)
     }
 
-    private func presigned(_ deployment: Deployment, _ method: String, lifetime: Int64, age: Int64) throws -> Request {
+    private func presigned(_ deployment: Deployment, _ method: String, lifetime: Int64, age: Int64) throws
+        -> Request
+    {
         var draft = Draft(method: method, target: Array("/call?x=1".utf8), authority: Deployment.authority)
         try SigV4().presign(&draft, as: deployment.amazon, at: Deployment.now - age, lifetime: lifetime)
         return draft.request()
@@ -158,7 +164,9 @@ import Testing
 
     private static let livesTable: [(asks: Int64, policy: Int?, age: Int64, code: Refusal.Code?)] = [
         (60, nil, 60, nil), (60, nil, 61, .stale), (3600, nil, 300, nil), (3600, nil, 301, .stale),
-        (3600, 900, 900, nil), (3600, 900, 901, .stale), (60, 900, 61, .stale), (604_800, 86_400, 86_400, nil),
-        (604_800, 86_400, 86_401, .stale), (60, nil, -300, nil), (60, nil, -301, .stale), (60, 30, 31, .stale),
+        (3600, 900, 900, nil), (3600, 900, 901, .stale), (60, 900, 61, .stale),
+        (604_800, 86_400, 86_400, nil),
+        (604_800, 86_400, 86_401, .stale), (60, nil, -300, nil), (60, nil, -301, .stale),
+        (60, 30, 31, .stale),
     ]
 }

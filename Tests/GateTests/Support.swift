@@ -11,23 +11,23 @@ struct FixedTime: TimeSource {
 }
 
 /// Keys held in a table.
-struct KeyTable: KeySource {
-    var keys: [KeyID: ReleaseKey]
+struct KeyTable: ReleaseSource {
+    var keys: [KeyID: AppRelease]
 
-    func key(for id: KeyID) async throws(Fault) -> ReleaseKey? { keys[id] }
+    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { keys[id] }
 }
 
-/// What `body` is refused with; nil where it is not.
+/// The refusal that `body` throws; nil if it succeeds.
 func refusal(_ body: () throws -> Void) -> Refusal? {
     do {
         try body()
         return nil
     } catch {
-        return error as? Refusal ?? Refusal(.timeout, "not a refusal: \(error)")
+        return error as? Refusal ?? Refusal(.timeout, detail: "not a refusal: \(error)")
     }
 }
 
-/// The code of that.
+/// The code of the refusal that `body` throws.
 func code(_ body: () throws -> Void) -> Refusal.Code? { refusal(body)?.code }
 
 /// A folder of its own for a test, removed with it.
@@ -40,7 +40,9 @@ final class Folder: Sendable {
     }
 
     deinit {
-        for name in ["replay", "replay.lock", "replay.new", "replay.growing", "boot"] { unlink("\(path)/\(name)") }
+        for name in ["replay", "replay.lock", "replay.new", "replay.growing", "boot"] {
+            unlink("\(path)/\(name)")
+        }
         rmdir(path)
     }
 
@@ -71,7 +73,7 @@ struct Deployment {
     let amazon: Credentials
 
     init(
-        at now: Int64 = Deployment.now, retirement: ReleaseKey.Retirement? = nil,
+        at now: Int64 = Deployment.now, retirement: AppRelease.Retirement? = nil,
         policy change: (inout Policy) -> Void = { _ in }
     ) throws {
         var policy = Policy()
@@ -79,21 +81,22 @@ struct Deployment {
         change(&policy)
         let messageID = try #require(KeyID("r_messages"))
         let formID = try #require(KeyID("formApp1"))
-        let messageKey = ReleaseKey(
-            id: messageID, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures, policy: policy,
+        let messageKey = AppRelease(
+            id: messageID, app: "shop", platform: "ios", version: "1.0", scheme: .messageSignatures,
+            policy: policy,
             retirement: retirement, key: SigningKey(secret("the message key")))
-        let formKey = ReleaseKey(
+        let formKey = AppRelease(
             id: formID, app: "shop", platform: "ios", version: "1.0", scheme: .formMD5, policy: policy,
             retirement: retirement, key: SigningKey(secret("the form key")))
         let amazonID = try #require(KeyID("AKIDEXAMPLE"))
-        let amazonKey = ReleaseKey(
+        let amazonKey = AppRelease(
             id: amazonID, app: "shop", platform: "ios", version: "1.0", scheme: .sigV4, policy: policy,
             retirement: retirement, key: SigningKey(secret("the sigv4 key")))
         var keys = [messageID: messageKey, formID: formKey, amazonID: amazonKey]
         var auth: [SchemeName: Credentials] = [:]
         for scheme in [SchemeName.authV1, .authV2, .authV4] {
             let id = try #require(KeyID("\(scheme.rawValue)-app"))
-            let key = ReleaseKey(
+            let key = AppRelease(
                 id: id, app: "shop", platform: "ios", version: "1.0", scheme: scheme, policy: policy,
                 retirement: retirement, key: SigningKey(secret("the \(scheme.rawValue) key")))
             keys[id] = key
@@ -105,7 +108,7 @@ struct Deployment {
         settings.window = SchemeName.authV1.defaultWindow
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
         gate = Gate(
-            authorities: Authorities([Deployment.authority, "other.example.com"]),
+            allowedHosts: AllowedHosts([Deployment.authority, "other.example.com"]),
             keys: KeyTable(keys: keys), replay: replay, clock: FixedTime(now: now))
         messages = Credentials(keyID: messageID, key: messageKey.key)
         amazon = Credentials(keyID: amazonID, key: amazonKey.key)
@@ -114,7 +117,8 @@ struct Deployment {
 
     /// A signed request of any scheme.
     func signed(
-        _ scheme: SchemeName, at: Int64 = Deployment.now, nonce: String, _ change: (inout Draft) -> Void = { _ in }
+        _ scheme: SchemeName, at: Int64 = Deployment.now, nonce: String,
+        _ change: (inout Draft) -> Void = { _ in }
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
         change(&draft)
@@ -124,13 +128,14 @@ struct Deployment {
             case .formMD5: forms
             default: auth[scheme] ?? messages
             }
-        try #require(Registry.standard.scheme(named: scheme)).sign(&draft, as: signer, at: at, nonce: nonce)
+        try #require(SchemeRegistry.standard.scheme(named: scheme)).sign(
+            &draft, as: signer, at: at, nonce: nonce)
         return draft.request()
     }
 
     /// The refusal; nil where the request was accepted.
     func refusal(of request: Request) async -> Refusal? {
-        do throws(Refusal) {
+        do {
             _ = try await gate.judge(request)
             return nil
         } catch {

@@ -20,11 +20,12 @@ enum TestKeys {
 
     static func pem(_ algorithm: KeyAlgorithm, _ half: String) throws -> [UInt8] {
         let name = algorithm == .rsaPSS || algorithm == .rsaV15 ? "rsa" : algorithm.rawValue
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Vectors/keys")
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../Vectors/keys")
         guard half == "private" else {
             return [UInt8](try Data(contentsOf: folder.appending(path: "\(name).\(half).pem")))
         }
-        // Kept without the lines around it, so that nobody who looks for lost keys finds one.
+        // Stored without the PEM header lines, so that secret scanners do not report it.
         let body = try String(contentsOf: folder.appending(path: "\(name).private.base64"), encoding: .ascii)
         let label = "PRIVATE KEY"
         return Array("-----BEGIN \(label)-----\n\(body)-----END \(label)-----\n".utf8)

@@ -3,14 +3,15 @@ import Testing
 
 @testable import CountersignHTTP
 
-/// Addresses are told apart by subscriber, each has one record for as long as it is in use, budgets run out and fill up
-/// again, and the table stays bounded.
+/// Addresses are told apart by subscriber, each has one record for as long as it is in use, budgets run out
+/// and fill up again, and the table stays bounded.
 @Suite struct AddressTests {
     private func address(_ text: String) throws -> NetworkAddress { try #require(NetworkAddress(text: text)) }
 
     @Test(arguments: [
         ("192.0.2.1", "192.0.2.1", "192.0.2.1"), ("::ffff:192.0.2.1", "192.0.2.1", "192.0.2.1"),
-        ("2001:db8::1", "2001:db8::1", "2001:db8::/64"), ("::1", "::1", "::/64"), ("0.0.0.0", "0.0.0.0", "0.0.0.0"),
+        ("2001:db8::1", "2001:db8::1", "2001:db8::/64"), ("::1", "::1", "::/64"),
+        ("0.0.0.0", "0.0.0.0", "0.0.0.0"),
     ])
     func readsAndShows(text: String, shown: String, subscriber: String) throws {
         let address = try address(text)
@@ -53,7 +54,9 @@ import Testing
     @Test func aNetworkAroundHasABudgetToo() throws {
         let table = AddressTable()
         // 256 subscribers of one /56: their home has four budgets, and not 256.
-        let records = try (0..<256).map { table.acquire(try address("2001:db8:0:\(String($0, radix: 16))::1"), now: 0) }
+        let records = try (0..<256).map {
+            table.acquire(try address("2001:db8:0:\(String($0, radix: 16))::1"), now: 0)
+        }
         let taken = records.reduce(0) { sum, record in
             sum + (0..<20).count { _ in record.take(.explanation, now: 5) }
         }

@@ -6,7 +6,8 @@ import Testing
 
 @Suite struct ConnectionTests {
     private func withEngine(
-        limits: Limits = Limits(), deadlines: Deadlines = Deadlines(), _ body: (RawClient, Engine) throws -> Void
+        limits: Limits = Limits(), deadlines: Deadlines = Deadlines(),
+        _ body: (RawClient, Engine) throws -> Void
     ) throws {
         let engine = try Engine(limits: limits, deadlines: deadlines, handler: EchoHandler())
         defer { engine.stop() }
@@ -30,7 +31,10 @@ import Testing
         try withEngine { client, _ in
             client.send(
                 "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc"
-                    + "POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nde\r\n1\r\nf\r\n0\r\n\r\n"
+                    + """
+                    POST /b HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nde\r\n1\r\n\
+                    f\r\n0\r\n\r\n
+                    """
                     + "GET /c HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
             let all = client.receiveAll()
             let places = ["POST\n/a\nabc", "POST\n/b\ndef", "GET\n/c\n"].map { all.range(of: $0)?.lowerBound }
@@ -97,8 +101,8 @@ import Testing
         }
     }
 
-    /// Those over the limit are let in for their first request. One that proves nothing by it is answered, and
-    /// told that this was the last answer.
+    /// Those over the limit are let in for their first request. One that proves nothing by it is answered,
+    /// and told that this was the last answer.
     @Test func endsConnectionsOverTheLimitBehindTheirFirstAnswer() throws {
         var limits = Limits()
         limits.connections = 1
@@ -133,7 +137,7 @@ import Testing
             client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(client.receive(until: "GET").components("\r\nDate: ") == 1)
         }
-        let text = String(decoding: DateLine.bytes(at: 784_111_777), as: UTF8.self)
+        let text = String(decoding: DateField.bytes(at: 784_111_777), as: UTF8.self)
         #expect(text == "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n")
     }
 
@@ -143,7 +147,7 @@ import Testing
             #expect(client.receive(until: "GET").contains("200"))
             engine.onLoop { engine.listener.drain() }
             #expect(client.receive() == "")
-            #expect(throws: HTTPFault.self) { try RawClient(port: engine.port) }
+            #expect(throws: HTTPError.self) { try RawClient(port: engine.port) }
         }
     }
 }
@@ -151,11 +155,11 @@ import Testing
 /// Answers before it reads the body.
 private struct EarlyHandler: Handler {
     func handle(_ exchange: any Exchange) async {
-        await exchange.respond(Answer(status: 200, type: "text/plain", body: Array("early".utf8)))
+        await exchange.respond(ServerResponse(status: 200, type: "text/plain", body: Array("early".utf8)))
         try? await exchange.readWholeBody()
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {}
 }
 
 extension String {

@@ -4,8 +4,8 @@ import Testing
 
 @testable import CountersignHTTP
 
-/// A loop's time is divided by address; idle connections give way in their order, across loops; bodies, connections and
-/// requests count to whom they should; a slow reader is told from a silent source.
+/// A loop's time is divided by address; idle connections give way in their order, across loops; bodies,
+/// connections and requests count to whom they should; a slow reader is told from a silent source.
 @Suite struct FairnessTests {
     private func address(_ text: String) throws -> NetworkAddress { try #require(NetworkAddress(text: text)) }
 
@@ -17,16 +17,16 @@ import Testing
     // MARK: Turns
 
     @Test func aShareIsUsedUpWithinATurnAndFreshInTheNext() throws {
-        let share = TurnSchedule().acquire(try address("192.0.2.1"))
-        #expect(!share.isUsedUp(in: 1, more: TurnSchedule.firstAllowance - 1))
-        #expect(share.isUsedUp(in: 1, more: TurnSchedule.firstAllowance))
-        share.spend(TurnSchedule.firstAllowance, in: 1)
+        let share = LoopTimeScheduler().acquire(try address("192.0.2.1"))
+        #expect(!share.isUsedUp(in: 1, more: LoopTimeScheduler.firstAllowance - 1))
+        #expect(share.isUsedUp(in: 1, more: LoopTimeScheduler.firstAllowance))
+        share.spend(LoopTimeScheduler.firstAllowance, in: 1)
         #expect(share.isUsedUp(in: 1, more: 0))
         #expect(!share.isUsedUp(in: 2, more: 0))
     }
 
     @Test func connectionsOfAnAddressHaveOneShare() throws {
-        let schedule = TurnSchedule()
+        let schedule = LoopTimeScheduler()
         let first = schedule.acquire(try address("192.0.2.1"))
         #expect(schedule.acquire(try address("192.0.2.1")) === first)
         #expect(schedule.acquire(try address("192.0.2.2")) !== first)
@@ -36,7 +36,7 @@ import Testing
 
     /// Each waiting connection notes its name as it goes on.
     @Test func waitingConnectionsGoOnAddressByAddress() async throws {
-        let schedule = TurnSchedule()
+        let schedule = LoopTimeScheduler()
         let hog = schedule.acquire(try address("192.0.2.1"))
         let other = schedule.acquire(try address("192.0.2.2"))
         let order = Locked<[String]>([])
@@ -75,7 +75,8 @@ import Testing
             #expect(client.receive(until: "proved").hasPrefix("HTTP/1.1 200 OK"))
             return client
         }
-        // Two with a session and two with a release on the first loop, four strangers of two addresses on the second.
+        // Two with a session and two with a release on the first loop, four strangers of two addresses on the
+        // second.
         let sessions = try (0..<2).map { _ in try connect(engines[0], from: "127.0.0.5", proving: "session") }
         let releases = try (0..<2).map { _ in try connect(engines[0], from: "127.0.0.6", proving: "release") }
         let many = try (0..<3).map { _ in try connect(engines[1], from: "127.0.0.7", proving: "nothing") }
@@ -96,10 +97,10 @@ import Testing
 
     private func usage(
         of text: String, in registry: ConnectionRegistry, limits: Limits
-    ) throws -> ConnectionUsage {
+    ) throws -> ConnectionBudget {
         let record = registry.addresses.acquire(try address(text), now: 0)
         #expect(record.usage.reserve(1, of: .connections, limit: limits.effectiveAddressConnections))
-        return ConnectionUsage(registry: registry, limits: limits, peer: record, isExempt: false)
+        return ConnectionBudget(registry: registry, limits: limits, peer: record, isExempt: false)
     }
 
     @Test func aSessionsConnectionCountsToItsAccount() throws {
@@ -150,7 +151,7 @@ import Testing
         limits.addressRequests = 1
         let proxy = registry.addresses.acquire(try address("10.0.0.1"), now: 0)
         let connections = (0..<2).map { _ in
-            ConnectionUsage(registry: registry, limits: limits, peer: proxy, isExempt: true)
+            ConnectionBudget(registry: registry, limits: limits, peer: proxy, isExempt: true)
         }
         for index in connections.indices {
             connections[index].beginExchange()
@@ -176,7 +177,7 @@ import Testing
         (limits.addressHeldBytes, limits.accountHeldBytes, limits.heldBytes) = (30, 40, 100)
         func hold(
             _ counts: [Int], from address: String, proving proof: CallerProof?
-        ) throws -> (ConnectionUsage, [Bool]) {
+        ) throws -> (ConnectionBudget, [Bool]) {
             let usage = try usage(of: address, in: registry, limits: limits)
             usage.beginExchange()
             if let proof { check(usage.recordProof(proof)) }
@@ -215,7 +216,7 @@ import Testing
     // MARK: Pace
 
     @Test func cutsAReaderThatIsSlowForAWindow() {
-        var pace = AnswerPace(rate: 1_000, window: 5)
+        var pace = ResponseRateMonitor(rate: 1_000, window: 5)
         pace.didWrite(100_000)
         pace.beginsWait(unsent: 100_000, now: 10)
         var unsent = 100_000
@@ -228,7 +229,7 @@ import Testing
     }
 
     @Test func allowsAReaderAtTheRateAndASilentSource() {
-        var pace = AnswerPace(rate: 1_000, window: 5)
+        var pace = ResponseRateMonitor(rate: 1_000, window: 5)
         pace.didWrite(100_000)
         pace.beginsWait(unsent: 100_000, now: 0)
         for second in Int64(1)...90 {
@@ -243,7 +244,7 @@ import Testing
     }
 
     @Test func whatAFastReaderTookBuysNoPatience() {
-        var pace = AnswerPace(rate: 1_000, window: 5)
+        var pace = ResponseRateMonitor(rate: 1_000, window: 5)
         pace.beginsWait(unsent: 0, now: 0)
         pace.didWrite(10_000_000)
         let isTooSlow = pace.isTooSlow(unsent: 0, now: 1)
@@ -257,12 +258,12 @@ import Testing
 /// Resumes what waits in a schedule, and tells which it was. Safe to send: the test touches it one step after
 /// the other.
 private final class ScheduleBox: @unchecked Sendable {
-    let schedule: TurnSchedule
-    let shares: [TurnShare]
+    let schedule: LoopTimeScheduler
+    let shares: [AddressTimeShare]
     let count = Locked<Int>(0)
     private var names: [[String]] = [[], []]
 
-    init(schedule: TurnSchedule, shares: [TurnShare]) {
+    init(schedule: LoopTimeScheduler, shares: [AddressTimeShare]) {
         self.schedule = schedule
         self.shares = shares
     }
@@ -291,10 +292,10 @@ private struct ProvingHandler: Handler {
         case "/release": exchange.recordProof(.release)
         default: break
         }
-        await exchange.respond(Answer(status: 200, type: "text/plain", body: Array("proved".utf8)))
+        await exchange.respond(ServerResponse(status: 200, type: "text/plain", body: Array("proved".utf8)))
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
-        await exchange.respond(Answer(status: refusal.code.status, type: "text/plain", body: []))
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
+        await exchange.respond(ServerResponse(status: refusal.code.status, type: "text/plain", body: []))
     }
 }

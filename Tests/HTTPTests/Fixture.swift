@@ -18,7 +18,8 @@ final class Engine: @unchecked Sendable {
         self.port = port
         listener = Listener(
             descriptor: descriptors[0], loop: loop,
-            settings: .init(limits: limits, deadlines: deadlines, tls: tls), registry: registry, handler: handler)
+            settings: .init(limits: limits, deadlines: deadlines, tls: tls), registry: registry,
+            handler: handler)
         listener.start()
         try loop.start(name: "test")
     }
@@ -71,9 +72,9 @@ struct RawClient {
                 }
             }
         }
-        guard call(source, 0, bind) == 0 else { throw HTTPFault.system("bind") }
+        guard call(source, 0, bind) == 0 else { throw HTTPError.system("bind") }
         let result = call("127.0.0.1", port, connect)
-        guard result == 0 else { throw HTTPFault.system("connect") }
+        guard result == 0 else { throw HTTPError.system("connect") }
         var patience = timeval(tv_sec: 20, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
@@ -92,7 +93,8 @@ struct RawClient {
         }
     }
 
-    /// What comes next, at most `limit` bytes; empty at the end, nil where the connection was reset or nothing came.
+    /// What comes next, at most `limit` bytes; empty at the end, nil where the connection was reset or
+    /// nothing came.
     func receive(_ limit: Int = 65_536) -> String? {
         var buffer = [UInt8](repeating: 0, count: limit)
         let count = recv(descriptor, &buffer, limit, 0)
@@ -119,18 +121,19 @@ struct RawClient {
 /// Answers with method, target and body, each on a line.
 struct EchoHandler: Handler {
     func handle(_ exchange: any Exchange) async {
-        do throws(Refusal) {
+        do {
             try await exchange.readWholeBody()
         } catch {
-            return await refuse(error, exchange)
+            return await refuse(error, on: exchange)
         }
         let request = exchange.request
         let text = "\(request.text(request.method))\n\(request.text(request.target))\n"
-        await exchange.respond(Answer(status: 200, type: "text/plain", body: Array(text.utf8) + request.body))
+        await exchange.respond(
+            ServerResponse(status: 200, type: "text/plain", body: Array(text.utf8) + request.body))
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         await exchange.respond(
-            Answer(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
+            ServerResponse(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
     }
 }

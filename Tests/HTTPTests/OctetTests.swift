@@ -21,7 +21,9 @@ import Testing
             let bytes = bytes(byte, at: place)
             for start in [0, 1, 7, 8, 15, 23] {
                 let expected = endsOneByOne(bytes, from: start) { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
-                #expect(Octet.endOfFieldValue(in: bytes.span, from: start) == expected, "byte \(byte) from \(start)")
+                #expect(
+                    OctetClass.endOfFieldValue(in: bytes.span, from: start) == expected,
+                    "byte \(byte) from \(start)")
             }
         }
     }
@@ -31,7 +33,7 @@ import Testing
             for second in first..<30 {
                 var bytes = bytes(0x0D, at: first)
                 bytes[second] = 0x00
-                #expect(Octet.endOfFieldValue(in: bytes.span, from: 0) == first)
+                #expect(OctetClass.endOfFieldValue(in: bytes.span, from: 0) == first)
             }
         }
     }
@@ -41,11 +43,13 @@ import Testing
         for byte in UInt8.min...UInt8.max {
             let bytes = bytes(byte, at: place)
             for start in 0..<9 {
-                let end = Octet.endOfLettersAndHyphens(in: bytes.span, from: start)
+                let end = OctetClass.endOfLettersAndHyphens(in: bytes.span, from: start)
                 let expected = endsOneByOne(bytes, from: start) {
-                    ($0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "z")) || $0 == UInt8(ascii: "-")
+                    ($0 | 0x20 >= UInt8(ascii: "a") && $0 | 0x20 <= UInt8(ascii: "z"))
+                        || $0 == UInt8(ascii: "-")
                 }
-                #expect(end == expected || end < expected && end > bytes.count - 8, "byte \(byte) from \(start)")
+                #expect(
+                    end == expected || end < expected && end > bytes.count - 8, "byte \(byte) from \(start)")
             }
         }
     }

@@ -5,9 +5,12 @@ import Testing
 @testable import CountersignHTTP
 
 @Suite struct ProxyHeaderTests {
-    private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
+    private static let signature: [UInt8] = [
+        0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
+    ]
 
-    private static func binary(_ command: UInt8, family: UInt8, body: [UInt8], length: Int? = nil) -> [UInt8] {
+    private static func binary(_ command: UInt8, family: UInt8, body: [UInt8], length: Int? = nil) -> [UInt8]
+    {
         let length = length ?? body.count
         return signature + [command, family, UInt8(length >> 8), UInt8(length & 0xFF)] + body
     }
@@ -28,7 +31,9 @@ import Testing
 
     private static let tcp4: [UInt8] = [192, 0, 2, 1, 198, 51, 100, 2, 0xC3, 0x50, 0x01, 0xBB]
     private static let tcp6: [UInt8] =
-        [0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 16) + [1, 2, 3, 4]
+        [0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1] + [UInt8](repeating: 0, count: 16) + [
+            1, 2, 3, 4,
+        ]
 
     static let good: [(bytes: [UInt8], client: String?, port: UInt16)] = [
         (Array("PROXY TCP4 192.0.2.1 198.51.100.2 50000 443\r\n".utf8), "192.0.2.1", 50_000),
@@ -74,7 +79,8 @@ import Testing
             "PROXY TCP4 192.0.2.1 192.0.2.2 01 2\r\n",
             "PROXY TCP4 192.0.2.1 192.0.2.2 -1 2\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 +1 2\r\n",
             "PROXY TCP4 192.0.2.1 192.0.2.2  2\r\n", "PROXY UDP4 192.0.2.1 192.0.2.2 1 2\r\n",
-            "PROXY UNKNOWNX\r\n", "PROXY \r\n", "PROXY UNKNOWN " + String(repeating: "a", count: 120), "\r\n\r\nGET",
+            "PROXY UNKNOWNX\r\n", "PROXY \r\n", "PROXY UNKNOWN " + String(repeating: "a", count: 120),
+            "\r\n\r\nGET",
         ].map { Array($0.utf8) } + [
             binary(0x11, family: 0x11, body: tcp4),
             binary(0x22, family: 0x11, body: tcp4),
@@ -87,7 +93,8 @@ import Testing
             binary(0x21, family: 0x11, body: tcp4 + [4, 0]),
             binary(0x21, family: 0x11, body: tcp4 + [4, 0, 1]),
             binary(0x21, family: 0x11, body: tcp4 + [4, 0xFF, 0xFF, 0]),
-            binary(0x21, family: 0x11, body: tcp4, length: 2_049), binary(0x20, family: 0x00, body: [], length: 65_535),
+            binary(0x21, family: 0x11, body: tcp4, length: 2_049),
+            binary(0x20, family: 0x00, body: [], length: 65_535),
         ]
 
     @Test(arguments: bad.indices, [1, 10_000])

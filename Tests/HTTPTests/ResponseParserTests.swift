@@ -39,11 +39,11 @@ import Testing
 /// Answers with so many bytes of fields.
 private struct LargeHandler: Handler {
     func handle(_ exchange: any Exchange) async {
-        let field = Answer.Field("X", String(repeating: "v", count: 1 << 16))
-        await exchange.respond(Answer(status: 200, type: "text/plain", fields: [field], body: []))
+        let field = ServerResponse.Field("X", value: String(repeating: "v", count: 1 << 16))
+        await exchange.respond(ServerResponse(status: 200, type: "text/plain", fields: [field], body: []))
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {}
 }
 
 @Suite struct AnswerHeadTests {

@@ -3,7 +3,8 @@ import Testing
 
 @testable import CountersignHTTP
 
-/// Requests that wait for the upstream take turns by caller, and no caller fills the queue against the others.
+/// Requests that wait for the upstream take turns by caller, and no caller fills the queue against the
+/// others.
 @Suite struct FairQueueTests {
     private func drained(_ queue: FairQueue<String, String>) -> [String] {
         var queue = queue
@@ -60,7 +61,8 @@ import Testing
         for (whole, loops) in [(1_024, 3), (2, 2), (7, 4), (65_536, 256)] {
             let limits = UpstreamLimits(connections: whole, waiting: whole)
             let parts = (0..<loops).map { limits.part($0, of: loops) }
-            #expect(parts.map(\.connections).reduce(0, +) == whole && parts.map(\.waiting).reduce(0, +) == whole)
+            #expect(
+                parts.map(\.connections).reduce(0, +) == whole && parts.map(\.waiting).reduce(0, +) == whole)
             #expect(parts.allSatisfy { $0.connections >= 1 })
         }
     }
@@ -69,8 +71,8 @@ import Testing
 /// What is held counts to the caller and to the networks around it, of which there may be more shares.
 @Suite struct UpstreamPartyTests {
     @Test func networksCountWhatTheirAddressesHold() throws {
-        let table = UpstreamPartyTable()
-        func party(_ text: String) throws -> UpstreamParty {
+        let table = UpstreamCallerTable()
+        func party(_ text: String) throws -> UpstreamCallerUsage {
             table.acquire(.address(try #require(NetworkAddress(text: text)).subscriber))
         }
         let homes = try ["2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"].map(party)
@@ -85,7 +87,7 @@ import Testing
     }
 
     @Test func aPartyIsOneObjectForAsLongAsItIsUsed() {
-        let table = UpstreamPartyTable()
+        let table = UpstreamCallerTable()
         let party = table.acquire(.account(7))
         #expect(table.acquire(.account(7)) === party)
         party.release()
@@ -98,11 +100,12 @@ import Testing
 
 /// Addresses that fail are skipped for a while that grows, and one that is the last resort is always tried.
 @Suite struct AddressBookTests {
-    private let addresses = (1...3).map { try? SocketAddress.resolve(host: "127.0.0.\($0)", port: 80)[0] }.compactMap(
-        \.self)
+    private let addresses = (1...3).map { try? SocketAddress.resolve(host: "127.0.0.\($0)", port: 80)[0] }
+        .compactMap(
+            \.self)
 
-    private func book() -> AddressBook {
-        var book = AddressBook()
+    private func book() -> UpstreamAddressList {
+        var book = UpstreamAddressList()
         book.replace(with: addresses)
         return book
     }
@@ -147,7 +150,7 @@ import Testing
         var book = book()
         for (address, time) in zip(addresses, [12, 10, 11]) { book.didFail(address, at: Int64(time)) }
         #expect(book.candidates(at: 12).first == addresses[1])
-        var single = AddressBook()
+        var single = UpstreamAddressList()
         single.replace(with: [addresses[0]])
         for time in 0..<20 {
             single.didFail(addresses[0], at: Int64(time))

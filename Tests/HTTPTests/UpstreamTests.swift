@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignWire
 import Glibc
 import Testing
@@ -23,21 +24,23 @@ final class ForwardingHandler: Handler, @unchecked Sendable {
         // Made on the loop that uses it.
         let pool = self.pool ?? UpstreamPool(target: target, loop: exchange.loop, deadlines: deadlines)
         self.pool = pool
-        var forwarding = Forwarding(fields: .all, added: Array("Countersign-App: demo\r\n".utf8))
-        do throws(Refusal) {
+        var forwarding = ForwardedRequest(fields: .all, added: Array("Countersign-App: demo\r\n".utf8))
+        do {
             if case .length(let length) = exchange.request.framing, length > 65_536 {
                 exchange.request.isBodyWhole = false
                 forwarding.inspector = Verdict(verdict)
             } else {
                 try await exchange.readWholeBody()
             }
-            try await pool.forward(exchange, forwarding)
+            try await exchange.forward(forwarding, to: pool)
         } catch {
-            await echo.refuse(error, exchange)
+            await echo.refuse(error, on: exchange)
         }
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async { await echo.refuse(refusal, exchange) }
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
+        await echo.refuse(refusal, on: exchange)
+    }
 }
 
 final class Verdict: BodyInspector {
@@ -70,10 +73,15 @@ final class Verdict: BodyInspector {
         try withGateway { client, _ in
             for number in 0..<20 {
                 client.send(
-                    "POST /a%2Fb//c?q=\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+                    """
+                    POST /a%2Fb//c?q=\(number) HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n\
+                    3\r\nabc\r\n0\r\n\r\n
+                    """
                 )
                 let answer = client.receive(until: "abc")
-                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n") && answer.hasSuffix("POST\n/a%2Fb//c?q=\(number)\nabc"))
+                #expect(
+                    answer.hasPrefix("HTTP/1.1 200 OK\r\n")
+                        && answer.hasSuffix("POST\n/a%2Fb//c?q=\(number)\nabc"))
             }
         }
     }
@@ -82,7 +90,11 @@ final class Verdict: BodyInspector {
         try withGateway { client, _ in
             let body = String(repeating: "0123456789abcdef", count: 200_000)
             client.send(
-                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n")
+                """
+                POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\
+                \r\n
+                """
+            )
             client.send(body)
             let answer = client.receiveAll()
             #expect(answer.hasSuffix("POST\n/big\n" + body))
@@ -91,10 +103,13 @@ final class Verdict: BodyInspector {
 
     @Test func holdsTheLastBytesBackFromAWrongBody() throws {
         let seen = SeenRequests()
-        try withGateway(verdict: Refusal(.bodyMismatch, "wrong"), backend: seen) { client, _ in
+        try withGateway(verdict: Refusal(.bodyMismatch, detail: "wrong"), backend: seen) { client, _ in
             let body = String(repeating: "x", count: 300_000)
             client.send(
-                "POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n"
+                """
+                POST /big HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: \(body.utf8.count)\r\n\
+                \r\n
+                """
                     + body)
             let answer = client.receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("wrong"))
@@ -138,34 +153,33 @@ final class Verdict: BodyInspector {
 }
 
 /// Counts requests whose head came, and those whose body did.
-final class SeenRequests: Handler, @unchecked Sendable {
-    private let lock = Lock()
-    private var counts = (begun: 0, complete: 0)
-    var begun: Int { lock.hold { counts.begun } }
-    var complete: Int { lock.hold { counts.complete } }
+final class SeenRequests: Handler {
+    private let counts = Locked((begun: 0, complete: 0))
+    var begun: Int { counts.with { $0.begun } }
+    var complete: Int { counts.with { $0.complete } }
 
     func handle(_ exchange: any Exchange) async {
-        lock.hold { counts.begun += 1 }
-        do throws(Refusal) {
+        counts.with { $0.begun += 1 }
+        do {
             try await exchange.readWholeBody()
-            lock.hold { counts.complete += 1 }
-            await exchange.respond(Answer(status: 200, type: "text/plain", body: []))
+            counts.with { $0.complete += 1 }
+            await exchange.respond(ServerResponse(status: 200, type: "text/plain", body: []))
         } catch {
-            await exchange.respond(Answer(status: 400, type: "text/plain", body: []))
+            await exchange.respond(ServerResponse(status: 400, type: "text/plain", body: []))
         }
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {}
 }
 
 /// Takes three seconds to answer.
 struct SilentHandler: Handler {
     func handle(_ exchange: any Exchange) async {
         try? await Task.sleep(for: .seconds(3))
-        await exchange.respond(Answer(status: 200, type: "text/plain", body: []))
+        await exchange.respond(ServerResponse(status: 200, type: "text/plain", body: []))
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {}
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {}
 }
 
 /// What a wave of large bodies may cost before anything is known of their senders.

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CountersignHandshake
 
-/// The ratchet's two ends meet, and nobody else does.
+/// Both ends of the ratchet derive the same keys; a third party cannot.
 @Suite struct RatchetTests {
     private func bytes(_ secret: Secret) -> [UInt8] {
         secret.withExposedBytes { span in span.indices.map { span[$0] } }

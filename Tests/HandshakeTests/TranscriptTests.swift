@@ -7,7 +7,9 @@ import Testing
 /// What both ends compute alike, and that no part of it can be another part of something else.
 @Suite struct TranscriptTests {
     /// Two points that are none; nothing here asks the curve.
-    private static func point(_ byte: UInt8) -> P256Point? { P256Point([4] + [UInt8](repeating: byte, count: 64)) }
+    private static func point(_ byte: UInt8) -> P256Point? {
+        P256Point([4] + [UInt8](repeating: byte, count: 64))
+    }
 
     private func binding(
         app: String = "demo", account: String = "alice", release: String = "r_1", signing: UInt8 = 1,
@@ -16,7 +18,8 @@ import Testing
         LoginBinding(
             app: app, account: try AccountName(normalizing: account), release: release,
             device: Device(
-                signingKey: try #require(Self.point(signing)), agreementKey: try #require(Self.point(agreement)),
+                signingKey: try #require(Self.point(signing)),
+                agreementKey: try #require(Self.point(agreement)),
                 kind: kind, name: try #require(Device.Name(name))))
     }
 
@@ -28,14 +31,16 @@ import Testing
             app: "demo", release: "r_1", token: SessionToken(id: id, epoch: 258), attempt: [9, 9], time: 3)
         func number(_ low: [UInt8]) -> [UInt8] { [UInt8](repeating: 0, count: 8 - low.count) + low }
         let expected =
-            Array("countersign/1 refresh\0".utf8) + number([4]) + Array("demo".utf8) + number([3]) + Array("r_1".utf8)
+            Array("countersign/1 refresh\0".utf8) + number([4]) + Array("demo".utf8) + number([3])
+            + Array("r_1".utf8)
             + number([16]) + [UInt8](1...16) + number([1, 2]) + number([2]) + [9, 9] + number([3])
         #expect(transcript.bytes == expected)
     }
 
     @Test func everyPartOfALoginIsBound() throws {
         let all = [
-            try binding(), try binding(app: "demo2"), try binding(account: "bob"), try binding(release: "r_2"),
+            try binding(), try binding(app: "demo2"), try binding(account: "bob"),
+            try binding(release: "r_2"),
             try binding(signing: 3), try binding(agreement: 3), try binding(signing: 2, agreement: 1),
             try binding(kind: .tablet), try binding(name: "another"),
         ]
@@ -63,7 +68,9 @@ import Testing
             #expect(binding.context.map { "\($0)" } == silent.context.map { "\($0)" })
             return binding.finishTranscript(purpose, loginID: [1], ke1: [2], ke2: [3], ke3: [4])
         }
-        #expect(Set(KeyStorage.allCases.map { finish($0) } + [finish(nil)]).count == KeyStorage.allCases.count + 1)
+        #expect(
+            Set(KeyStorage.allCases.map { finish($0) } + [finish(nil)]).count == KeyStorage.allCases.count + 1
+        )
         #expect(finish(.tpm) == finish(nil) + [0, 0, 0, 0, 0, 0, 0, 3] + Array("tpm".utf8))
         #expect(finish(.tpm, .passwordChange) == finish(nil, .passwordChange))
     }
@@ -78,7 +85,8 @@ import Testing
     @Test(
         "device names",
         arguments: [
-            ("a", true), ("Anna's phone", true), ("é", true), (String(repeating: "x", count: 64), true), ("", false),
+            ("a", true), ("Anna's phone", true), ("é", true), (String(repeating: "x", count: 64), true),
+            ("", false),
             (String(repeating: "x", count: 65), false), ("a\nb", false), ("a\u{2028}b", false), ("\0", false),
         ])
     func names(_ row: (text: String, isGood: Bool)) { #expect((Device.Name(row.text) != nil) == row.isGood) }

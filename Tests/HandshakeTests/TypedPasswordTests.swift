@@ -19,7 +19,8 @@ import Testing
     @Test(
         "what is not the same to people stays apart",
         arguments: [
-            ("Secret", "secret"), ("a b", "a  b"), (" a", "a"), ("\u{FB01}", "fi"), ("\u{410}", "A"), ("\u{E9}", "e"),
+            ("Secret", "secret"), ("a b", "a  b"), (" a", "a"), ("\u{FB01}", "fi"), ("\u{410}", "A"),
+            ("\u{E9}", "e"),
         ])
     func other(_ pair: (String, String)) throws {
         #expect(try bytes(pair.0) != bytes(pair.1))
@@ -45,8 +46,8 @@ import Testing
         return password.bytes.withExposedBytes { bytes in bytes.indices.map { bytes[$0] } }
     }
 
-    private func problem(_ bytes: [UInt8]) -> Password.Problem? {
-        do throws(Password.Problem) {
+    private func problem(_ bytes: [UInt8]) -> Password.ValidationError? {
+        do {
             _ = try Password(typed: Secret(copying: bytes.span))
             return nil
         } catch {

@@ -121,7 +121,7 @@ class OldServer:
     def __exit__(self, *_: object) -> None:
         self.http.shutdown()
         self.http.server_close()
-        # Whoever kept one alive would go on with a server that is gone.
+        # A client that kept a connection alive would continue with a server that is gone.
         for connection in self.connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,6 @@
-"""A backend as teams have it: accounts, a login that ends the one before, a token and a login token, orders. It reads forms,
-queries and JSON, and takes its token as a parameter, a bearer or a cookie. It checks no signature: that is for who stands in
-front of it."""
+"""A backend as teams have it: accounts, a login that ends the one before, a token and a login token,
+orders. It reads forms, queries and JSON, and takes its token as a parameter, a bearer or a cookie. It
+checks no signature: that is the task of the gateway in front of it."""
 
 import http.server
 import json
@@ -13,7 +13,8 @@ from ports import free_port
 
 class Shop:
     def __init__(self, *, believes_the_gateway: bool = False):
-        """`believes_the_gateway`: who calls is what `Countersign-Account` says, and no token is looked at."""
+        """`believes_the_gateway`: the caller is the account that `Countersign-Account` names; tokens are
+        not checked."""
         self.believes_the_gateway = believes_the_gateway
         self.passwords: dict[str, str] = {}
         self.users: list[str] = []

@@ -127,7 +127,7 @@ def test_a_locked_account_is_out_until_it_is_unlocked(served, alice):
     assert done.returncode == 1 and "locked or removed" in done.err
     done = alice.run("login", "--account", alice.name, "--password-stdin", stdin=PASSWORD)
     assert done.returncode == 1 and "forbidden" in done.err
-    # Who does not know the password is not told.
+    # A caller without the password gets no such information.
     done = alice.run("login", "--account", alice.name, "--password-stdin", stdin="another")
     assert done.returncode == 1 and "the name or the password is wrong" in done.err
     served.admin("account", "unlock", "demo", alice.name)
@@ -350,7 +350,7 @@ def test_a_password_is_sent_to_a_named_certificate_only(served, tmp_path):
     login = ["login", "--profile", bare, "--account", "unnamed", "--password-stdin", "--password-login"]
     done = run(*login, stdin=PASSWORD)
     assert done.returncode == 1 and "not pinned" in done.err and "--bearer-secrets-to-any-certificate" in done.err
-    # With leave it goes on, to a server that nobody vouches for.
+    # With permission it continues, to a server that no authority vouches for.
     assert run(*options, "--bearer-secrets-to-any-certificate", stdin=alice.release["secret"]).returncode == 0
     done = run(*login, stdin=PASSWORD)
     assert done.returncode == 3 and "not trusted, nothing was sent" in done.err

@@ -1,5 +1,5 @@
-"""The assertion to the backend, verified by the PHP and the Node example behind a running gateway, and attacked as someone
-would who reaches the backend another way."""
+"""The assertion to the backend, verified by the PHP and the Node example behind a running gateway, and
+attacked by a caller that reaches the backend directly."""
 
 import base64
 import hashlib

@@ -1,4 +1,5 @@
-"""Several processes on one profile, and ones that are killed: whoever comes next goes on as if nothing had happened."""
+"""Several processes on one profile, some of which are killed: the next process continues as if nothing had
+happened."""
 
 import signal
 import subprocess
@@ -91,7 +92,7 @@ def test_two_log_in_at_once(served, tmp_path, how):
 
 
 def test_signing_out_while_others_call(behind, tmp_path):
-    """Calls that were under way end as they end; none brings back who signed out."""
+    """Calls that were in progress may end either way; none restores a session that was signed out."""
     alice = person(behind, tmp_path, "leaving").signs_up()
     for delay in (0, 15, 30, 45):
         alice.logs_in()

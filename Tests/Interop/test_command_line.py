@@ -1,4 +1,4 @@
-"""What the command line says to somebody who mistypes or mixes up something: true, and complete."""
+"""The command line's messages about mistyped or confused arguments are correct and complete."""
 
 import datetime
 import json
@@ -194,7 +194,7 @@ def test_a_call_after_the_session_says_in_whose_name_it_is(served, tmp_path):
     person.signs_up().logs_in()
     assert person.run("request", "--require-session", "/hello").returncode == 0
     served.admin("session", "revoke", person.status()["session"])
-    # The first call learns of it from the server, and is in nobody's name.
+    # The first call learns of it from the server, and has no account.
     assert person.run("request", "/hello").returncode == 1
 
     noted = person.run("request", "/hello")

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import pytest
 from gateway import BINARY, ROOT, run
+from products import product
 
 PORT = ROOT / "Examples/python"
-SDK_DRIVER = os.environ.get("COUNTERSIGN_CONFORMANCE_DRIVER", str(ROOT / ".build/release/conformance-driver"))
+SDK_DRIVER = product("conformance-driver")
 DRIVER = (sys.executable, "-B", "-m", "countersign_client.conformance")
 
 

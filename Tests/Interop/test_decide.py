@@ -30,7 +30,7 @@ def program(name: str) -> str:
     found = shutil.which(name) or shutil.which(str(VENV / "bin" / name))
     if found is None and name == "envoy":
         found = next(map(str, VENV.glob("lib/python*/site-packages/**/envoy")), None)
-    assert found, f"{name}: not installed; script/setup test brings it"
+    assert found, f"{name}: not installed; script/setup check brings it"
     return found
 
 
@@ -239,7 +239,7 @@ def test_what_names_another_caller_method_or_path_goes_no_further(scene, field):
 
 
 def test_nobody_gets_a_tunnel(scene):
-    """In which nobody would ask again."""
+    """The gateway would judge no request inside a tunnel."""
     before = len(scene.backend.seen)
     scene.send(scene.plain("GET", "/open/a", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"))
     for seen in scene.backend.seen[before:]:

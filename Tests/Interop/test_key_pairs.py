@@ -25,7 +25,7 @@ MAKE = {
     "rsa-pss-sha512": (algorithms.RSA_PSS_SHA512, lambda: rsa.generate_private_key(65537, 2048)),
     "rsa-v1_5-sha256": (algorithms.RSA_V1_5_SHA256, lambda: rsa.generate_private_key(65537, 2048)),
 }
-# Nobody should sign anew with the last: we verify it, and do not offer it.
+# The last algorithm is verified, but not offered for new signatures.
 SIGNED_WITH = [name for name in MAKE if name != "rsa-v1_5-sha256"]
 
 
@@ -118,7 +118,7 @@ def test_a_library_signs(shared, pairs, name):
 
 @pytest.mark.parametrize("name", MAKE)
 def test_another_pair_is_refused(shared, pairs, name):
-    """The control of the test above: the same request from somebody else's key."""
+    """The control of the test above: the same request under another caller's key."""
     stranger = Pair(name, MAKE[name][1]())
     message = stranger.sign(Message("GET", shared.url + "/"), pairs[name].key_id, shared.key.authority)
     answer = shared.send(message.wire())
@@ -201,7 +201,8 @@ def test_a_library_verifies_our_answers(shared, pairs):
 
 
 def test_no_answer_is_signed_with_a_releases_secret(shared, pairs):
-    """It is in every copy of the app: an answer under it could be anybody's. The authority's key signs, whoever asks."""
+    """The release key is in every copy of the app: any holder could forge a response under it. The
+    authority's key signs every response."""
     secret = decode_secret(shared.key.secret)
     raw = base64.urlsafe_b64decode(pairs["ed25519"].authority_key + "=")
     authority = ed25519.Ed25519PublicKey.from_public_bytes(raw)

@@ -1,4 +1,5 @@
-"""`countersign lab` as somebody runs it: what is selected, printed, written and compared, and what the shell is told."""
+"""`countersign lab` on the command line: what it selects, prints, writes and compares, and its exit
+status."""
 
 import html.parser
 import json

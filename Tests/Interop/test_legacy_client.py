@@ -10,12 +10,13 @@ import urllib.request
 
 import pytest
 
-from gateway import ROOT, Gateway
+from gateway import Gateway
 from l5_client import RUNGS, kept
 from old_server import FORM, OldServer
+from products import product
 from test_pins import Identity
 
-DRIVER = os.environ.get("COUNTERSIGN_LEGACY_DRIVER", str(ROOT / ".build/release/legacy-driver"))
+DRIVER = product("legacy-driver")
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?"
 APP_ID, SECRET = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 SCHEMES = ("form-md5", "auth-v1", "auth-v2", "auth-v4", "none")
@@ -249,7 +250,8 @@ def test_a_killed_app_goes_on_and_keeps_no_password(start, tmp_path):
 
 
 def test_what_signs_in_is_kept_only_where_the_app_says_so(start):
-    """A server without login tokens: a token that ran out is the login page, or a login that nobody sees."""
+    """A server without login tokens: an expired token leads to the login page, or to a login without the
+    user."""
     server = start.server("form-md5", login_tokens=False)
     plain, keeping = start.client(server, "plain"), start.client(server, "keeping", remembers="what-signs-in")
     plain.log_in()
@@ -278,7 +280,7 @@ def test_no_password_to_a_certificate_that_was_not_pinned(start, tmp_path):
 
 
 def account(answer: str) -> str:
-    """Whom the gateway told its backend of, which answers with what it was sent."""
+    """The caller that the gateway named to its backend, which returns what it received."""
     return json.loads(answer)["headers"]["countersign-account"]
 
 

@@ -46,7 +46,7 @@ class Place:
         return self.running.send("\r\n".join([*lines, "", body]).encode())
 
     def err(self, key: str = NEW, language: str | None = None, **business: str) -> dict:
-        """Of a signed call under a token that is nobody's, or of a version that is retired."""
+        """For a signed call under an unknown token, or of a retired version."""
         version = "1.0" if key == OLD else "2.0"
         answer = self.post("/api", signed(business or {"token": "gone"}, key, SECRET, "ios", version),
                            language)

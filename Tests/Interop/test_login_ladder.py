@@ -15,8 +15,8 @@ from person import Person
 
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss%word!"
 APP_ID, PRIVATE_KEY = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
-# A `%` that begins no escape is sent as it is by clients that escape nothing.
-# Base64 with `+` in it, which arrives as a space where nobody escapes it.
+# A `%` that begins no escape is sent as it is by clients that escape nothing. Base64 with `+` in it, which
+# arrives as a space if the client does not escape it.
 PLUS = "\u00fb\u00ef\u00be>>?"
 
 
@@ -233,7 +233,7 @@ def test_the_paths_are_the_backends_where_no_app_has_them(shared):
 
 
 def test_whose_an_unsigned_login_is(tmp_path):
-    """By the host that a policy names; where that does not say, it is nobody's."""
+    """By the host that a policy names; if no policy names it, the request belongs to no app."""
     with Gateway(tmp_path) as running:
         for app, host in (("one", "localhost"), ("two", "other.example")):
             running.add_app(app, legacy_login="on", legacy_host=host)

@@ -46,7 +46,7 @@ def traffic(gateway: Gateway, first, second) -> dict:
         send(same)
         send(same)
         send(first.request(created=int(time.time()) - 900))
-    # No scheme claims it, so it names nobody; the second names a key that nobody has.
+    # No scheme claims the first request, so it names no caller; the second names an unknown key.
     gateway.send(f"GET / HTTP/1.1\r\nHost: {first.authority}\r\n\r\n".encode())
     stranger = type(first)("r_nobody", first.secret, first.authority)
     gateway.send(stranger.request())

@@ -1,4 +1,5 @@
-"""The administrators' listener: `/metrics` for whoever has the token, in a form that Prometheus' own parser reads."""
+"""The administrators' listener: `/metrics` for a caller with the token, in a form that Prometheus' parser
+reads."""
 
 import stat
 import time

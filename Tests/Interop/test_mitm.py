@@ -15,9 +15,10 @@ import threading
 import pytest
 
 from gateway import ROOT
+from products import product
 from test_pins import Identity
 
-DRIVER = os.environ.get("COUNTERSIGN_TRANSPORT_DRIVER", str(ROOT / ".build/release/transport-driver"))
+DRIVER = product("transport-driver")
 MITMDUMP = ROOT / ".build/mitmproxy/bin/mitmdump"
 HOST = "api.example.com"
 
@@ -84,7 +85,7 @@ def ask(port: int, authorities: pathlib.Path, target: str, *pins: str, proxy: in
                "--proxy", str(proxy)]
     for pin in pins:
         command += ["--pin", pin]
-    # Whoever goes by these gets nowhere.
+    # A client that used these proxies of the environment would reach no server.
     astray = {name: "http://127.0.0.1:1" for name in ("http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")}
     done = subprocess.run(command, capture_output=True, timeout=60, check=True, env={**os.environ, **astray})
     return json.loads(done.stdout)
@@ -120,7 +121,7 @@ def test_pins_keep_a_trusted_middleman_out(tmp_path: pathlib.Path, server, middl
     refused = ask(middleman.port, authorities, "/never-read", *pins)
     assert refused["fate"] == "notSent"
     assert refused["reasons"] == ["none of the pinned keys stands in the verified chain"]
-    # It says whose key was there: the leaf that mitmproxy made, which is none of ours.
+    # The report names the key that was presented: that of the leaf that mitmproxy made.
     assert refused["served"] and not set(refused["served"]) & set(pins)
     middleman.send_signal(signal.SIGTERM)
     middleman.wait(20)

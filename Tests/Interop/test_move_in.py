@@ -282,7 +282,7 @@ def test_page_3(moved, kind):
 @pytest.mark.parametrize("moved", [4], indirect=True)
 def test_page_4(moved):
     first, second, older = TwoTokenApp(moved), TwoTokenApp(moved), TwoTokenApp(moved)
-    # Who had an account has it still; a new one gets the next number.
+    # Existing accounts remain; a new one gets the next number.
     assert older.logs_in("137", "older")["userId"] == 41 and older.orders() == {"orders": [4100], "userId": 41}
     made = first.signs_up("138", "secret")
     assert made["userId"] == 42 and first.signs_up("138", "other")["userId"] == 0
@@ -312,7 +312,7 @@ def test_page_4(moved):
     sent = len(moved.shop.seen)
     gone = second.orders()
     assert gone["code"] == "update-required" and gone["update_url"] == "https://apps.example.com/shop"
-    # A version that nobody added comes in till the scheme goes.
+    # A version that was not added is accepted until the scheme is disabled.
     fields = {"Content-Type": FORM, "Authorization": f"Bearer {second.token}", "X-App-Version": "3.9"}
     assert second.send("POST", "/orders", fields, b"page=1")["orders"] == [4200]
     moved.run(moved.later[2])

@@ -134,7 +134,7 @@ def test_a_lock_that_the_machines_password_opens(place, settings, tmp_path):
 
     with start() as app:
         app.settles()
-        # Whoever makes the key has to show that he can release it.
+        # The creation of the key requires proof of user presence.
         state = app.does("signup eva", PASSWORD, "not it")
         assert (state["screen"], state["message"]) == ("login", "That was not recognised. Try again.")
         assert sessions(place, "eva") == []
@@ -151,7 +151,7 @@ def test_a_lock_that_the_machines_password_opens(place, settings, tmp_path):
         assert app.states[-1]["screen"] == "home"
         assert all(not state["notes"] for state in app.states if state["screen"] == "locked")
         app.is_killed()
-    # Where there is nobody to ask, the login screen is the way on.
+    # Without a person to ask, the login screen is the next step.
     with start() as app:
         app.settles()
         app.ends_input("unlock")
@@ -219,11 +219,22 @@ def test_without_a_server_the_session_stays(backend, tmp_path):
         with NotesApp(tmp_path / "Notes.json", tmp_path / "vault") as app:
             state = app.shows("home", account="gerda")
             assert state["message"] == "The server cannot be reached. Try again later."
-            # Only the server ends a session.
-            state = app.does("logout")
-            assert state["screen"] == "home"
-            assert state["message"] == "The server cannot be reached. Try again later."
             place.start()
+            assert texts(app.does("refresh")) == ["Salt"]
+
+
+def test_without_a_server_the_device_signs_out(backend, tmp_path):
+    with Gateway(tmp_path / "gateway", "--upstream", backend.url) as place:
+        place.add_app("demo", "session", registration="open")
+        write_settings(tmp_path / "Notes.json", place)
+        with NotesApp(tmp_path / "Notes.json", tmp_path / "vault") as app:
+            app.settles()
+            app.does("signup jana", PASSWORD)
+            app.does("add Salt")
+            place.stop()
+            assert app.does("logout")["screen"] == "login"
+            place.start()
+            app.does("login jana", PASSWORD)
             assert texts(app.does("refresh")) == ["Salt"]
 
 
@@ -291,6 +302,7 @@ def test_at_a_terminal(place, settings, tmp_path):
     assert PASSWORD.encode() not in b"".join(everything)
 
 
+@pytest.mark.release
 def test_the_script_that_serves_it(tmp_path):
     """Examples/Notes/serve.sh as a newcomer runs it, and Ctrl-C."""
     scratch = tmp_path / "scratch"

@@ -10,9 +10,9 @@ import subprocess
 import opaque_snake
 import pytest
 
-from gateway import ROOT
+from products import product
 
-PEER = ROOT / ".build/release/opaque-peer"
+PEER = product("opaque-peer")
 
 
 class Refused(Exception):

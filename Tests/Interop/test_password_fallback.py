@@ -1,4 +1,5 @@
-"""A login that falls back to sending the password: what is seen of it tells nobody which accounts are on the login ladder.
+"""A login that falls back to sending the password: an observer cannot tell which accounts are on the login
+ladder.
 
 Proves, with the real client, gateway and TLS: for an account on the ladder, one of OPAQUE's and a name without account a wrong password
 costs the same requests, of the same sizes, with the same answers; a right one takes the account off the ladder, once; and a device that
@@ -84,7 +85,7 @@ def moving(tmp_path):
 
 
 def device(moving: Gateway, folder: pathlib.Path, account: str) -> Person:
-    """One that has signed nobody in yet, of the same app version as all others."""
+    """A device without a previous login, of the same app version as all others."""
     if not hasattr(moving, "release"):
         moving.release = json.loads(moving.admin(
             "release", "add", "shop", "--platform", "ios", "--version", "2.0", "--json").out)
@@ -105,7 +106,7 @@ def asked(moving: Gateway) -> list[tuple[str, str]]:
 
 
 def attempt(moving: Gateway, person: Person, password: str, *options: str):
-    """What came of it, and what the gateway and who listens between have seen."""
+    """The result, and what the gateway and an observer on the path have seen."""
     before = len(asked(moving))
     moving.recorder.take()
     done = person.run("login", "--account", person.name, "--password-stdin", *options, stdin=password + "\n")

@@ -1,4 +1,5 @@
-"""Where a profile keeps who is signed in: over gnome-keyring, systemd-creds, a passphrase and a file, with the real server."""
+"""Where a profile keeps its session: in gnome-keyring, systemd-creds, a file under a passphrase and a
+sealed file, with the real server."""
 
 import json
 import os
@@ -85,7 +86,7 @@ def test_the_machines_own_credential_secret(served, tmp_path, note):
     assert alice.status()["vault"] == "systemd-creds"
     assert not (pathlib.Path(alice.profile) / "vault").exists()
     assert alice.calls("/hello")["headers"]["countersign-account"] == "creds"
-    # On another machine it is worth nothing, and nobody takes that for "signed out".
+    # On another machine the vault cannot be opened, which is not reported as "signed out".
     alice.prefix = (*NO_BUS, "unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/lib/systemd && exec "$@"', "-")
     done = alice.run("request", "/hello")
     assert done.returncode == 1 and "its vault" in done.err, done.err

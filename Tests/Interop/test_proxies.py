@@ -1,4 +1,4 @@
-"""Behind a proxy: whom limits count, and whom the log names."""
+"""Behind a proxy: the caller that limits count and that the log names."""
 
 import json
 
@@ -25,7 +25,8 @@ def test_limits_count_the_client_behind_a_trusted_proxy(tmp_path, trusted):
         with gateway.connect() as connection:
             said = [asked(connection, guess(gateway, f"a{n}", f"203.0.113.1, 198.51.100.{n}, 10.0.0.9"))[0] for n in range(3)]
             assert said == ["wrong-credentials"] * 3
-            # What stands to the left of the proxies' own words is the client's, who may write what he likes.
+            # Entries to the left of those that the proxies wrote come from the client and cannot be
+            # trusted.
             again, _ = asked(connection, guess(gateway, "b", "203.0.113.1, 198.51.100.7, 10.0.0.9"))
             assert again == ("wrong-credentials" if trusted else "too-many-attempts")
             told = [asked(connection, guess(gateway, f"c{n}", f"198.51.100.{n}, 203.0.113.50"))[0] for n in range(4)]
@@ -41,7 +42,8 @@ def test_limits_count_the_client_behind_a_trusted_proxy(tmp_path, trusted):
     ("x\u0600, 203.0.113.5", "203.0.113.5"), ("10.9.9.9\u0600, 203.0.113.5", "203.0.113.5"),
     ("\U000110bd, 203.0.113.5", "203.0.113.5"), ("x, 203.0.113.5\u0301", "unknown"),
     ("127.0.0.1,, 203.0.113.5", "203.0.113.5"), ("1" * 2_000 + ", 203.0.113.5", "203.0.113.5"),
-    # What the proxy itself wrote cannot be read: nobody is the client, and least of all the proxy.
+    # The proxy's own entry is malformed: the request has no client address, and does not count to the
+    # proxy.
     ("203.0.113.5, unix:", "unknown"), ("203.0.113.5,", "unknown"), ("1" * 2_000, "unknown"),
     (", ".join(["10.9.9.9"] * 40), "unknown"),
 ], ids=["one", "text", "address", "another-script", "behind", "empty", "long", "no-address", "nothing", "over-1-KiB", "many"])
@@ -59,7 +61,8 @@ def test_no_client_becomes_the_proxy(tmp_path, forwarded, client):
 
 
 def test_what_cannot_be_read_is_not_the_next_one_s(tmp_path):
-    """A refused head on a proxy's connection has no client of its own; the one before it is not taken for him."""
+    """A refused head on a proxy's connection names no client; the client of the previous request is not
+    used for it."""
     with Gateway(tmp_path, "--tls", "off", "--trusted-proxies", "127.0.0.1") as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()

@@ -1,4 +1,5 @@
-"""The PROXY protocol: who calls is what a trusted proxy says before the first byte, under TLS too, and nobody else may say it."""
+"""The PROXY protocol: a trusted proxy names the client before the first byte, also under TLS, and no other
+peer may."""
 
 import json
 import socket
@@ -92,7 +93,7 @@ def test_the_client_is_who_the_proxy_names(behind, name, bytewise):
 
 @pytest.mark.parametrize("name", [name for name, (_, peer) in HEADERS.items() if peer == "127.0.0.1"])
 def test_a_proxy_that_names_nobody_vouches_for_no_field(behind, name):
-    """It passed on what the client wrote, and the client could name anybody."""
+    """The proxy forwards what the client wrote, so the client could name any address."""
     request = behind.key.request(target="/unnamed").replace(b"\r\nHost:", b"\r\nX-Forwarded-For: 198.51.100.9\r\nHost:", 1)
     with connect(behind, HEADERS[name][0]) as connection:
         connection.send(request)

@@ -1,4 +1,4 @@
-"""What the README shows to newcomers works exactly as it is printed there."""
+"""What docs/start.md shows to newcomers works exactly as it is printed there."""
 
 import json
 import os
@@ -9,8 +9,8 @@ from gateway import BINARY, ROOT
 
 
 def block_with(words: str) -> str:
-    """The one block of shell in the README that has these words."""
-    text = (ROOT / "README.md").read_text()
+    """The one block of shell in the guide that has these words."""
+    text = (ROOT / "docs/start.md").read_text()
     block, = [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if words in block]
     return block
 

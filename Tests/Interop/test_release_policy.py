@@ -59,7 +59,7 @@ def test_fields_that_must_be_signed(releases):
     answer = running.send(unsigned)
     assert code(answer) == "bad-signature" and 'does not cover \\"x-tenant\\"' in answer.body.decode()
     assert code(running.send(first.request(fields=[("x-tenant", "blue")]))) == "accepted"
-    # A second line that nobody signed, beside the one that was.
+    # A second, unsigned line beside the signed one.
     doubled = first.request(fields=[("x-tenant", "blue")]).replace(b"\r\n\r\n", b"\r\nX-Tenant: red\r\n\r\n")
     assert code(running.send(doubled)) == "bad-signature"
     assert code(running.send(second.request())) == "accepted"

@@ -1,4 +1,4 @@
-"""A version that is taken out of service: by stages, by shares, undone; and who would be cut off."""
+"""The retirement of a version: by stages, by shares, undone; and the users that it would cut off."""
 
 import json
 import time

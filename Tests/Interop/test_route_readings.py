@@ -1,5 +1,5 @@
-"""Where an app's routes differ in what they ask for, a path that some backend could read otherwise reaches no backend, whoever sends
-it; where they do not differ, paths go on as they are."""
+"""Where an app's routes differ in what they ask for, a path that some backend could read otherwise reaches
+no backend; where they do not differ, paths go on as they are."""
 
 import json
 

@@ -177,10 +177,10 @@ def test_an_open_route_lets_anybody_through_without_an_identity(gateway, backend
     assert {name for name in names if name.startswith("countersign-")} == {"countersign-client", "countersign-event"}
     assert seen.get("x-forwarded-for") == "127.0.0.1" and seen.get("cookie") == "sid=1" and seen.get("x-own") == "a"
     assert seen.get("authorization") == "Bearer theirs" and "x-hop" not in names
-    # A token of ours is told to nobody.
+    # The gateway's own token is not forwarded.
     gateway.send(unsigned(gateway, "/open", "GET", "Authorization: Bearer b_" + "a" * 43))
     assert backend.seen[-1].get("authorization") is None
-    # Who signs is told to the backend, and a wrong signature is still wrong.
+    # The gateway tells the backend the signer, and still refuses a wrong signature.
     assert code(gateway.send(key.request("GET", "/open/b"))) == "ok"
     assert backend.seen[-1].get("countersign-app") == "demo"
     sent = len(backend.seen)
@@ -198,7 +198,7 @@ def test_an_open_route_lets_anybody_through_without_an_identity(gateway, backend
 
 
 def test_it_belongs_to_the_app_of_its_host_alone(gateway):
-    """Where two apps name a host, or none does, nobody's rules open anything."""
+    """If two apps name a host, or none does, no app's rules open a route."""
     gateway.add_app("demo", require="open")
     assert code(gateway.send(unsigned(gateway, "/"))) == "unsigned"
     gateway.admin("app", "policy", "demo", "--set", f"legacy-host=127.0.0.1:{gateway.port}")

@@ -247,7 +247,7 @@ def test_all_faults_are_shown_here():
     assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS]
 
 
-@pytest.mark.skipif(not RELEASE.is_file(), reason="no release binary")
+@pytest.mark.release
 def test_a_release_build_has_no_fault_to_switch_on():
     assert "no such option" in refused(RELEASE, "nonce-unchecked")
     contents = RELEASE.read_bytes()

@@ -18,7 +18,7 @@ from gateway import BINARY, Gateway, run
 from ports import free_port
 
 SCHEMES = ["message-signatures", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4"]
-# What the schemes leave open, whoever serves them. Source: legacy schemes in docs/protocol.md.
+# Weaknesses of the schemes themselves, under any server. Source: legacy schemes in docs/protocol.md.
 WEAKNESSES = {
     "message-signatures": set(), "sigv4": set(),
     "form-md5": {"tamper-method", "tamper-path", "ampersand-in-value"},
@@ -179,7 +179,8 @@ class Lax(http.server.BaseHTTPRequestHandler):
 def serving(handler: type, context: ssl.SSLContext | None = None):
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     if context:
-        # The handshake is each connection's own thread's, where one that is never finished holds up nobody.
+        # Each connection's thread performs its handshake, so that an unfinished one delays no other
+        # connection.
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:

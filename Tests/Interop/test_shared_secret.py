@@ -1,4 +1,5 @@
-"""Releases that share a secret: a request is accepted once in all of them, and whoever brings such a secret along is warned."""
+"""Releases that share a secret: a request is accepted once in all of them, and adding such a secret gives a
+warning."""
 
 import json
 
@@ -50,7 +51,7 @@ def test_a_shared_secret_is_warned_of(gateway):
     [warning] = json.loads(second.out)["warnings"]
     assert "warned-1" in warning and f"warning: {warning}" in second.err
     assert "another secret" not in second.err + warning
-    # Under another scheme, and as a next key, too; a secret of its own is nobody's.
+    # Also under another scheme and as a next key; a separate secret is shared with no release.
     third = add(gateway, "warned-3", "2.2", "message-signatures", "another secret, of thirty bytes")
     [warning] = json.loads(third.out)["warnings"]
     assert "warned-1" in warning and "warned-2" in warning

@@ -167,7 +167,7 @@ def test_botocore_for_s3(amazon, method, target, fields, body):
 def test_presigned(amazon):
     request = signed(amazon, "GET", "/find?z=1&a=b%20c", signer="SigV4QueryAuth", expires=60)
     assert send(amazon, request).status == 200
-    # As anybody would open it.
+    # Opened by a plain HTTP client.
     with urllib.request.urlopen(request[1], context=amazon.context, timeout=20) as answer:
         assert answer.status == 200
     assert send(amazon, signed(amazon, "GET", "/", signer="SigV4QueryAuth", expires=5, at=time.time() - 7)).code == "stale"

@@ -1,4 +1,5 @@
-"""What a server says is shown, and not obeyed: neither by a terminal nor by whoever reads the output later."""
+"""The server's text is displayed and not interpreted: neither by a terminal nor by a program that reads the
+output later."""
 
 import json
 import os

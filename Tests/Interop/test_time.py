@@ -1,4 +1,5 @@
-"""GET time: what anybody is told is signed with Ed25519 and bound to the asker's nonce, or to the signature of his request."""
+"""GET time: the response to any caller is signed with Ed25519 and bound to the caller's nonce, or to the
+signature of the request."""
 
 import base64
 import hashlib

@@ -4,7 +4,9 @@ upload in, once, before it runs out and while its session lives; the backend nev
 import base64
 import hashlib
 import json
+import os
 import secrets
+import shutil
 import socket
 import subprocess
 import threading
@@ -431,6 +433,19 @@ def test_explain_says_that_only_the_server_can_judge_a_ticket():
     assert "AAAA" not in done.out
 
 
+def runs(command: str, folder) -> subprocess.CompletedProcess:
+    """Runs a printed command as a script, with a curl that notes its arguments, one a line, in `folder`/arguments."""
+    folder.mkdir(exist_ok=True)
+    (folder / "command").write_text(command)
+    real = shutil.which("curl")
+    assert real
+    noting = folder / "curl"
+    noting.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {folder}/arguments\nexec {real} \"$@\"\n")
+    noting.chmod(0o700)
+    return subprocess.run(["sh", folder / "command"], capture_output=True, timeout=60, check=False,
+                          env={**os.environ, "PATH": f"{folder}:{os.environ['PATH']}"})
+
+
 @pytest.mark.parametrize("is_right", [True, False], ids=["the pinned key", "another key"])
 def test_curl_sends_the_ticket_to_the_pinned_key_alone(tmp_path, is_right):
     """Where the profile has a pin and no file of authorities, as for a certificate that signs itself."""
@@ -450,7 +465,7 @@ def test_curl_sends_the_ticket_to_the_pinned_key_alone(tmp_path, is_right):
         assert f"sha256//{pin}" in command
         if not is_right:
             command = command.replace(pin, base64.b64encode(bytes(32)).decode())
-        sent = subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, check=False)
+        sent = runs(command, tmp_path / "shell")
         assert (sent.returncode == 0, len(backend.seen)) == ((True, 1) if is_right else (False, 0)), sent
 
 
@@ -465,7 +480,10 @@ def test_the_command_line_gets_one_and_curl_uploads_by_it(tmp_path):
                          "/pictures/1?kind=cat&of=alice%27s")
         assert done.returncode == 0, done.err
         time.sleep(2.5)
-        sent = [subprocess.run(["sh", "-c", done.out], capture_output=True, timeout=60, check=False) for _ in range(2)]
+        ticket = next(line for line in done.out.splitlines() if line.startswith("Countersign-Ticket: u_")).split()[1]
+        sent = [runs(done.out, tmp_path / "shell") for _ in range(2)]
+        arguments = (tmp_path / "shell/arguments").read_text()
+        assert str(picture) in arguments and ticket not in arguments and len(ticket) == 45
         assert sent[0].returncode == 0, sent[0]
         assert sent[1].returncode != 0 and json.loads(sent[1].stdout)["code"] == "replayed"
         seen = backend.seen[0]

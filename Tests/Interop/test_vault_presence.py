@@ -1,5 +1,5 @@
-"""A secret bound to presence, over the real PAM and the real fprintd with libfprint's virtual sensor: it comes out for who is there,
-and for nobody else."""
+"""A secret bound to user presence, over the real PAM and the real fprintd with libfprint's virtual sensor:
+it is released only on proof of presence."""
 
 import subprocess
 
@@ -62,7 +62,7 @@ def test_a_password_that_pam_takes_opens_it(machine, note):
 
 def test_nothing_but_that_password_opens_it(machine):
     assert machine.does("bind", *ITEM, "root", typed="right") == "bound"
-    # PAM takes another password now, or lets everybody in: the key is under the old one.
+    # PAM now accepts another password, or any: the key is still sealed under the old one.
     machine.password("changed")
     assert machine.does("release", *ITEM, typed="changed").startswith("loginPage: ")
     machine.stack("auth required pam_permit.so\naccount required {account}\n")
@@ -86,7 +86,7 @@ def test_a_finger_opens_what_a_tpm_holds(machine, tmp_path, note):
         machine.variables |= {"VAULT_TPM": tpm.device, "VAULT_FINGER": "root"}
         machine.variables["DBUS_SYSTEM_BUS_ADDRESS"] = sensor.environment["DBUS_SYSTEM_BUS_ADDRESS"]
         assert machine.does("bind", *ITEM, "root", typed="right") == "bound"
-        # No finger is enrolled: the password it is, and not nobody.
+        # No finger is enrolled: the password is asked for, and the check is not skipped.
         assert machine.does("release", *ITEM, typed="right") == "present root"
         assert machine.does("release", *ITEM).startswith("loginPage: ")
         sensor.enrol(1)

@@ -1,5 +1,5 @@
-"""Several processes on one vault, processes that die in the middle, and a disk that is full: no change is lost that was acknowledged,
-none is half made, and nobody waits for the dead."""
+"""Several processes on one vault, processes that die in the middle, and a disk that is full: no
+acknowledged change is lost, none is partial, and no process waits for one that died."""
 
 import random
 import subprocess
@@ -50,7 +50,7 @@ def test_a_lease_is_had_by_one_and_given_back_by_the_dead(tmp_path):
     holder = begin(tmp_path, "lease", "1000")
     assert holder.stdout.readline() == "leased\n"
     assert vault(tmp_path, "lease", "200").startswith("failed: ")
-    # Who has the lease does not keep others from writing; and a stopped holder keeps it.
+    # The lease does not prevent others from writing; and a stopped process keeps its lease.
     assert vault(tmp_path, "write", *ITEM, "meanwhile") == ""
     waiting = begin(tmp_path, "lease", "10000")
     time.sleep(0.2)

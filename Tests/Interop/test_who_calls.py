@@ -1,5 +1,5 @@
-"""Who calls, as the backend is told: by the gateway's own fields, under every scheme, for bodies that are held and bodies that
-stream, and never by what a caller wrote into the fields that proxies write."""
+"""The caller's identity as the backend receives it: in the gateway's own fields, under every scheme, for
+held and streamed bodies, and never from fields of proxies that the caller wrote."""
 
 import base64
 import json
@@ -52,7 +52,7 @@ def policy(gateway: Gateway, **more: str) -> None:
 
 
 def told(fields: list[tuple[str, str]]) -> dict[str, str]:
-    """What the backend was told of who calls; each of it once, and nothing else that looks like it."""
+    """The fields that identify the caller to the backend; each of them once, and no similar field."""
     names = {name.lower() for name, _ in SPOOFED}
     found = [(name, value) for name, value in fields if name in names]
     assert sorted(name for name, _ in found) == sorted(OURS), found
@@ -82,7 +82,7 @@ def test_the_backend_is_told_by_us_alone(tmp_path, scheme, spoofs):
             assert answer.status == 200 and b"err" not in answer.body, answer
         for seen in backend.wait(2):
             assert told(seen.fields) == expected(gateway)
-            # What is nobody's business stays: the request is the one that was signed.
+            # Other fields remain: the request is the one that was signed.
             assert seen.get("host") == f"127.0.0.1:{gateway.port}"
 
 

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct RawMessageTests {
     @Test func aChangedBodyHasItsLength() {
-        var request = RawRequest("POST", "/transfer?a=b")
+        var request = RawRequest(method: "POST", target: "/transfer?a=b")
         request.fields = [("Host", "bank.test"), ("Content-Length", "1")]
         request.body = Array("amount=10".utf8)
         #expect(

@@ -29,7 +29,9 @@ struct Driver {
             default: .md5
             }
         var settings = LegacyOptions()
-        if options["remembers"] == "what-signs-in" { settings.remembers = .sessionAndWhatSignsInLikeThePassword }
+        if options["remembers"] == "what-signs-in" {
+            settings.remembers = .sessionAndWhatSignsInLikeThePassword
+        }
         if options["remembers"] == "nothing" { settings.remembers = .nothing }
         client = try LegacyClient(
             scheme: scheme, baseURL: options["url"],
@@ -45,7 +47,7 @@ struct Driver {
 
     func carryOut(_ order: Order) async -> JSONValue {
         var result: [(String, JSONValue)] = []
-        do throws(CountersignError) {
+        do {
             result = try await done(order)
         } catch {
             result = [("error", .string(name(of: error)))]
@@ -72,7 +74,9 @@ struct Driver {
                 (
                     "fields",
                     .array(
-                        signed.fields.map { [.string($0.name), .string(String(decoding: $0.value, as: UTF8.self))] })
+                        signed.fields.map {
+                            [.string($0.name), .string(String(decoding: $0.value, as: UTF8.self))]
+                        })
                 ),
             ]
         case "download":

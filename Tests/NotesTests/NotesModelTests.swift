@@ -1,5 +1,6 @@
 // The sample app's model, as an app tests its own: over a mock transport, and a vault in which an account is
-// signed in. It proves what the black-box test cannot cause: a device that is offline, an answer that is lost.
+// signed in. It proves what the black-box test cannot cause: a device that is offline, an answer that is
+// lost.
 import Countersign
 import CountersignTestKit
 import Testing
@@ -9,7 +10,7 @@ import Testing
 @MainActor
 @Suite(.timeLimit(.minutes(1))) struct NotesModelTests {
     /// Answers `/notes`; the authority's own routes are not found.
-    private typealias Backend = @Sendable (SeenRequest) async throws(TransportError) -> MockAnswer
+    private typealias Backend = @Sendable (RecordedRequest) async throws(TransportError) -> MockResponse
 
     private func model(_ backend: @escaping Backend) throws -> NotesModel {
         let vault = try FaultyVault().vault
@@ -17,7 +18,7 @@ import Testing
         let key = try ReleaseKey(
             id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
         var options = CountersignOptions()
-        options.carriage = .custom(MockTransport([], backend))
+        options.transport = .custom(MockTransport([], answer: backend))
         options.missingAuthorityKey = .leavesRefusalsUnverified
         return NotesModel(
             client: try CountersignClient(
@@ -33,19 +34,37 @@ import Testing
     }
 
     @Test func aDeviceThatIsOfflineStaysSignedInAndCanSignOut() async throws {
-        let model = try await launch { _ throws(TransportError) in throw TransportError(.offline, .notSent) }
+        let model = try await launch { _ throws(TransportError) in
+            throw TransportError(.offline, fate: .notSent)
+        }
         #expect(model.state.screen == .home(account: "anna"))
         #expect(model.state.message == "You are offline.")
         await model.logOut()
         #expect(model.state == NotesState(screen: .login(notice: "You signed out.")))
     }
 
+    @Test(arguments: [TransportError.Cause.hostNotFound, .connectionRefused, .timedOut(.connecting)])
+    func whereTheServerCannotBeReachedOneCanSignOut(_ cause: TransportError.Cause) async throws {
+        let model = try await launch { _ throws(TransportError) in throw TransportError(cause, fate: .notSent)
+        }
+        await model.logOut()
+        #expect(model.state == NotesState(screen: .login(notice: "You signed out.")))
+    }
+
+    @Test func aSignOutThatMayHaveArrivedEndsNothingHere() async throws {
+        let model = try await launch { _ throws(TransportError) in
+            throw TransportError(.connectionLost("reset"), fate: .outcomeUnknown)
+        }
+        await model.logOut()
+        #expect(model.state.screen == .home(account: "anna"))
+    }
+
     @Test func aNoteWhoseAnswerIsLostIsNotCalledStored() async throws {
         let model = try await launch { request throws(TransportError) in
             guard request.method == "GET" else {
-                throw TransportError(.connectionLost("reset"), .outcomeUnknown)
+                throw TransportError(.connectionLost("reset"), fate: .outcomeUnknown)
             }
-            return MockAnswer(text: request.target == "/notes" ? #"[{"id":1,"text":"Milk"}]"# : "")
+            return MockResponse(text: request.target == "/notes" ? #"[{"id":1,"text":"Milk"}]"# : "")
         }
         #expect(model.state.notes == [Note(id: 1, text: "Milk")])
         #expect(await !model.add("Bread"))
@@ -54,7 +73,7 @@ import Testing
     }
 
     @Test func aBackendThatFailsIsNamed() async throws {
-        let model = try await launch { _ throws(TransportError) in MockAnswer(500, text: "") }
+        let model = try await launch { _ throws(TransportError) in MockResponse(500, text: "") }
         #expect(model.state.message == "The server could not do this (status 500).")
         #expect(model.state.screen == .home(account: "anna"))
     }

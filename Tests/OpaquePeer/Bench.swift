@@ -4,14 +4,14 @@ import Glibc
 
 /// What one login costs the server: KE1 read, the password evaluated, KE2 made, KE3 read and verified.
 enum Bench {
-    /// Nanoseconds of this thread's own time, the median of 400 logins each: to an account, and to one that is not there.
-    /// In turn, so that whatever slows the machine slows both.
+    /// Nanoseconds of this thread's own time, the median of 400 logins each: to an account, and to one that
+    /// is not there. In turn, so that whatever slows the machine slows both.
     static func serverNanoseconds() throws -> (known: UInt64, unknown: UInt64) {
         let keys = try ServerKeys.random()
         let credential = Array("alice".utf8)
         let parties = Parties(client: .publicKey, server: .publicKey)
         guard let password = Password(Secret(copying: credential.span)),
-            let stretching = KeyStretching.argon2id(
+            let stretching = KeyStretchingFunction.argon2id(
                 memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16))
         else { throw Misuse.noPassword }
         let registration = try ClientRegistration(password)
@@ -27,7 +27,8 @@ enum Bench {
             let stored = exists ? record : keys.fakeRecord.bytes
             let began = cpuNanoseconds()
             let server = try ServerLogin(
-                KE1(ke1), record: RegistrationRecord(stored), credential: credential, as: parties, context: .empty,
+                KE1(ke1), record: RegistrationRecord(stored), credential: credential, as: parties,
+                context: .empty,
                 keys: keys)
             let ke2 = server.ke2.bytes
             var spent = cpuNanoseconds() - began

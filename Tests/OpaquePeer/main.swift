@@ -1,5 +1,5 @@
-// The Opaque target for a program that is not written in Swift: a test talks to it by lines of hexadecimal on standard
-// input, and it answers each with one, `ok …` or `refused …`. Not part of any product.
+// The Opaque target for a program that is not written in Swift: a test talks to it by lines of hexadecimal on
+// standard input, and it answers each with one, `ok …` or `refused …`. Not part of any product.
 import CountersignOpaque
 import CountersignSeal
 import CountersignWire
@@ -10,9 +10,7 @@ while let line = readLine() {
     let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
     do {
         print("ok", try peer.answer(words[0], Arguments(words.dropFirst())).joined(separator: " "))
-    } catch let error as OpaqueRefusal {
-        print("refused", error)
-    } catch OpaqueFailure.refused(let error) {
+    } catch let error as OpaqueError {
         print("refused", error)
     } catch {
         print("broken", error)

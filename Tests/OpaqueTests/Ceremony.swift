@@ -3,7 +3,8 @@ import Testing
 
 @testable import CountersignOpaque
 
-/// A client and a server, with everything that both know; each message passes through `wire`, where a test may change it.
+/// A client and a server, with everything that both know; each message passes through `wire`, where a test
+/// may change it.
 struct Ceremony {
     typealias Wire = (MessageKind, [UInt8]) -> [UInt8]
 
@@ -12,14 +13,14 @@ struct Ceremony {
     var credential = Array("alice".utf8)
     var parties = Parties(client: .publicKey, server: .publicKey)
     var context = LoginContext.empty
-    var stretching = KeyStretching.noneForTheVectorsOfTheStandardOnly
+    var stretching = KeyStretchingFunction.noneForTheVectorsOfTheStandardOnly
 
     init(password: [UInt8]) throws {
         keys = try ServerKeys.random()
         self.password = try #require(Password(Secret(copying: password.span)))
     }
 
-    func register(_ wire: Wire = { $1 }) throws -> ClientRegistration.Registered {
+    func register(_ wire: Wire = { $1 }) throws -> ClientRegistration.RegistrationOutput {
         let client = try ClientRegistration(password)
         let request = try RegistrationRequest(wire(.registrationRequest, client.request.bytes))
         let answer = try keys.respond(to: request, credential: credential)
@@ -28,7 +29,9 @@ struct Ceremony {
     }
 
     /// As the server keeps it.
-    func stored(_ registered: ClientRegistration.Registered, _ wire: Wire = { $1 }) throws -> RegistrationRecord {
+    func stored(_ registered: ClientRegistration.RegistrationOutput, _ wire: Wire = { $1 }) throws
+        -> RegistrationRecord
+    {
         let bytes = wire(.registrationRecord, registered.record.bytes.exposed)
         return try RegistrationRecord(Secret(copying: bytes.span))
     }
@@ -36,7 +39,7 @@ struct Ceremony {
     /// What each side has at the end, if there is one. The server is `server`, where it knows something else.
     func logIn(
         _ record: RegistrationRecord, server other: Ceremony? = nil, _ wire: Wire = { $1 }
-    ) throws -> (client: ClientLogin.LoggedIn, server: Secret) {
+    ) throws -> (client: ClientLogin.LoginOutput, server: Secret) {
         let other = other ?? self
         let client = try ClientLogin(password)
         let ke1 = try KE1(wire(.ke1, client.ke1.bytes))
@@ -54,14 +57,12 @@ struct Ceremony {
     func refusal(
         _ record: RegistrationRecord, server: Ceremony? = nil, _ wire: Wire = { $1 },
         sourceLocation: SourceLocation = #_sourceLocation
-    ) throws -> OpaqueRefusal? {
+    ) throws -> OpaqueError? {
         do {
             _ = try logIn(record, server: server, wire)
             Issue.record("the login succeeded", sourceLocation: sourceLocation)
             return nil
-        } catch let refusal as OpaqueRefusal {
-            return refusal
-        } catch OpaqueFailure.refused(let refusal) {
+        } catch let refusal as OpaqueError {
             return refusal
         }
     }

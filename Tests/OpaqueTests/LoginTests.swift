@@ -33,8 +33,8 @@ import Testing
     @Test func aPasswordThatIsTooLongIsNone() {
         #expect(Password(Secret(random: 65_536)) == nil)
         #expect(LoginContext([UInt8](repeating: 0, count: 65_536)) == nil)
-        #expect(Identity.Name([UInt8](repeating: 0, count: 65_536)) == nil)
-        #expect(Identity.Name([]) == nil)
+        #expect(PartyIdentity.Name([UInt8](repeating: 0, count: 65_536)) == nil)
+        #expect(PartyIdentity.Name([]) == nil)
     }
 
     @Test func aWrongPasswordDoesNotOpenTheEnvelope() throws {
@@ -109,7 +109,9 @@ import Testing
                 == .clientNotAuthenticated)
     }
 
-    private func name(_ text: String) throws -> Identity { try name(Array(text.utf8)) }
+    private func name(_ text: String) throws -> PartyIdentity { try name(Array(text.utf8)) }
 
-    private func name(_ bytes: [UInt8]) throws -> Identity { .name(try #require(Identity.Name(bytes))) }
+    private func name(_ bytes: [UInt8]) throws -> PartyIdentity {
+        .name(try #require(PartyIdentity.Name(bytes)))
+    }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import CountersignOpaque
 
 @Suite struct OpaqueVectorTests {
-    private let stretching = KeyStretching.noneForTheVectorsOfTheStandardOnly
+    private let stretching = KeyStretchingFunction.noneForTheVectorsOfTheStandardOnly
 
     @Test("registration of RFC 9807, appendix C.1", arguments: try Vector.load("opaque/real.json"))
     func registration(_ vector: Vector) throws {
@@ -23,7 +23,8 @@ import Testing
         let response = try keys.respond(to: request, credential: credential)
         #expect(response.bytes == (try vector.bytes("registration_response")))
 
-        let registered = try client.finish(response, as: vector.parties, stretching: stretching, random: random)
+        let registered = try client.finish(
+            response, as: vector.parties, stretching: stretching, random: random)
         #expect(random.isUsedUp)
         #expect(registered.record.clientPublicKey.bytes == (try vector.bytes("client_public_key")))
         #expect(registered.record.envelope.bytes == (try vector.bytes("envelope")))
@@ -36,15 +37,16 @@ import Testing
     func intermediates(_ vector: Vector) throws {
         let response = try RegistrationResponse(vector.bytes("registration_response"))
         let randomized = try RandomizedPassword(
-            vector.password("password"), blind: vector.scalar("blind_registration"), evaluated: response.evaluated,
-            stretching)
+            vector.password("password"), blind: vector.scalar("blind_registration"),
+            evaluated: response.evaluated,
+            stretching: stretching)
         #expect(randomized.bytes.exposed == (try vector.bytes("randomized_password")))
         let envelope = try #require(Envelope(vector.bytes("envelope")))
         let keys = try EnvelopeKeys(randomized, nonce: envelope.nonce)
         #expect(keys.authKey.exposed == (try vector.bytes("auth_key")))
         #expect(keys.exportKey.exposed == (try vector.bytes("export_key")))
         #expect(keys.client.publicKey.bytes == (try vector.bytes("client_public_key")))
-        let tag = try keys.tag(serverPublicKey: vector.bytes("server_public_key"), vector.parties)
+        let tag = try keys.tag(serverPublicKey: vector.bytes("server_public_key"), parties: vector.parties)
         #expect(tag.equals(envelope.tag))
         let upload = try vector.bytes("registration_upload")
         #expect(randomized.maskingKey.exposed == Array(upload[32..<96]))
@@ -102,7 +104,8 @@ import Testing
         let pair = try KeyPair(privateKey: vector.scalar("client_private_key"))
         #expect(pair.publicKey.bytes == (try vector.bytes("client_public_key")))
         let record = RegistrationRecord.fake(
-            clientPublicKey: try vector.element("client_public_key"), maskingKey: try vector.secret("masking_key"))
+            clientPublicKey: try vector.element("client_public_key"),
+            maskingKey: try vector.secret("masking_key"))
         let exchange = try exchange(vector, record)
         #expect(exchange.ke2.bytes == (try vector.bytes("ke2")))
         let share = try KeyPair(seed: vector.secret("client_keyshare_seed"))

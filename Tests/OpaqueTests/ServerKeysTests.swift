@@ -17,7 +17,9 @@ import Testing
 
     @Test func whatIsNoKeyIsNotTaken() throws {
         let bytes = try ServerKeys.random().bytes
-        let zero = Secret(joining: [bytes.part(0..<64), Secret(copying: [UInt8](repeating: 0, count: 32).span)])
+        let zero = Secret(joining: [
+            bytes.part(0..<64), Secret(copying: [UInt8](repeating: 0, count: 32).span),
+        ])
         for wrong in [bytes.part(0..<95), Secret(joining: [bytes, bytes]), zero] {
             let keys = try ServerKeys(wrong)
             #expect(keys == nil)

@@ -18,11 +18,11 @@ import Testing
     func login(_ kind: MessageKind) throws {
         let ceremony = try Ceremony(password: Array("correct horse".utf8))
         let record = try ceremony.register().record
-        var seen: Set<OpaqueRefusal> = []
+        var seen: Set<OpaqueError> = []
         for bit in 0..<kind.count * 8 {
             seen.insert(try #require(try ceremony.refusal(record, flipping(bit, of: kind)), "bit \(bit)"))
         }
-        let expected: Set<OpaqueRefusal> =
+        let expected: Set<OpaqueError> =
             switch kind {
             case .ke3: [.clientNotAuthenticated]
             default: [.malformed(kind), .wrongPassword, .serverNotAuthenticated]
@@ -38,18 +38,18 @@ import Testing
     func registration(_ kind: MessageKind) throws {
         let ceremony = try Ceremony(password: Array("correct horse".utf8))
         let honest = try ceremony.register()
-        var seen: Set<OpaqueRefusal> = []
+        var seen: Set<OpaqueError> = []
         for bit in 0..<kind.count * 8 {
             let wire = flipping(bit, of: kind)
             do {
                 let registered = try kind == .registrationRecord ? honest : ceremony.register(wire)
                 let record = try ceremony.stored(registered, wire)
                 seen.insert(try #require(try ceremony.refusal(record), "bit \(bit)"))
-            } catch let refusal as OpaqueRefusal {
+            } catch let refusal as OpaqueError {
                 seen.insert(refusal)
             }
         }
-        let others: Set<OpaqueRefusal> =
+        let others: Set<OpaqueError> =
             kind == .registrationRecord ? [.wrongPassword, .serverNotAuthenticated] : [.wrongPassword]
         #expect(seen == others.union([.malformed(kind)]))
     }
@@ -84,12 +84,12 @@ import Testing
             }
         }
         for bytes in bad {
-            #expect(throws: OpaqueRefusal.malformed(kind)) { try parse(kind, bytes) }
+            #expect(throws: OpaqueError.malformed(kind)) { try parse(kind, bytes) }
         }
     }
 
     /// What is read, written again.
-    private func parse(_ kind: MessageKind, _ bytes: [UInt8]) throws(OpaqueRefusal) -> [UInt8] {
+    private func parse(_ kind: MessageKind, _ bytes: [UInt8]) throws(OpaqueError) -> [UInt8] {
         switch kind {
         case .registrationRequest: try RegistrationRequest(bytes).bytes
         case .registrationResponse: try RegistrationResponse(bytes).bytes

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CountersignOpaque
 
-/// Who asks for an account that is not there learns no more than who has a wrong password. Source: RFC 9807 §10.9.
+/// A login of an unknown account reveals no more than a login with a wrong password. Source: RFC 9807 §10.9.
 @Suite struct UnknownAccountTests {
     @Test func noPasswordOpensTheFakeRecord() throws {
         for count in 0..<20 {
@@ -23,7 +23,8 @@ import Testing
         #expect(try ServerKeys.random().fakeRecord.bytes.exposed != bytes.exposed)
     }
 
-    /// What stays the same from one try to the next stays the same for both, and what changes changes for both.
+    /// What stays the same from one try to the next stays the same for both, and what changes changes for
+    /// both.
     @Test func theSamePartsOfTheAnswerRepeat() throws {
         let ceremony = try Ceremony(password: Array("guess".utf8))
         let ke1 = try ClientLogin(ceremony.password).ke1

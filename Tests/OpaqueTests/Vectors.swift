@@ -43,8 +43,8 @@ struct Vector: Sendable, CustomTestStringConvertible {
     func password(_ name: String) throws -> Password { try #require(Password(try secret(name))) }
 
     var parties: Parties {
-        func identity(_ name: String) -> Identity {
-            optional(name).flatMap(Identity.Name.init).map(Identity.name) ?? .publicKey
+        func identity(_ name: String) -> PartyIdentity {
+            optional(name).flatMap(PartyIdentity.Name.init).map(PartyIdentity.name) ?? .publicKey
         }
         return Parties(client: identity("client_identity"), server: identity("server_identity"))
     }

@@ -28,7 +28,8 @@ import Testing
     }
 
     @Test func whatWasTypedIsToldApart() async throws {
-        let client = try await World().signedIn()
+        let world = try await World()
+        let client = try await world.signedIn()
         await #expect { try await client.logIn("alice", "wrong") } throws: { error in
             if case CountersignError.wrongCredentials = error { true } else { false }
         }
@@ -43,12 +44,15 @@ import Testing
             return refusal.code == "name-taken" && refusal.isGenuine
         }
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+        // The vault goes with it, and a login looks there.
+        withExtendedLifetime(world) {}
     }
 
     @Test func thePasswordGoesToNobodyWhoIsNotPinned() async throws {
         let world = try await World()
         let client = try world.client()
-        await #expect { try await client.logIn("alice", "correct horse", by: .passwordIsSent) } throws: { error in
+        await #expect { try await client.logIn("alice", "correct horse", by: .passwordIsSent) } throws: {
+            error in
             if case CountersignError.certificateNotPinned = error { true } else { false }
         }
         #expect(await world.backend.sent.isEmpty)

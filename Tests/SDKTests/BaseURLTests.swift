@@ -3,7 +3,7 @@ import Testing
 
 @testable import Countersign
 
-/// What is signed and sent for which text, and what is not.
+/// The base URLs that are accepted, and the requests that are signed and sent for them.
 @Suite struct BaseURLTests {
     @Test(arguments: [
         ("https://api.example.com", "/orders?id=7", "/orders?id=7"),
@@ -16,7 +16,7 @@ import Testing
         ("https://[2001:db8::1]:8443", "https://[2001:db8::1]:8443/x", "/x"),
     ])
     func isTaken(_ base: String, _ path: String, _ target: String) throws {
-        #expect(try BaseURL(base, .required).target(path) == target)
+        #expect(try BaseURL(base, encryption: .required).target(path) == target)
     }
 
     @Test(arguments: [
@@ -28,33 +28,37 @@ import Testing
         "/a\r\nX: y", "//evil.example.com/../x",
     ])
     func isNotTaken(_ path: String) throws {
-        let base = try BaseURL("https://api.example.com/v2", .required)
+        let base = try BaseURL("https://api.example.com/v2", encryption: .required)
         #expect { try base.target(path) } throws: { error in
             if case CountersignError.misuse = error { true } else { false }
         }
     }
 
     @Test(arguments: [
-        "api.example.com", "ftp://api.example.com", "https://", "https://user@example.com", "https://a.example.com:0",
+        "api.example.com", "ftp://api.example.com", "https://", "https://user@example.com",
+        "https://a.example.com:0",
         "https://a.example.com:65536", "https://a.example.com:8x", "https://a.example.com/v1?x=1",
         "https://a.example.com/../x", "https://a.example.com/v1#x", "http://a.example.com",
     ])
     func isNoBase(_ base: String) {
-        #expect(throws: CountersignError.self) { try BaseURL(base, .required) }
+        #expect(throws: CountersignError.self) { try BaseURL(base, encryption: .required) }
     }
 
     @Test(arguments: [
-        ("https://API.example.com", "api.example.com"), ("https://api.example.com:8443/v2", "api.example.com"),
+        ("https://API.example.com", "api.example.com"),
+        ("https://api.example.com:8443/v2", "api.example.com"),
         ("https://192.0.2.7:8443", "192.0.2.7"), ("https://[2001:DB8::1]:8443/v2", "2001:db8::1"),
     ])
     func aRuleIsForTheHostOfTheBaseURLAlone(_ url: String, _ host: String) throws {
         let rule = try Trust.Rule.host(ofBaseURL: url, .system, mode: .reportOnly)
         #expect(rule.pattern.description == host && rule.mode == .reportOnly)
-        #expect(rule.pattern.matches(try BaseURL(url, .required).origin.host))
+        #expect(rule.pattern.matches(try BaseURL(url, encryption: .required).origin.host))
         #expect(!rule.pattern.matches(try Trust.Host("other.example.com")))
     }
 
-    @Test(arguments: ["api.example.com", "http://api.example.com", "https://*.example.com", "https://a@b.example.com"])
+    @Test(arguments: [
+        "api.example.com", "http://api.example.com", "https://*.example.com", "https://a@b.example.com",
+    ])
     func noRuleIsForABaseURLThatIsNone(_ url: String) {
         #expect(throws: CountersignError.self) { try Trust.Rule.host(ofBaseURL: url, .system) }
     }
@@ -63,20 +67,22 @@ import Testing
         let pins = ["sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="]
         let backups = ["sha256/ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="]
         let trust = Trust(
-            [try .host(ofBaseURL: "https://api.example.com:8443/v2", pins: pins, backups: backups)], others: .refused)
+            [try .host(ofBaseURL: "https://api.example.com:8443/v2", pins: pins, backups: backups)],
+            others: .refused)
         #expect(trust.isPinned(try Trust.Host("api.example.com")))
-        #expect(throws: TrustProblem.self) {
+        #expect(throws: TrustError.self) {
             try Trust.Rule.host(ofBaseURL: "https://api.example.com", pins: pins, backups: [])
         }
     }
 
     @Test func theClearIsNamed() throws {
-        let base = try BaseURL("http://127.0.0.1:8080", .noneSoThatAnybodyReadsAndChangesEverything)
+        let base = try BaseURL(
+            "http://127.0.0.1:8080", encryption: .noneSoThatAnybodyReadsAndChangesEverything)
         #expect(base.origin.description == "http://127.0.0.1:8080")
     }
 
     @Test func noMessageHoldsAQuery() throws {
-        let base = try BaseURL("https://api.example.com", .required)
+        let base = try BaseURL("https://api.example.com", encryption: .required)
         #expect { try base.target("https://evil.example.com/x?token=SECRET") } throws: { error in
             !"\(error)".contains("SECRET")
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Countersign
 
-/// Any number of listeners, and what each of them hears.
+/// The values that each of several subscribers receives.
 @Suite(.timeLimit(.minutes(2))) struct BroadcastTests {
     @Test func eachHearsTheCurrentValueFirst() async {
         let broadcast = Broadcast<Int>(.latest, latest: 1)
@@ -11,7 +11,7 @@ import Testing
         broadcast.tell(3)
         let late = broadcast.stream()
         broadcast.finish()
-        // One who is slow finds the last, and misses those in between.
+        // A slow subscriber gets the last value, and misses those in between.
         #expect(await early.reduce(into: []) { $0.append($1) } == [3])
         #expect(await late.reduce(into: []) { $0.append($1) } == [3])
         #expect(await broadcast.stream().reduce(into: []) { $0.append($1) } == [])

@@ -6,7 +6,8 @@ import Testing
 
 @testable import Countersign
 
-/// What apps look for beside requests: forms with files, errors of the backend as values, a log, a state to observe, the last name.
+/// Conveniences beside requests: forms with files, errors of the backend as values, a log, a state to
+/// observe, the last name.
 @Suite(.timeLimit(.minutes(2))) struct ConvenienceTests {
     private struct Wrong: Error, Decodable, Equatable {
         var message: String
@@ -22,11 +23,14 @@ import Testing
         form.add("title", "Crème\r\n\"brûlée\"")
         try form.add("photo\r\nX: y", file: path, type: "image/jpeg")
         try form.add("raw", bytes: [0, 13, 10, 45, 45], fileName: "r")
-        #expect(throws: CountersignError.self) { try form.add("x", bytes: [], fileName: "r", type: "a\r\nb: c") }
+        #expect(throws: CountersignError.self) {
+            try form.add("x", bytes: [], fileName: "r", type: "a\r\nb: c")
+        }
         let request = try APIRequest.multipart(.post, "/albums", form)
         _ = try await client.data(for: request)
         let sent = try #require(await world.backend.copies(of: "/albums").first)
-        let type = String(decoding: sent.fields.first { $0.name == "Content-Type" }?.value ?? [], as: UTF8.self)
+        let type = String(
+            decoding: sent.fields.first { $0.name == "Content-Type" }?.value ?? [], as: UTF8.self)
         let boundary = try #require(type.split(separator: "boundary=").last)
         guard case .replayable(let body) = sent.body else {
             Issue.record("\(sent.body)")
@@ -43,7 +47,8 @@ import Testing
         expected += Array("Crème\r\n\"brûlée\"\r\n--\(boundary)\r\nContent-Disposition: form-data; ".utf8)
         expected += Array(
             "name=\"photo%0D%0AX: y\"; filename=\"a %22b%22.bin\"\r\nContent-Type: image/jpeg\r\n\r\n".utf8)
-        expected += Array(content) + Array("\r\n--\(boundary)\r\nContent-Disposition: form-data; name=\"raw\"; ".utf8)
+        expected +=
+            Array(content) + Array("\r\n--\(boundary)\r\nContent-Disposition: form-data; name=\"raw\"; ".utf8)
         expected += Array("filename=\"r\"\r\nContent-Type: application/octet-stream\r\n\r\n\0\r\n--\r\n".utf8)
         expected += Array("--\(boundary)--\r\n".utf8)
         #expect(bytes == expected)
@@ -88,14 +93,16 @@ import Testing
             options.log = .handler(from: .debug) { entry in lines.with { $0.append(entry) } }
         }
         let client = try await world.signedIn()
-        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/orders")
+        await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/orders")
         _ = try? await client.data(for: APIRequest("/orders?card=4111"))
         _ = try await client.data(for: APIRequest(.post, "/pin", body: .bytes(Array("correct horse".utf8))))
         let isTold = await eventually { lines.with { $0.contains { $0.message.contains("/pin: 200") } } }
         #expect(isTold)
         let text = lines.with { $0.map(\.description).joined(separator: "\n") }
         #expect(text.contains("warning: #") && text.contains("GET api.example.com/orders: failed (offline)"))
-        for secret in ["4111", "correct horse", "alice", "s_"] { #expect(!text.contains(secret), "\(secret)") }
+        for secret in ["4111", "correct horse", "alice", "s_"] {
+            #expect(!text.contains(secret), "\(secret)")
+        }
         let quiet = Locked(0)
         let other = try await World { options in
             options.log = .handler(from: .error) { _ in quiet.with { $0 += 1 } }
@@ -113,10 +120,21 @@ import Testing
         #expect(observed.account == nil)
         try await client.signUp("alice", "correct horse")
         try await client.logIn("alice", "correct horse")
-        for _ in 0..<2000 where observed.account?.name != "alice" { try await Task.sleep(for: .milliseconds(5)) }
+        for _ in 0..<2000 where observed.account?.name != "alice" {
+            try await Task.sleep(for: .milliseconds(5))
+        }
         #expect(observed.account?.name == "alice")
-        weak let weakClient = client
-        withExtendedLifetime(client) { #expect(weakClient != nil) }
+    }
+
+    @available(iOS 17, macOS 14, *)
+    @MainActor @Test func anObservedStateDoesNotKeepItsClient() async throws {
+        let world = try await World()
+        var client: CountersignClient? = try world.client()
+        weak let observedClient = client
+        let observed = try ObservedState(of: #require(client))
+        client = nil
+        for _ in 0..<2000 where observedClient != nil { try await Task.sleep(for: .milliseconds(5)) }
+        #expect(observedClient == nil && observed.account == nil)
     }
 
     @Test func theLastNameIsKeptAndNeverThePassword() async throws {

@@ -1,5 +1,5 @@
-// What an app sees of its device's keys: they go along with what outlives the process, the session ends where
-// the hardware has lost them, and nothing ends where the hardware is away.
+// Device keys from an app's view: they persist with the session, the session ends if the hardware has lost
+// them, and continues if the hardware is unavailable.
 import CountersignSeal
 import CountersignVault
 import Testing
@@ -97,8 +97,11 @@ import Testing
         let world = try await world(Hardware())
         let client = try await world.signedIn()
         let vault = Vault(.folder(world.folder.path))
-        // The session and its keys; which accounts have signed in by OPAQUE is noted apart, and stays.
-        func items() async throws -> Int { try await vault.names().filter { !$0.service.hasSuffix(" opaque") }.count }
+        // The number of items of the session and its keys; the record of OPAQUE accounts is separate and
+        // stays.
+        func items() async throws -> Int {
+            try await vault.names().filter { !$0.service.hasSuffix(" opaque") }.count
+        }
         #expect(try await items() == 2)
         try await client.remember(.nothing)
         #expect(try await items() == 0)

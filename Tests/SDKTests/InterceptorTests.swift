@@ -9,7 +9,7 @@ import Testing
 
         func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
             var request = request
-            request.fields.append(HeaderField("X-Mark", mark))
+            request.fields.append(HeaderField("X-Mark", value: mark))
             return try await next(request)
         }
     }
@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// Asks again as long as the backend is busy.
+    /// Repeats the request while the backend is busy.
     struct Insisting: APIInterceptor {
         let changing: @Sendable (inout APIRequest) -> Void
 
@@ -36,7 +36,9 @@ import Testing
     struct Throwing: APIInterceptor {
         struct Own: Error {}
 
-        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer { throw Own() }
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
+            throw Own()
+        }
     }
 
     @Test func theFirstIsTheOutermost() async throws {
@@ -44,8 +46,9 @@ import Testing
         let client = try await world.signedIn()
         _ = try await client.data(for: APIRequest("/orders"))
         let sent = try #require(await world.backend.copies(of: "/orders").first)
-        #expect(sent.fields.filter { $0.name == "X-Mark" }.map(\.value) == [Array("a".utf8), Array("b".utf8)])
-        // What an interceptor adds is signed.
+        #expect(
+            sent.fields.filter { $0.name == "X-Mark" }.map(\.value) == [Array("a".utf8), Array("b".utf8)])
+        // The signature covers fields that an interceptor adds.
         let input = try #require(sent.fields.first { $0.name == "Signature-Input" })
         #expect(String(decoding: input.value, as: UTF8.self).contains("\"x-mark\""))
     }
@@ -70,9 +73,13 @@ import Testing
         let keys = copies.map { copy in copy.fields.filter { $0.name == "Idempotency-Key" }.map(\.value) }
         #expect(copies.count == 2 && keys[0].count == 1 && keys[0] == keys[1])
         #expect(
-            await first(of: events) { if case .sent(_, copy: 2, because: .other) = $0 { true } else { false } } != nil)
+            await first(of: events) {
+                if case .sent(_, copy: 2, because: .other) = $0 { true } else { false }
+            } != nil)
         // Signed anew: the server takes each signature once.
-        #expect(copies[0].fields.first { $0.name == "Signature" } != copies[1].fields.first { $0.name == "Signature" })
+        #expect(
+            copies[0].fields.first { $0.name == "Signature" }
+                != copies[1].fields.first { $0.name == "Signature" })
     }
 
     @Test func anotherWishMayBeMadeOfIt() async throws {

@@ -34,7 +34,7 @@ import Testing
     @Test func beingOfflineEndsNoSession() async throws {
         let world = try await World()
         _ = try await world.signedIn()
-        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/session")
+        await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/session")
         let client = try world.client()
         guard case .active = await client.resume() else {
             Issue.record("\(client.state)")

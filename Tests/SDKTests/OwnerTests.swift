@@ -5,9 +5,10 @@ import Testing
 
 @testable import Countersign
 
-/// What is sent is in the name of who was signed in when the app asked for it, however long it is on its way.
+/// A request is sent for the account that was signed in when the app made the call, regardless of later
+/// logins.
 @Suite(.timeLimit(.minutes(2))) struct OwnerTests {
-    /// Asks twice, and lets something happen in between.
+    /// Sends the request twice, and calls `meanwhile` in between.
     private struct Pausing: APIInterceptor {
         let meanwhile: @Sendable () async throws -> Void
 
@@ -18,7 +19,7 @@ import Testing
         }
     }
 
-    /// A client that is there only once its options are.
+    /// A client that is set after its options are made.
     private final class Later: Sendable {
         private let client = Locked<CountersignClient?>(nil)
 
@@ -33,7 +34,7 @@ import Testing
         if case CountersignError.accountChanged = error { true } else { false }
     }
 
-    /// One piece, and before it, the first time, whatever takes its time.
+    /// A single piece, preceded on the first read by the delay of the test.
     private struct Slowly: AsyncSequence, AsyncIteratorProtocol, Sendable {
         typealias Element = [UInt8]
         let first: @Sendable () async throws -> Void
@@ -88,7 +89,8 @@ import Testing
         let client = try await world.signedIn()
         try await client.signUp("bob", "correct horse")
         let request = APIRequest(.put, "/films/7", body: OwnerTests.slowBody(client))
-        await #expect(performing: { try await client.uploadTicket(for: request) }, throws: OwnerTests.isOfAnother)
+        await #expect(
+            performing: { try await client.uploadTicket(for: request) }, throws: OwnerTests.isOfAnother)
         #expect(client.state.account == "bob")
         #expect(await world.authority.uploadsAsked.isEmpty)
     }
@@ -121,12 +123,13 @@ import Testing
         try await client.signUp("bob", "correct horse")
         later.set(client)
         await #expect(
-            performing: { try await client.data(for: APIRequest(.post, "/orders")) }, throws: OwnerTests.isOfAnother)
+            performing: { try await client.data(for: APIRequest(.post, "/orders")) },
+            throws: OwnerTests.isOfAnother)
         #expect(client.state.account == "bob")
         #expect(await world.backend.copies(of: "/orders").count == 1)
     }
 
-    /// Nobody's request is of the first who signs in, and of nobody after him.
+    /// A call made while signed out belongs to the first account that signs in, and to no later one.
     @Test func whereNobodyWasSignedIn() async throws {
         let later = Later()
         let world = try await World {
@@ -138,11 +141,12 @@ import Testing
         later.set(client)
         for name in ["alice", "bob"] { try await client.signUp(name, "correct horse") }
         await #expect(
-            performing: { try await client.data(for: APIRequest(.post, "/orders")) }, throws: OwnerTests.isOfAnother)
+            performing: { try await client.data(for: APIRequest(.post, "/orders")) },
+            throws: OwnerTests.isOfAnother)
         #expect(await world.backend.copies(of: "/orders").count == 1)
     }
 
-    /// Signs somebody in where nobody is.
+    /// Signs in when a call fails with `notSignedIn`.
     private struct Early: APIInterceptor {
         let signIn: @Sendable () async throws -> Void
 

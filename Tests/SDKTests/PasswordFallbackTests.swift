@@ -9,12 +9,13 @@ import Testing
 
 @testable import Countersign
 
-/// Proves, of `CountersignOptions.passwordLogin`: what is sent does not tell which accounts are on the login
-/// ladder, the password goes to a pinned certificate alone, and never from a device that has signed the
+/// Proves, of `CountersignOptions.passwordLogin`: requests do not reveal which accounts are on the login
+/// ladder, the password is sent only to a pinned certificate, and never from a device that has signed the
 /// account in by OPAQUE.
 @Suite(.timeLimit(.minutes(2))) struct PasswordFallbackTests {
-    private static let pin = "sha256/\(Base64.encode([UInt8](repeating: 1, count: 32).span, .standard))"
-    private static let backup = "sha256/\(Base64.encode([UInt8](repeating: 2, count: 32).span, .standard))"
+    private static let pin = "sha256/\(Base64.encode([UInt8](repeating: 1, count: 32).span, as: .standard))"
+    private static let backup =
+        "sha256/\(Base64.encode([UInt8](repeating: 2, count: 32).span, as: .standard))"
     private static let password = "correct horse"
 
     /// One request as an observer of a connection sees it: its target is a guess from its size.
@@ -46,7 +47,7 @@ import Testing
             trust: [.host("api.example.com", pins: [Self.pin], backups: [Self.backup])], options: options)
     }
 
-    /// What was sent for a login, and whether it succeeded.
+    /// The requests of a login, and whether it succeeded.
     private func logIn(
         _ client: CountersignClient, _ name: String, _ password: String
     ) async throws -> (isSignedIn: Bool, seen: [Seen]) {
@@ -72,7 +73,7 @@ import Testing
     private static func targets(_ routes: String...) -> [String] { routes.map { "/countersign/v1/\($0)" } }
 
     @Test(
-        "a wrong password sends the same for an account on the ladder, one of OPAQUE's and a name without account"
+        "a wrong password sends the same for ladder accounts, OPAQUE accounts and unknown names"
     )
     func sameForAll() async throws {
         try await client(on: 3).signUp("oskar", Self.password)
@@ -100,7 +101,7 @@ import Testing
         if case .device = login.session { isOfDevice = true }
         #expect(isOfDevice, "a session of OPAQUE's")
         let logout = try #require(await world.backend.copies(of: "/logout").first)
-        #expect(logout.fields.contains(HeaderField("Authorization", "Bearer b_token-of-one")))
+        #expect(logout.fields.contains(HeaderField("Authorization", value: "Bearer b_token-of-one")))
         let second = try await logIn(self.client(on: 1), "laura", Self.password)
         #expect(second.isSignedIn && second.seen.map(\.target) == Self.targets("login/start", "login/finish"))
     }
@@ -168,20 +169,22 @@ import Testing
         }
     }
 
-    /// Does something before the answer to `login/start` is given out.
-    private struct Meanwhile: Carrier {
-        let carrier: any Carrier
+    /// Runs an action before the response to `login/start` is delivered.
+    private struct Meanwhile: RequestTransport {
+        let carrier: any RequestTransport
         let step: @Sendable () throws -> Void
 
         func send(
             _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
         ) async throws(TransportError) -> IncomingResponse {
             let answer = try await carrier.send(request, progress: progress)
-            guard String(decoding: request.target, as: UTF8.self).hasSuffix("/login/start") else { return answer }
+            guard String(decoding: request.target, as: UTF8.self).hasSuffix("/login/start") else {
+                return answer
+            }
             do {
                 try step()
             } catch {
-                throw TransportError(.machine("\(error)"), .brokenOff)
+                throw TransportError(.machine("\(error)"), fate: .brokenOff)
             }
             return answer
         }
@@ -195,7 +198,8 @@ import Testing
         let now = world.options.clock.wall()
         let text = """
             {"app":"shop","version":2,"not_before":\(now - 1),"not_after":\(now + 60),
-             "hosts":[{"pattern":"elsewhere.example.com","pins":["\(Self.pin)"],"backups":["\(Self.backup)"]}]}
+             "hosts":[{"pattern":"elsewhere.example.com","pins":["\(Self.pin)"],\
+            "backups":["\(Self.backup)"]}]}
             """
         let manifest = try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
         let later = Locked<CountersignClient?>(nil)
@@ -204,8 +208,8 @@ import Testing
                 PinUpdates.Signers(
                     app: "shop", keys: [Array(key.publicKey.der.suffix(32))], version: 1,
                     store: ManifestFile("\(folders[0].path)/pins")))
-            guard case .custom(let carrier) = $0.carriage else { return }
-            $0.carriage = .custom(
+            guard case .custom(let carrier) = $0.transport else { return }
+            $0.transport = .custom(
                 Meanwhile(carrier: carrier) { _ = try later.with { $0 }?.updatePins(manifest) })
         }
         later.with { $0 = client }

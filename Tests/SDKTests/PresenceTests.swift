@@ -5,22 +5,22 @@ import Testing
 
 @testable import Countersign
 
-/// A device's key that comes out only with somebody present.
+/// A device key that requires user presence.
 @Suite(.timeLimit(.minutes(2))) struct PresenceTests {
-    /// Somebody in front of the device, or nobody.
-    final class Person: PresenceMeans {
+    /// A provider of simulated user presence.
+    final class Person: PresenceProvider {
         enum Conduct: Sendable { case isThere, doesNotWantTo }
 
         private let secrets = Locked<[ItemName: Secret]>([:])
         private let conduct = Locked(Conduct.isThere)
-        /// What was shown to him.
+        /// The reasons shown to the user.
         let reasons = Locked<[String]>([])
 
         func behave(_ conduct: Conduct) { self.conduct.with { $0 = conduct } }
 
         func bind(
             _ secret: Secret, to name: ItemName, in vault: Vault, reason: String
-        ) async throws(VaultProblem) -> PresenceAnswer<Void> {
+        ) async throws(VaultError) -> PresenceAnswer<Void> {
             reasons.with { $0.append(reason) }
             guard conduct.with({ $0 }) == .isThere else { return .notPresent(.loginPage, "test") }
             secrets.with { $0[name] = secret }
@@ -29,7 +29,7 @@ import Testing
 
         func release(
             _ name: ItemName, from vault: Vault, reason: String
-        ) async throws(VaultProblem) -> PresenceAnswer<Secret> {
+        ) async throws(VaultError) -> PresenceAnswer<Secret> {
             reasons.with { $0.append(reason) }
             guard conduct.with({ $0 }) == .isThere, let secret = secrets.with({ $0[name] }) else {
                 return .notPresent(.retry, "test")
@@ -37,7 +37,7 @@ import Testing
             return .present(secret)
         }
 
-        func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem) {
+        func forget(_ name: ItemName, in vault: Vault) async throws(VaultError) {
             secrets.with { $0[name] = nil }
         }
     }
@@ -56,7 +56,7 @@ import Testing
         let world = try await world()
         let client = try await world.signedIn()
         #expect(person.reasons.with { $0 } == ["Sign in"])
-        // Under a live token nobody is asked.
+        // With a valid token the user is not asked.
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
         await world.pass(FakeSession.lifetime)
         let events = client.events
@@ -75,7 +75,7 @@ import Testing
             Issue.record("\(client.state)")
             return
         }
-        // The renewed token is everybody's.
+        // The renewed token needs no presence.
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
     }
 

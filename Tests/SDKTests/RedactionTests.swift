@@ -4,11 +4,11 @@ import Testing
 
 @testable import Countersign
 
-/// Secrets in every place where an app, a server or a person can put one; and none of them in any event.
+/// Secrets in every place where an app, a server or a user can put one appear in no event.
 @Suite(.timeLimit(.minutes(2))) struct RedactionTests {
     private static let mark = "S3CR3T"
 
-    /// The address is told, and what may be a secret in it is not.
+    /// Events contain the address without parts that may be secret.
     private static let link = "https://example.com/next?token=\(mark)#\(mark)"
 
     private struct Again: APIInterceptor {
@@ -20,25 +20,34 @@ import Testing
 
     @Test func noEventHoldsASecret() async throws {
         let mark = RedactionTests.mark
-        // One who asks again, so that events say why.
+        // An interceptor that repeats the request, so that events contain the reason.
         let world = try await World { $0.interceptors = [Again()] }
         let client = try world.client()
         let events = client.events
         try await client.signUp("name-\(mark)", "password-\(mark)")
         _ = try? await client.logIn("name-\(mark)", "wrong-\(mark)")
         try await client.logIn("name-\(mark)", "password-\(mark)")
-        let fields = [HeaderField("X-Token", mark), HeaderField("Cookie", mark), HeaderField("X-\(mark)", "1")]
+        let fields = [
+            HeaderField("X-Token", value: mark), HeaderField("Cookie", value: mark),
+            HeaderField("X-\(mark)", value: "1"),
+        ]
         let verdict = try RedactionTests.verdict()
         client.core.events.tell(.judged(verdict))
         let answers: [FakeBackend.Reaction] = [
-            .answer(200, [HeaderField("Set-Cookie", mark), HeaderField(mark, mark)], Array(mark.utf8)),
-            .answer(404, [HeaderField("Countersign-Update", "stage=\(mark)")], Array(mark.utf8)),
-            .answer(200, [HeaderField("Countersign-Update", #"stage=warn, link="\#(RedactionTests.link)""#)]),
+            .answer(
+                200, [HeaderField("Set-Cookie", value: mark), HeaderField(mark, value: mark)],
+                Array(mark.utf8)),
+            .answer(404, [HeaderField("Countersign-Update", value: "stage=\(mark)")], Array(mark.utf8)),
+            .answer(
+                200,
+                [HeaderField("Countersign-Update", value: #"stage=warn, link="\#(RedactionTests.link)""#)]),
             .answer(401, [], Array(#"{"code":"\#(mark)"}"#.utf8)),
-            .refuse("forbidden", [("title", .string(mark)), ("detail", .string(mark)), ("instance", .string(mark))]),
+            .refuse(
+                "forbidden",
+                [("title", .string(mark)), ("detail", .string(mark)), ("instance", .string(mark))]),
             .refuse(mark, []),
-            .fail(TransportError(.connectionLost(mark), .outcomeUnknown)),
-            .fail(TransportError(.tls(mark), .notSent)),
+            .fail(TransportError(.connectionLost(mark), fate: .outcomeUnknown)),
+            .fail(TransportError(.tls(mark), fate: .notSent)),
         ]
         for answer in answers {
             await world.backend.plan(answer, at: "/orders")
@@ -57,11 +66,13 @@ import Testing
         for await event in events {
             seen += 1
             if case .sent(_, copy: 2, because: _) = event { again += 1 }
-            if event == .updateAvailable(url: CountersignEvent.Link(RedactionTests.link), at: nil) { links += 1 }
+            if event == .updateAvailable(url: CountersignEvent.Link(RedactionTests.link), at: nil) {
+                links += 1
+            }
             var dumped = ""
             dump(event, to: &dumped)
             if event == .judged(verdict) {
-                // The one place where a name that a server gave itself is told.
+                // The only place in which an event contains a name that a server chose.
                 names += dumped.contains(mark) ? 1 : 0
                 continue
             }
@@ -74,10 +85,11 @@ import Testing
     private static func verdict() throws -> Trust.Verdict {
         let host = try Trust.Host("api.example.com")
         return Trust.Verdict(
-            host, .refused, [.wrongHost(certificateIsFor: ["\(mark).example.com"])], served: [], expected: [])
+            host, decision: .refused, reasons: [.wrongHost(certificateIsFor: ["\(mark).example.com"])],
+            served: [], expected: [])
     }
 
-    /// The path is told, and what an app puts there is its own.
+    /// Events contain the path; secrets that an app writes there are the app's responsibility.
     private static func isOfThePath(_ event: CountersignEvent) -> Bool {
         switch event {
         case .began(let call), .failed(let call, _, after: _): call.path.hasPrefix("https://elsewhere")
@@ -94,6 +106,8 @@ import Testing
         #expect(!dumped.contains("0, 1, 2") && !dumped.contains(secret) && dumped.contains("r_1"))
         #expect(throws: CountersignError.self) { try ReleaseKey(id: "r 1", secret: secret) }
         #expect(throws: CountersignError.self) { try ReleaseKey(id: "r_1", secret: "AAEC") }
-        #expect(throws: CountersignError.self) { try ReleaseKey(id: "r_1", secret: secret, authorityKey: "AAEC") }
+        #expect(throws: CountersignError.self) {
+            try ReleaseKey(id: "r_1", secret: secret, authorityKey: "AAEC")
+        }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Countersign
 
-/// Sign, send, believe.
+/// Signing, sending and verification of responses.
 @Suite(.timeLimit(.minutes(2))) struct RequestTests {
     struct Order: Codable, Equatable, Sendable {
         var orderNumber: Int
@@ -31,13 +31,16 @@ import Testing
         request.idempotencyKey = "order-7"
         _ = try await client.data(for: request)
         let sent = try #require(await world.backend.copies(of: "/orders").first)
-        #expect(sent.fields.filter { $0.name == "Idempotency-Key" } == [HeaderField("Idempotency-Key", "order-7")])
+        #expect(
+            sent.fields.filter { $0.name == "Idempotency-Key" } == [
+                HeaderField("Idempotency-Key", value: "order-7")
+            ])
     }
 
     @Test func aLostAnswerIsAskedForAgain() async throws {
         let world = try await World()
         let client = try await world.signedIn()
-        let lost = TransportError(.connectionLost("test"), .outcomeUnknown)
+        let lost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)
         await world.backend.plan(.fail(lost), at: "/orders")
         let events = client.events
         _ = try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
@@ -58,7 +61,7 @@ import Testing
         let world = try await World()
         let client = try await world.signedIn()
         await world.backend.plan(
-            .answer(404, [HeaderField("X-Why", "gone")], Array("no such order".utf8)), at: "/orders")
+            .answer(404, [HeaderField("X-Why", value: "gone")], Array("no such order".utf8)), at: "/orders")
         let (data, response) = try await client.data(for: APIRequest("/orders"))
         #expect(response.status == 404 && !response.isGenuine && !response.isSuccess)
         #expect(response.value(of: "x-why") == "gone")
@@ -71,7 +74,8 @@ import Testing
         await world.backend.plan(.refuse("forbidden", [("title", "No"), ("instance", "e-1")]), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
             guard case CountersignError.refused(let refusal) = error else { return false }
-            return refusal.isGenuine && refusal.code == "forbidden" && refusal.event == "e-1" && refusal.status == 403
+            return refusal.isGenuine && refusal.code == "forbidden" && refusal.event == "e-1"
+                && refusal.status == 403
         }
         // The same words from anybody are an answer, and nothing follows from them.
         let words = Array(#"{"code":"update-required","update_url":"https://evil.example.com"}"#.utf8)
@@ -83,8 +87,8 @@ import Testing
     @Test func offlineAndTooSlowAreToldApart() async throws {
         let world = try await World()
         let client = try await world.signedIn()
-        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/orders")
-        await world.backend.plan(.fail(TransportError(.timedOut(.connecting), .notSent)), at: "/orders")
+        await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/orders")
+        await world.backend.plan(.fail(TransportError(.timedOut(.connecting), fate: .notSent)), at: "/orders")
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
             guard let error = error as? CountersignError else { return false }
             return error.isOffline && !error.isTimeout && !error.isOutcomeUnknown
@@ -98,17 +102,18 @@ import Testing
 
     @Test func aServerIsUnreachableOnlyWhereNothingWasSentAndAnotherAttemptMaySucceed() throws {
         let verdict = Trust.Verdict(
-            try Trust.Host("api.example.com"), .refused, [.pinNotMet], served: [], expected: [])
+            try Trust.Host("api.example.com"), decision: .refused, reasons: [.pinNotMet], served: [],
+            expected: [])
         let rows: [(TransportError, Bool)] = [
-            (TransportError(.offline, .notSent), true),
-            (TransportError(.hostNotFound, .notSent), true),
-            (TransportError(.connectionRefused, .notSent), true),
-            (TransportError(.timedOut(.connecting), .notSent), true),
-            (TransportError(.connectionLost("reset"), .notSent), true),
-            (TransportError(.timedOut(.idle), .outcomeUnknown), false),
-            (TransportError(.connectionLost("reset"), .brokenOff), false),
-            (TransportError(.untrusted(verdict), .notSent), false),
-            (TransportError(.body("the stream threw"), .notSent), false),
+            (TransportError(.offline, fate: .notSent), true),
+            (TransportError(.hostNotFound, fate: .notSent), true),
+            (TransportError(.connectionRefused, fate: .notSent), true),
+            (TransportError(.timedOut(.connecting), fate: .notSent), true),
+            (TransportError(.connectionLost("reset"), fate: .notSent), true),
+            (TransportError(.timedOut(.idle), fate: .outcomeUnknown), false),
+            (TransportError(.connectionLost("reset"), fate: .brokenOff), false),
+            (TransportError(.untrusted(verdict), fate: .notSent), false),
+            (TransportError(.body("the stream threw"), fate: .notSent), false),
         ]
         for (error, expected) in rows {
             #expect(CountersignError.transport(error).isUnreachable == expected, "\(error)")
@@ -159,10 +164,12 @@ import Testing
         let signed = try await client.signed(APIRequest(.post, "/orders?id=7", body: .bytes([1, 2])))
         #expect(signed.url == "https://api.example.com/orders?id=7")
         #expect(
-            signed.fields.contains { $0.name == "Signature" } && signed.fields.contains { $0.name == "Content-Digest" })
+            signed.fields.contains { $0.name == "Signature" }
+                && signed.fields.contains { $0.name == "Content-Digest" })
         // Sent by hand, the authority takes it once.
         var request = OutgoingRequest(
-            "POST", Origin(.tls, try Trust.Host("api.example.com")), "/orders?id=7", fields: signed.fields,
+            "POST", origin: Origin(.tls, host: try Trust.Host("api.example.com")), target: "/orders?id=7",
+            fields: signed.fields,
             body: .bytes([1, 2]))
         let first = try await world.backend.carry(request)
         let second = try await world.backend.carry(request)
@@ -178,7 +185,8 @@ import Testing
         let signed = try await client.signed(APIRequest("/orders"))
         #expect(await world.authority.refreshes == 1)
         let request = OutgoingRequest(
-            "GET", Origin(.tls, try Trust.Host("api.example.com")), "/orders", fields: signed.fields)
+            "GET", origin: Origin(.tls, host: try Trust.Host("api.example.com")), target: "/orders",
+            fields: signed.fields)
         #expect(try await world.backend.carry(request).status == 200)
     }
 
@@ -204,7 +212,9 @@ import Testing
         await #expect { try await task.value } throws: { error in
             if case CountersignError.cancelled = error { true } else { false }
         }
-        let failed = await first(of: events) { if case .failed(_, .cancelled, after: _) = $0 { true } else { false } }
+        let failed = await first(of: events) {
+            if case .failed(_, .cancelled, after: _) = $0 { true } else { false }
+        }
         #expect(failed != nil)
     }
 
@@ -226,7 +236,7 @@ import Testing
         } catch {
             guard case .notGenuine = error else { throw error }
         }
-        // The end is held back: nobody has the whole of what was altered.
+        // The client withholds the end: an app never has a complete altered body.
         #expect(read > 0 && read < 3_000_000)
         #expect(await world.backend.reactions == 2)
     }
@@ -258,7 +268,7 @@ import Testing
         }
         #expect(statuses == [Int](repeating: 200, count: 100))
         #expect(await world.authority.refreshes == 1)
-        // Each wish kept its name through all of its copies.
+        // Each request kept its idempotency key in all of its copies.
         let done = await world.authority.done.filter { !$0.key.isEmpty }
         #expect(done.count == 50 && done.values.allSatisfy { $0 == 1 })
     }

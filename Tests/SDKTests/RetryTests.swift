@@ -1,13 +1,15 @@
+import CountersignSeal
 import CountersignTransport
 import CountersignWire
 import Testing
 
 @testable import Countersign
 
-/// What is sent again after a wait, how often, and what never is.
+/// The requests that are repeated after a wait, how often, and those that never are.
 @Suite(.timeLimit(.minutes(2))) struct RetryTests {
-    private static let quick = RetryPolicy(attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
-    private static let offline = TransportError(.offline, .notSent)
+    private static let quick = RetryPolicy(
+        attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
+    private static let offline = TransportError(.offline, fate: .notSent)
 
     private func world(_ retry: RetryPolicy = quick) async throws -> (World, CountersignClient) {
         let world = try await World { $0.retry = retry }
@@ -58,7 +60,7 @@ import Testing
         var request = APIRequest(.post, "/orders", body: .bytes([1]))
         request.caller = .app
         // Another network, and so another address, which a key without a session is remembered with.
-        let isLost = TransportError(.connectionLost("test"), .outcomeUnknown)
+        let isLost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)
         await world.backend.plan(.fail(isLost), at: "/orders")
         await #expect(throws: CountersignError.self) { try await client.data(for: request) }
         #expect(await world.backend.copies(of: "/orders").count == 1)
@@ -71,7 +73,8 @@ import Testing
 
     @Test func whatCannotBeMendedIsNotTried() async throws {
         let (world, client) = try await world()
-        await world.backend.plan(.fail(TransportError(.malformedAnswer("test"), .brokenOff)), at: "/orders")
+        await world.backend.plan(
+            .fail(TransportError(.malformedAnswer("test"), fate: .brokenOff)), at: "/orders")
         await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/orders")) }
         #expect(await world.backend.copies(of: "/orders").count == 1)
         await world.backend.plan(.answer(404), at: "/items")
@@ -79,12 +82,52 @@ import Testing
         #expect(await world.backend.copies(of: "/items").count == 1)
     }
 
+    @Test func aRefusalForNowIsAskedAgainAndAnyOtherIsNot() async throws {
+        let (world, client) = try await world()
+        await world.backend.plan(.refuse("unavailable"), at: "/orders")
+        #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
+        #expect(await world.backend.copies(of: "/orders").count == 2)
+        await world.backend.plan(.refuse("busy"), at: "/items")
+        await #expect(throws: CountersignError.self) { try await client.data(for: APIRequest("/items")) }
+        #expect(await world.backend.copies(of: "/items").count == 1)
+    }
+
+    @Test func whatCanBeReadOnceOnlyAndARoundOfAPollAreNot() async throws {
+        let (world, client) = try await world()
+        let body = OnceBody(
+            .bytes(1),
+            pieces: AsyncStream<[UInt8]> {
+                $0.yield([1]); $0.finish()
+            })
+        let digest = SHA256.digest([1].span)
+        await world.backend.plan(.fail(RetryTests.offline), at: "/orders")
+        let once = APIRequest(
+            .post, "/orders", body: .once(body, sha256: digest.indices.map { digest[$0] }))
+        await #expect(throws: CountersignError.self) { try await client.data(for: once) }
+        #expect(await world.backend.copies(of: "/orders").count == 1)
+        await world.backend.plan(.fail(RetryTests.offline), at: "/news")
+        let events = client.events
+        var rounds = client.poll(APIRequest("/news"), every: .milliseconds(1)).makeAsyncIterator()
+        #expect(try await rounds.next()?.1.status == 200)
+        // The next round is another call.
+        let end = await first(of: events) { event in
+            switch event {
+            case .failed, .answered: true
+            default: false
+            }
+        }
+        guard case .failed? = end else {
+            Issue.record("\(end.map { "\($0)" } ?? "no event")")
+            return
+        }
+    }
+
     @Test func aServerThatAsksForALongWaitGetsNoOther() async throws {
         let (world, client) = try await world()
-        await world.backend.plan(.answer(503, [HeaderField("Retry-After", "3")]), at: "/orders")
+        await world.backend.plan(.answer(503, [HeaderField("Retry-After", value: "3")]), at: "/orders")
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 503)
         #expect(await world.backend.copies(of: "/orders").count == 1)
-        await world.backend.plan(.answer(503, [HeaderField("Retry-After", "0")]), at: "/items")
+        await world.backend.plan(.answer(503, [HeaderField("Retry-After", value: "0")]), at: "/items")
         #expect(try await client.data(for: APIRequest("/items")).1.status == 200)
     }
 

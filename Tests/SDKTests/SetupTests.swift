@@ -6,8 +6,8 @@ import Testing
 
 @testable import Countersign
 
-/// A client says what is wrong with its release key: when it is made, at ``CountersignClient/checkSetup()``, or at the first
-/// refusal, instead of handing out a status of 401 without a word.
+/// A client says what is wrong with its release key: when it is made, at ``CountersignClient/checkSetup()``,
+/// or at the first refusal, instead of handing out a status of 401 without a word.
 @Suite struct SetupTests {
     private static let secret = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8"
 
@@ -33,14 +33,18 @@ import Testing
     @Test func aClientWithNothingToVerifyByIsNotMade() throws {
         let said = message { _ = try SetupTests.make(.system) }
         #expect(said.contains("authority key is missing") && said.contains("api.example.com"))
-        let pinned: Trust = try [.host("**.example.com", pins: [Certificates.strange], backups: [SetupTests.other])]
+        let pinned: Trust = try [
+            .host("**.example.com", pins: [Certificates.strange], backups: [SetupTests.other])
+        ]
         #expect(throws: Never.self) { try SetupTests.make(pinned) }
         #expect(throws: Never.self) {
             try SetupTests.make(.system) { $0.missingAuthorityKey = .leavesRefusalsUnverified }
         }
         // A rule that only reports pins nothing.
         let reporting: Trust = try [
-            .host("**.example.com", pins: [Certificates.strange], backups: [SetupTests.other], mode: .reportOnly)
+            .host(
+                "**.example.com", pins: [Certificates.strange], backups: [SetupTests.other], mode: .reportOnly
+            )
         ]
         #expect(message { _ = try SetupTests.make(reporting) }.contains("authority key is missing"))
     }
@@ -66,7 +70,8 @@ import Testing
         let release = ReleaseKey(
             world.release.credentials, authorityKey: SigningKey(stranger.publicKey), app: nil)
         let client = try CountersignClient(
-            release: release, baseURL: "https://api.example.com", vault: .folder(world.folder.path), trust: .system,
+            release: release, baseURL: "https://api.example.com", vault: .folder(world.folder.path),
+            trust: .system,
             options: world.options)
         await #expect { try await client.checkSetup() } throws: { error in
             guard case CountersignError.notGenuine(let detail) = error else { return false }
@@ -78,7 +83,8 @@ import Testing
         let world = try await World { $0.missingAuthorityKey = .leavesRefusalsUnverified }
         let release = ReleaseKey(world.release.credentials, authorityKey: nil, app: nil)
         let client = try CountersignClient(
-            release: release, baseURL: "https://api.example.com", vault: .folder(world.folder.path), trust: .system,
+            release: release, baseURL: "https://api.example.com", vault: .folder(world.folder.path),
+            trust: .system,
             options: world.options)
         await world.backend.plan(.refuse("unknown-key"), at: "/notes")
         await #expect { try await client.data(for: APIRequest("/notes").byTheApp()) } throws: { error in

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Countersign
 
-/// What an app is told to show, and what its requests do meanwhile.
+/// The states reported to an app, and the behaviour of its requests in each.
 @Suite(.timeLimit(.minutes(2))) struct StateTests {
     @Test func aSessionThatEndedIsTold() async throws {
         let world = try await World()
@@ -114,13 +114,15 @@ import Testing
         let world = try await World()
         let client = try await world.signedIn()
         await world.backend.plan(.answer(200, [], [1]), at: "/news")
-        // A round in which there is no answer is left out.
-        await world.backend.plan(.fail(TransportError(.offline, .notSent)), at: "/news")
+        // A round without a response is skipped.
+        await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/news")
         await world.backend.plan(.answer(200, [], [2]), at: "/news")
         await world.backend.plan(.refuse("update-required"), at: "/news")
         var heard: [UInt8] = []
         do throws(CountersignError) {
-            for try await (data, _) in client.poll(APIRequest("/news"), every: .milliseconds(1)) { heard += data }
+            for try await (data, _) in client.poll(APIRequest("/news"), every: .milliseconds(1)) {
+                heard += data
+            }
             Issue.record("it ended without a word")
         } catch {
             guard case .updateRequired = error else { throw error }
@@ -161,9 +163,11 @@ import Testing
     @Test func aHintOfAnUpdateIsPassedOnOnce() async throws {
         let world = try await World()
         let client = try await world.signedIn()
-        let hint = HeaderField("Countersign-Update", #"stage=warn, at=1769817600, link="https://example.com/next""#)
+        let hint = HeaderField(
+            "Countersign-Update", value: #"stage=warn, at=1769817600, link="https://example.com/next""#)
         for _ in 0..<2 { await world.backend.plan(.answer(200, [hint]), at: "/orders") }
-        await world.backend.plan(.answer(200, [HeaderField("Countersign-Update", "\"broken")]), at: "/orders")
+        await world.backend.plan(
+            .answer(200, [HeaderField("Countersign-Update", value: "\"broken")]), at: "/orders")
         let events = client.events
         for _ in 0..<3 { _ = try await client.data(for: APIRequest("/orders")) }
         try await client.logOut()
@@ -172,7 +176,10 @@ import Testing
             if case .updateAvailable = event { hints.append(event) }
             if event == .state(.signedOut) { break }
         }
-        #expect(hints == [.updateAvailable(url: CountersignEvent.Link("https://example.com/next"), at: 1_769_817_600)])
+        #expect(
+            hints == [
+                .updateAvailable(url: CountersignEvent.Link("https://example.com/next"), at: 1_769_817_600)
+            ])
         #expect(await world.backend.reactions == 3)
     }
 

@@ -6,11 +6,11 @@ import Testing
 
 @testable import Countersign
 
-/// Over the transport that apps get, to a server of the tests' own.
+/// Streaming over the default transport, to a test server.
 @Suite(.timeLimit(.minutes(2))) struct StreamingTests {
     private static let piece = [UInt8](repeating: 0x61, count: 100_000)
 
-    /// Answers each request with thirty pieces; keeps count of what went out.
+    /// Answers each request with thirty pieces, and counts the written pieces.
     private static func server(_ written: Locked<Int>) throws -> TestServer {
         try TestServer(.plain) { connection in
             while connection.readHead() != nil {
@@ -44,8 +44,8 @@ import Testing
     @Test func aFileIsThereOnceItIsWhole() async throws {
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
-                if head.hasPrefix("GET /whole ") { connection.answer("200 OK", "contents") }
-                if head.hasPrefix("GET /missing ") { connection.answer("404 Not Found", "none") }
+                if head.hasPrefix("GET /whole ") { connection.answer("200 OK", body: "contents") }
+                if head.hasPrefix("GET /missing ") { connection.answer("404 Not Found", body: "none") }
                 guard head.hasPrefix("GET /broken ") else { continue }
                 connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n123".utf8))
                 return
@@ -55,11 +55,14 @@ import Testing
         let folder = try TestFolder()
         let client = try server.client(folder)
         let path = "\(folder.path)/film"
-        await #expect { try await client.download(for: APIRequest("/broken").byTheApp(), to: path) } throws: { error in
+        await #expect { try await client.download(for: APIRequest("/broken").byTheApp(), to: path) } throws: {
+            error in
             guard case CountersignError.transport(let error) = error else { return false }
             return error.fate == .brokenOff
         }
-        await #expect { try await client.download(for: APIRequest("/missing").byTheApp(), to: path) } throws: { error in
+        await #expect {
+            try await client.download(for: APIRequest("/missing").byTheApp(), to: path)
+        } throws: { error in
             guard case CountersignError.status(let response, let body) = error else { return false }
             return response.status == 404 && body == Array("none".utf8)
         }
@@ -96,7 +99,7 @@ import Testing
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             asked.with { $0 = true }
-            // Returns once the client has hung up.
+            // Returns once the client has closed the connection.
             _ = connection.read()
             gone.with { $0 = true }
         }
@@ -119,19 +122,26 @@ import Testing
                     tally.now += 1
                     tally.most = max(tally.most, tally.now)
                 }
-                TestServer.rest(milliseconds: 20)
+                // Until three have met, at most ten seconds; a fourth would be counted too.
+                var rests = 0
+                repeat {
+                    TestServer.rest(milliseconds: 20)
+                    rests += 1
+                } while rests < 500 && tally.with { $0.most } < 3
                 tally.with { $0.now -= 1 }
-                connection.answer("200 OK", "x")
+                connection.answer("200 OK", body: "x")
             }
         }
         defer { server.stop() }
         let client = try server.client(TestFolder()) { options in
             var transport = TransportOptions()
             transport.concurrentRequests = 3
-            options.carriage = .standard(transport)
+            options.transport = .standard(transport)
         }
         let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<12 { group.addTask { try await client.data(for: APIRequest("/x").byTheApp()).1.status } }
+            for _ in 0..<12 {
+                group.addTask { try await client.data(for: APIRequest("/x").byTheApp()).1.status }
+            }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(statuses == [Int](repeating: 200, count: 12))
@@ -144,7 +154,7 @@ import Testing
             guard connection.readHead() != nil else { return }
             asked.with { $0 = true }
             while !mayAnswer.with({ $0 }) { TestServer.rest(milliseconds: 5) }
-            connection.answer("200 OK", "late")
+            connection.answer("200 OK", body: "late")
         }
         defer { server.stop() }
         let folder = try TestFolder()
@@ -159,7 +169,7 @@ import Testing
         #expect(await eventually { asked.with { $0 } })
         mayAnswer.with { $0 = true }
         try await task.value
-        // The answer's head is here, nobody holds a client any more, and the body still comes.
+        // The response head has arrived and the client is released; the body still arrives.
         let body = try #require(answer.with { $0 }).body
         #expect(String(decoding: try await body.collect(upTo: 100), as: UTF8.self) == "late")
         #expect(gone == nil)

@@ -8,12 +8,12 @@ import Testing
 
 /// Whom a client talks to.
 @Suite(.timeLimit(.minutes(2))) struct TrustTests {
-    /// One more key that nobody has.
+    /// The pin of another unknown key.
     private static let stranger = "sha256/AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
     private static func server(_ certificates: Certificates) throws -> TestServer {
-        try TestServer(.tls(TestServer.Identity([certificates.leaf]))) { connection in
-            while connection.readHead() != nil { connection.answer("200 OK", "hello") }
+        try TestServer(.tls(TestServer.Credentials([certificates.leaf]))) { connection in
+            while connection.readHead() != nil { connection.answer("200 OK", body: "hello") }
         }
     }
 
@@ -26,7 +26,9 @@ import Testing
             [.host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger])])
         let events = client.events
         await #expect { try await client.data(for: APIRequest("/x").byTheApp()) } throws: { error in
-            guard case CountersignError.transport(let error) = error, case .untrusted(let verdict) = error.cause else {
+            guard case CountersignError.transport(let error) = error,
+                case .untrusted(let verdict) = error.cause
+            else {
                 return false
             }
             return error.fate == .notSent && verdict.reasons == [.pinNotMet]
@@ -35,7 +37,8 @@ import Testing
         #expect(server.tally.connections == 1 && server.tally.received == 0)
         #expect(await first(of: events) { if case .judged = $0 { true } else { false } } != nil)
         #expect(
-            await first(of: events) { if case .failed(_, .untrusted, after: _) = $0 { true } else { false } } != nil)
+            await first(of: events) { if case .failed(_, .untrusted, after: _) = $0 { true } else { false } }
+                != nil)
     }
 
     @Test func whereARuleOnlyReportsItGoesOn() async throws {
@@ -44,7 +47,11 @@ import Testing
         defer { server.stop() }
         let client = try certificates.client(
             server, TestFolder(),
-            [.host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger], mode: .reportOnly)])
+            [
+                .host(
+                    "**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger],
+                    mode: .reportOnly)
+            ])
         let events = client.events
         #expect(try await client.data(for: APIRequest("/x").byTheApp()).1.status == 200)
         let judged = await first(of: events) { if case .judged = $0 { true } else { false } }
@@ -73,7 +80,8 @@ import Testing
         func manifest(_ version: Int, _ pin: String) throws -> [UInt8] {
             let text = """
                 {"app":"shop","version":\(version),"not_before":1999999999,"not_after":2000000001,
-                 "hosts":[{"pattern":"**.example.com","pins":["\(pin)"],"backups":["\(Certificates.strange)"]}]}
+                 "hosts":[{"pattern":"**.example.com","pins":["\(pin)"],\
+                "backups":["\(Certificates.strange)"]}]}
                 """
             return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
         }
@@ -94,7 +102,9 @@ import Testing
         }
         #expect(server.tally.connections == connections + 1 && server.tally.received == received)
         // The next start begins with what was taken up.
-        await #expect(throws: CountersignError.self) { try await client().data(for: APIRequest("/x").byTheApp()) }
+        await #expect(throws: CountersignError.self) {
+            try await client().data(for: APIRequest("/x").byTheApp())
+        }
         #expect(server.tally.received == received)
     }
 
@@ -102,7 +112,8 @@ import Testing
         let key = try PrivateKey(random: .ed25519)
         let manifest = """
             {"app":"shop","version":7,"not_before":1800000000,"not_after":1800000001,
-             "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
+             "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],\
+            "backups":["\(TrustTests.stranger)"]}]}
             """
         let text = try #require(SignedManifest.text(of: Array(manifest.utf8), signedBy: key))
         let served = Locked<[UInt8]>([])
@@ -110,7 +121,8 @@ import Testing
             while let head = connection.readHead() {
                 let body = served.with { $0 }
                 let isThere = head.hasPrefix("GET /countersign/v1/pins/shop HTTP/1.1") && !body.isEmpty
-                connection.answer(isThere ? "200 OK" : "404 Not Found", String(decoding: body, as: UTF8.self))
+                connection.answer(
+                    isThere ? "200 OK" : "404 Not Found", body: String(decoding: body, as: UTF8.self))
             }
         }
         defer { server.stop() }
@@ -119,7 +131,8 @@ import Testing
             options.clock.wall = { 1_800_000_000 }
             options.pinUpdates = .signed(
                 PinUpdates.Signers(
-                    app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")
+                    app: "shop", keys: [Array(key.publicKey.der.suffix(32))],
+                    store: ManifestFile("\(folder.path)/pins")
                 ))
         }
         #expect(try await client.fetchPins() == nil)
@@ -135,7 +148,8 @@ import Testing
         let manifests = try (1...2).map { version in
             let text = """
                 {"app":"shop","version":\(version),"not_before":1800000000,"not_after":1800000001,
-                 "hosts":[{"pattern":"v\(version).example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
+                 "hosts":[{"pattern":"v\(version).example.com","pins":["\(Certificates.strange)"],\
+                "backups":["\(TrustTests.stranger)"]}]}
                 """
             return try #require(SignedManifest.text(of: Array(text.utf8), signedBy: key))
         }
@@ -144,12 +158,14 @@ import Testing
         var options = CountersignOptions()
         options.clock.wall = { 1_800_000_000 }
         options.missingAuthorityKey = .leavesRefusalsUnverified
-        options.carriage = .custom(carrier)
+        options.transport = .custom(carrier)
         options.pinUpdates = .signed(
             PinUpdates.Signers(
-                app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")))
+                app: "shop", keys: [Array(key.publicKey.der.suffix(32))],
+                store: ManifestFile("\(folder.path)/pins")))
         let client = try CountersignClient(
-            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"),
+            trust: .system,
             options: options)
         let first = Task.detached { try client.updatePins(manifests[0]) }
         while !carrier.isBusy { try await Task.sleep(for: .milliseconds(1)) }
@@ -162,7 +178,8 @@ import Testing
         var options = CountersignOptions()
         options.missingAuthorityKey = .leavesRefusalsUnverified
         let client = try CountersignClient(
-            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"),
+            trust: .system,
             options: options)
         #expect { try client.updatePins(Array("{}".utf8)) } throws: { error in
             if case CountersignError.misuse = error { true } else { false }
@@ -177,13 +194,16 @@ import Testing
         options.missingAuthorityKey = .leavesRefusalsUnverified
         options.pinUpdates = .signed(
             PinUpdates.Signers(
-                app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: ManifestFile("\(folder.path)/pins")))
+                app: "shop", keys: [Array(key.publicKey.der.suffix(32))],
+                store: ManifestFile("\(folder.path)/pins")))
         let client = try CountersignClient(
-            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"), trust: .system,
+            release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"),
+            trust: .system,
             options: options)
         let manifest = """
             {"app":"shop","version":1,"not_before":1800000000,"not_after":1800000001,
-             "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],"backups":["\(TrustTests.stranger)"]}]}
+             "hosts":[{"pattern":"api.example.com","pins":["\(Certificates.strange)"],\
+            "backups":["\(TrustTests.stranger)"]}]}
             """
         let text = try #require(SignedManifest.text(of: Array(manifest.utf8), signedBy: key))
         #expect(!client.core.trust.isPinned)
@@ -192,7 +212,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("exact", true), ("wild", true), ("reporting", false), ("other", false), ("system", false), ("anything", false),
+        ("exact", true), ("wild", true), ("reporting", false), ("other", false), ("system", false),
+        ("anything", false),
         ("nameless", false), ("own key", true), ("all", true),
     ])
     func isPinned(_ rule: String, _ expected: Bool) throws {
@@ -212,8 +233,8 @@ import Testing
     }
 }
 
-/// Sends nothing, and remembers by which trust it would.
-private final class LastTrust: Carrier {
+/// A transport that sends nothing and records the last trust.
+private final class LastTrust: RequestTransport {
     private let pattern = Locked("")
     private let busy = Locked(false)
 
@@ -222,9 +243,9 @@ private final class LastTrust: Carrier {
 
     func send(
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
-    ) async throws(TransportError) -> IncomingResponse { throw TransportError(.offline, .notSent) }
+    ) async throws(TransportError) -> IncomingResponse { throw TransportError(.offline, fate: .notSent) }
 
-    /// Who brings the first set is overtaken here, if he can be.
+    /// Delays the first replacement, so that an unordered second one would overtake it.
     func replaceTrust(by trust: Trust) {
         guard let first = trust.rules.first.map({ "\($0.pattern)" }) else { return }
         if first == "v1.example.com" {

@@ -17,14 +17,16 @@ import Testing
     private static func server(_ received: Locked<Received>) throws -> TestServer {
         try TestServer(.plain) { connection in
             while let head = connection.readHead() {
-                let length = head.split(separator: "\r\n").first { $0.lowercased().hasPrefix("content-length:") }
-                    .flatMap { Int($0.split(separator: " ").last ?? "") }
+                let length = head.split(separator: "\r\n").first {
+                    $0.lowercased().hasPrefix("content-length:")
+                }
+                .flatMap { Int($0.split(separator: " ").last ?? "") }
                 let body = connection.readBody(length ?? 0)
                 received.with { received in
                     received.heads.append(head)
                     received.bodies.append(body)
                 }
-                connection.answer("200 OK", "taken")
+                connection.answer("200 OK", body: "taken")
             }
         }
     }
@@ -38,7 +40,7 @@ import Testing
 
     private static var field: String {
         let digest = digest
-        return "Content-Digest: sha-256=:\(Base64.encode(digest.span, .standard)):"
+        return "Content-Digest: sha-256=:\(Base64.encode(digest.span, as: .standard)):"
     }
 
     private static var pieces: [[UInt8]] {
@@ -71,7 +73,8 @@ import Testing
             "replayable": .replayable(
                 ReplayableBody(.bytes(UploadTests.body.count)) { Pieces(pieces: UploadTests.pieces) }),
             "once": .once(
-                OnceBody(.bytes(UploadTests.body.count), Pieces(pieces: UploadTests.pieces)), sha256: UploadTests.digest
+                OnceBody(.bytes(UploadTests.body.count), pieces: Pieces(pieces: UploadTests.pieces)),
+                sha256: UploadTests.digest
             ),
         ]
         let sent = Locked<Int64>(0)
@@ -81,7 +84,10 @@ import Testing
         }
         #expect(String(decoding: data, as: UTF8.self) == "taken")
         #expect(received.with { $0.bodies } == [UploadTests.body])
-        #expect(received.with { $0.heads[0].contains(UploadTests.field) && $0.heads[0].contains("\"content-digest\"") })
+        #expect(
+            received.with {
+                $0.heads[0].contains(UploadTests.field) && $0.heads[0].contains("\"content-digest\"")
+            })
         #expect(await eventually { sent.with { $0 } == Int64(UploadTests.body.count) })
     }
 
@@ -90,7 +96,7 @@ import Testing
         let server = try UploadTests.server(received)
         defer { server.stop() }
         let client = try server.client(TestFolder())
-        let stream = OnceBody(.bytes(UploadTests.body.count), Pieces(pieces: UploadTests.pieces))
+        let stream = OnceBody(.bytes(UploadTests.body.count), pieces: Pieces(pieces: UploadTests.pieces))
         let request = APIRequest(.post, "/upload", body: .once(stream, sha256: UploadTests.digest)).byTheApp()
         #expect(!stream.isUsedUp)
         _ = try await client.data(for: request)
@@ -109,11 +115,14 @@ import Testing
         let bodies: [APIRequest.Body] = [
             .file(path: "/nowhere/at/all"), .file(path: "/tmp"),
             .replayable(ReplayableBody(.bytes(7)) { Pieces(pieces: [[1]]) }),
-            .once(OnceBody(.bytes(1), Pieces(pieces: [[1]])), sha256: [1]),
-            .once(OnceBody(.unknown, Pieces(pieces: [[1]])), sha256: [UInt8](repeating: 0, count: 32)),
+            .once(OnceBody(.bytes(1), pieces: Pieces(pieces: [[1]])), sha256: [1]),
+            .once(
+                OnceBody(.unknown, pieces: Pieces(pieces: [[1]])), sha256: [UInt8](repeating: 0, count: 32)),
         ]
         for body in bodies {
-            await #expect { try await client.upload(APIRequest(.post, "/upload").byTheApp(), from: body) } throws: {
+            await #expect {
+                try await client.upload(APIRequest(.post, "/upload").byTheApp(), from: body)
+            } throws: {
                 error in
                 if case CountersignError.misuse = error { true } else { false }
             }
@@ -125,7 +134,7 @@ import Testing
         let world = try await World()
         let client = try await world.signedIn()
         await world.backend.plan(.answer(200), at: "/upload")
-        let stream = OnceBody(.bytes(1), Pieces(pieces: [[1]]))
+        let stream = OnceBody(.bytes(1), pieces: Pieces(pieces: [[1]]))
         let digest = SHA256.digest([1].span)
         // Known to have run out: renewed before a byte of it is taken.
         await world.pass(FakeSession.lifetime)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Countersign
 
-/// A client asks for a ticket for exactly one upload, and shows it to nobody.
+/// A client requests a ticket for exactly one upload, and does not disclose it.
 @Suite(.timeLimit(.minutes(2))) struct UploadTicketTests {
     @Test func asksForWhatIsSentLater() async throws {
         let world = try await World()
@@ -22,7 +22,7 @@ import Testing
         let asked = try #require(await world.authority.uploadsAsked.last)
         let members = try JSONReader.read(asked).root
         let digest = SHA256.digest(body.span)
-        #expect(members["content_digest"]?.string == "sha-256=:\(Base64.encode(digest.span, .standard)):")
+        #expect(members["content_digest"]?.string == "sha-256=:\(Base64.encode(digest.span, as: .standard)):")
         #expect(members["target"]?.string == "/films/7?part=1" && members["method"]?.string == "PUT")
         #expect(members["content_type"]?.string == "video/mp4")
         #expect(String(decoding: asked, as: UTF8.self).contains(#""length":200000"#))
@@ -60,9 +60,12 @@ import Testing
         let requests = [
             APIRequest("/a"), APIRequest(.delete, "/a"), asApp,
             APIRequest(.put, "https://elsewhere.example/a"),
-            APIRequest(.put, "/a", fields: [HeaderField("X-Own", "1")]),
+            APIRequest(.put, "/a", fields: [HeaderField("X-Own", value: "1")]),
             APIRequest(
-                .put, "/a", fields: [HeaderField("Content-Type", "a/b"), HeaderField("content-type", "a/c")]),
+                .put, "/a",
+                fields: [
+                    HeaderField("Content-Type", value: "a/b"), HeaderField("content-type", value: "a/c"),
+                ]),
             APIRequest(.put, "/a", body: .file(path: "\(world.folder.path)/none")),
         ]
         for request in requests {

@@ -10,14 +10,15 @@ import Testing
 /// What a server asks while requests wait is found by an index, never by reading a table through.
 @Suite struct IndexTests {
     @Test func nothingIsReadThrough() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
         try SQLiteStore(path: path).prepare()
         let database = try Database(path: path)
         let store = SQLiteStore(within: database)
-        try database.transaction { () throws(Fault) in
+        try database.transaction { () throws(OperationalError) in
             do {
                 let contract = StoreContract { store }
                 _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)
@@ -26,21 +27,25 @@ import Testing
                     let session = try StoreContract.session(number, of: account, at: Int64(number))
                     _ = try store.open(session, proving: nil, slots: .unlimited, at: 1)
                     _ = try store.begin(
-                        IdempotentRequest(scope: .account(Int64(number)), key: [], digest: [], begun: Int64(number)),
+                        IdempotentRequest(
+                            scope: .account(Int64(number)), key: [], digest: [], begun: Int64(number)),
                         within: .init())
-                    if number < 20 { _ = try store.end(.one(session.id), SessionEnd(.revoked, at: 9), recording: nil) }
+                    if number < 20 {
+                        _ = try store.end(
+                            .one(session.id), with: SessionTermination(.revoked, at: 9), recording: nil)
+                    }
                 }
                 #expect(IndexTests.readThrough(database) == [:])
                 try IndexTests.ask(store, accounts[40])
-            } catch let fault as Fault {
+            } catch let fault as OperationalError {
                 throw fault
             } catch {
-                throw Fault(.failed, "\(error)")
+                throw OperationalError(.failed, message: "\(error)")
             }
         }
         #expect(IndexTests.readThrough(database) == [:])
         // That it can be seen at all: this one has no index.
-        _ = try database.integer("SELECT count(*) FROM account WHERE created = ?", .integer(7))
+        _ = try database.integer("SELECT count(*) FROM account WHERE created = ?", binding: .integer(7))
         #expect(IndexTests.readThrough(database).count == 1)
     }
 
@@ -54,24 +59,30 @@ import Testing
         #expect(try store.session(session.id) == session)
         #expect(try store.sessions(of: account.app, limit: 3).count == 3)
         #expect(try store.sessions(changedAfter: 60, limit: 3).count == 3)
-        #expect(try store.swap(session.id, session.credentials, for: session.credentials, at: 40) != .missing)
+        #expect(
+            try store.swap(session.id, from: session.credentials, to: session.credentials, at: 40) != .missing
+        )
         #expect(try store.expireSessions(of: account.app, usedBefore: 25, limit: 2, at: 9).count == 2)
         #expect(try store.forgetSessions(endedBefore: 10, limit: 2).count == 2)
         #expect(
-            try store.end(.oneOf(session.id, account: account.number), SessionEnd(.revoked, at: 9), recording: nil)
+            try store.end(
+                .oneOf(session.id, account: account.number), with: SessionTermination(.revoked, at: 9),
+                recording: nil)
                 != [])
         #expect(
-            try store.change(account.number, if: .anything, .lock, at: 9, recording: .counting) == .yes(ended: []))
+            try store.change(account.number, if: .anything, applying: .lock, at: 9, recording: .counting)
+                == .yes(ended: []))
         let device = KnownDevice(signingKey: [UInt8](repeating: 40, count: 65), lastSeen: 1)
         #expect(try store.knownDevice(device.id, of: account.number) != nil)
         #expect(try store.forgetRequests(before: 5, limit: 2) == 2)
         let request = IdempotentRequest(scope: .account(30), key: [], digest: [], begun: 30)
         #expect(try store.begin(request, within: .init()) == .unfinished)
-        try store.finish(request, StoredAnswer(status: 200, fields: [], body: []))
+        try store.finish(request, with: StoredAnswer(status: 200, fields: [], body: []))
         try store.abandon(request)
     }
 
-    /// Statements that stepped through a table, with the number of steps. Tables of one row are no tables here.
+    /// Statements that stepped through a table, with the number of steps. Tables of one row are no tables
+    /// here.
     private static func readThrough(_ database: Database) -> [String: Int32] {
         var found: [String: Int32] = [:]
         var statement = sqlite3_next_stmt(database.handle, nil)

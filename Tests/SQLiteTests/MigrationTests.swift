@@ -26,7 +26,8 @@ import Testing
 
     @Test("sessions of before have no release, and get one when they are renewed")
     func releases() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
@@ -42,7 +43,8 @@ import Testing
             INSERT INTO session (
                 change, id, account, app, platform, device_class, device_name, created, used, token_hash,
                 token_expires, login_token_hash, token_issued)
-            VALUES (1, x'000102030405060708090a0b0c0d0e0f', 1, 'demo', 'ios', 'phone', 'p', 14, 14, x'01', 99, x'02', 14);
+            VALUES (1, x'000102030405060708090a0b0c0d0e0f', 1, 'demo', 'ios', 'phone', 'p', 14, 14, x'01', \
+            99, x'02', 14);
             UPDATE session_change SET number = 1;
             """)
         let store = SQLiteStore(path: path)
@@ -53,8 +55,8 @@ import Testing
         let release = KeyID("r_1")
         guard
             case .yes(let renewed) = try store.swap(
-                session.id, session.credentials, for: session.credentials, by: release, at: 20)
-        else { throw Fault(.failed, "not swapped") }
+                session.id, from: session.credentials, to: session.credentials, by: release, at: 20)
+        else { throw OperationalError(.failed, message: "not swapped") }
         #expect(renewed.release == release)
     }
 
@@ -88,7 +90,8 @@ import Testing
 
     @Test("what is kept of keyed requests is added up where it was not yet")
     func keyedRequests() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
@@ -99,8 +102,10 @@ import Testing
             """
             PRAGMA user_version = 6;
             INSERT INTO idempotent_request VALUES
-                ('account 1', x'01', x'02', 7, 200, x'', x'0000000000'), ('account 1', x'02', x'02', 7, NULL, NULL, NULL),
-                ('account 2', x'01', x'02', 7, NULL, NULL, NULL), ('release r_1', x'01', x'02', 7, 204, x'00', x'');
+                ('account 1', x'01', x'02', 7, 200, x'', x'0000000000'), ('account 1', x'02', x'02', 7, \
+            NULL, NULL, NULL),
+                ('account 2', x'01', x'02', 7, NULL, NULL, NULL), ('release r_1', x'01', x'02', 7, 204, \
+            x'00', x'');
             """)
         try SQLiteStore(path: path).prepare()
         let amounts = try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
@@ -119,7 +124,8 @@ import Testing
 
     @Test("each earlier layout opens, and keeps what it holds")
     func first() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
@@ -130,11 +136,12 @@ import Testing
         #expect(try Database(path: path).integer("PRAGMA user_version") == Int64(Migrations.steps.count))
         #expect(try store.revision() == 7)
         let release = try #require(try store.releases(of: nil).first)
-        #expect(release.id.description == "r_1" && release.sealedSecret == [1, 2] && release.scheme == .formMD5)
+        #expect(
+            release.id.description == "r_1" && release.sealedSecret == [1, 2] && release.scheme == .formMD5)
         #expect(release.sealedNextSecret == nil && release.settings.isEmpty)
         #expect(try store.apps().map(\.settings) == [["window": .text("9s")]])
         #expect(try store.insertNext([3], of: release.id, recording: .counting) == .yes)
-        #expect(try store.change(release.id, [("debug", "on")], recording: .counting) == .yes)
+        #expect(try store.change(release.id, applying: [("debug", "on")], recording: .counting) == .yes)
         #expect(try store.meter(since: 0).isEmpty)
     }
 }

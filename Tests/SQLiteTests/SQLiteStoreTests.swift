@@ -9,7 +9,9 @@ import Testing
     private var path: String { "\(folder)/countersign.db" }
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+            .path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     }
 
@@ -34,18 +36,20 @@ import Testing
         defer { clean() }
         let store = SQLiteStore(path: path)
         try store.prepare()
-        func change(_ store: any Store) throws(Fault) {
+        func change(_ store: any Store) throws(OperationalError) {
             do {
                 try StoreContract { store }.holds()
             } catch {
                 Issue.record(error)
             }
-            guard try store.revision() > 0 else { throw Fault(.usage, "nothing was done") }
-            throw Fault(.failed, "undone")
+            guard try store.revision() > 0 else {
+                throw OperationalError(.usage, message: "nothing was done")
+            }
+            throw OperationalError(.failed, message: "undone")
         }
-        let changes: [(any Store) throws(Fault) -> Void] = [change]
-        let faults = try store.together(changes)
-        #expect(faults == [Fault(.failed, "undone")])
+        let changes: [(any Store) throws(OperationalError) -> Void] = [change]
+        let faults = try store.applyTogether(changes)
+        #expect(faults == [OperationalError(.failed, message: "undone")])
         #expect(try store.revision() == 0 && store.apps().isEmpty && store.sessionChange() == 0)
     }
 
@@ -70,15 +74,18 @@ import Testing
         arguments: [
             (
                 Data(
-                    "this is a text, and longer than a hundred bytes, so that SQLite would look at the whole head of it.........."
-                        .utf8), "damaged"
+                    """
+                    this is a text, and longer than a hundred bytes, so that SQLite would look at the whole \
+                    head of it..........
+                    """
+                    .utf8), "damaged"
             ),
             (Data([1]), "damaged"),
         ])
     func notADatabase(_ row: (content: Data, word: String)) throws {
         defer { clean() }
         #expect(FileManager.default.createFile(atPath: path, contents: row.content))
-        let fault = #expect(throws: Fault.self) { try SQLiteStore(path: path).apps() }
+        let fault = #expect(throws: OperationalError.self) { try SQLiteStore(path: path).apps() }
         #expect(fault?.kind == .unreachable)
         #expect(fault?.message.contains(row.word) == true)
         #expect(fault?.message.contains(path) == true)
@@ -105,11 +112,13 @@ import Testing
             var bad = good
             bad.replaceSubrange(page * 4096..<page * 4096 + 64, with: Data(repeating: 0xA5, count: 64))
             #expect(FileManager.default.createFile(atPath: path, contents: bad))
-            let fault = #expect(throws: Fault.self, "page \(page)") { try SQLiteStore(path: path).apps() }
+            let fault = #expect(throws: OperationalError.self, "page \(page)") {
+                try SQLiteStore(path: path).apps()
+            }
             #expect(fault?.message.contains("damaged") == true, "page \(page)")
         }
         #expect(FileManager.default.createFile(atPath: path, contents: good.prefix(good.count - 4096)))
-        #expect(throws: Fault.self) { try SQLiteStore(path: path).apps() }
+        #expect(throws: OperationalError.self) { try SQLiteStore(path: path).apps() }
     }
 
     @Test func anotherProgramsDatabaseIsLeftAlone() throws {
@@ -120,7 +129,7 @@ import Testing
         #expect(content[68..<72] == Data("CSN1".utf8))
         content.replaceSubrange(68..<72, with: [0, 0, 0, 1])
         #expect(FileManager.default.createFile(atPath: path, contents: content))
-        let fault = #expect(throws: Fault.self) { try SQLiteStore(path: path).prepare() }
+        let fault = #expect(throws: OperationalError.self) { try SQLiteStore(path: path).prepare() }
         #expect(fault?.message.contains("another program") == true)
         #expect(FileManager.default.contents(atPath: path) == content)
     }
@@ -132,7 +141,7 @@ import Testing
         // `user_version` is at 60.
         content.replaceSubrange(60..<64, with: [0, 0, 0, 200])
         #expect(FileManager.default.createFile(atPath: path, contents: content))
-        let fault = #expect(throws: Fault.self) { try SQLiteStore(path: path).prepare() }
+        let fault = #expect(throws: OperationalError.self) { try SQLiteStore(path: path).prepare() }
         #expect(fault?.message.contains("newer") == true)
     }
 

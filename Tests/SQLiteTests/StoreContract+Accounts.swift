@@ -10,9 +10,11 @@ extension StoreContract {
 
     func accountDraft(_ name: String, of app: String = shop, userID: Int64? = nil) throws -> AccountDraft {
         var draft = AccountDraft(
-            app: try #require(AppName(app)), name: try AccountName(normalizing: name), userID: userID, created: 100)
+            app: try #require(AppName(app)), name: try AccountName(normalizing: name), userID: userID,
+            created: 100)
         draft.registration = StoredRegistration(
-            credential: [UInt8](repeating: 7, count: StoredRegistration.credentialCount), sealedRecord: [1, 0, 255])
+            credential: [UInt8](repeating: 7, count: StoredRegistration.credentialCount),
+            sealedRecord: [1, 0, 255])
         return draft
     }
 
@@ -25,7 +27,7 @@ extension StoreContract {
 
     func added(_ draft: AccountDraft) throws -> Account {
         guard case .yes(let account) = try make().insert(draft, recording: .counting) else {
-            throw Fault(.failed, "\(draft.name) is taken")
+            throw OperationalError(.failed, message: "\(draft.name) is taken")
         }
         return account
     }
@@ -35,18 +37,23 @@ extension StoreContract {
         #expect(try make().insert(App(name: shop, created: 1), recording: .counting) == .yes)
         let revision = try make().revision()
         let ada = try added(accountDraft("Ada", userID: 7))
-        #expect(ada.name.description == "ada" && ada.state == .active && ada.userID == 7 && ada.created == 100)
+        #expect(
+            ada.name.description == "ada" && ada.state == .active && ada.userID == 7 && ada.created == 100)
         #expect(try make().account(AccountName(normalizing: "ADA"), of: shop) == ada)
         #expect(try make().account(ada.number) == ada)
         #expect(try make().account(ada.number + 1_000) == nil)
-        #expect(try make().account(ada.name, of: #require(AppName("demo"))) == nil, "another app's names are its own")
+        #expect(
+            try make().account(ada.name, of: #require(AppName("demo"))) == nil,
+            "another app's names are its own")
 
         #expect(try make().insert(accountDraft("ada"), recording: .counting) == .taken(.name))
         #expect(try make().insert(accountDraft("bob", userID: 7), recording: .counting) == .taken(.userID))
         #expect(try make().insert(accountDraft("ada", userID: 7), recording: .counting) == .taken(.name))
         let elsewhere = try added(accountDraft("ada", of: "demo", userID: 7))
         #expect(elsewhere.number != ada.number)
-        #expect(throws: Fault.self) { try make().insert(accountDraft("ada", of: "absent"), recording: .counting) }
+        #expect(throws: OperationalError.self) {
+            try make().insert(accountDraft("ada", of: "absent"), recording: .counting)
+        }
 
         let bob = try added(accountDraft("bob"))
         #expect(bob.userID == nil)
@@ -56,7 +63,8 @@ extension StoreContract {
         #expect(try make().accounts(of: shop, after: 0, limit: 10) == [ada, bob, eve])
         #expect(try make().accounts(of: shop, after: ada.number, limit: 1) == [bob])
         #expect(try make().accounts(of: shop, after: eve.number, limit: 1).isEmpty)
-        #expect(try make().revision() == revision, "no release is judged by accounts, so nothing is read again")
+        #expect(
+            try make().revision() == revision, "no release is judged by accounts, so nothing is read again")
         try imports(after: eve)
         try accountChanges(of: bob)
         try ladder(from: bob)
@@ -78,13 +86,15 @@ extension StoreContract {
         #expect(try make().auditEnd().last == before + 1, "and none for nothing")
 
         let highest = try legacyDraft("highest", userID: .max)
-        #expect(throws: Fault.self) { try make().insert([highest, try legacyDraft("m9")], recording: .counting) }
+        #expect(throws: OperationalError.self) {
+            try make().insert([highest, try legacyDraft("m9")], recording: .counting)
+        }
         #expect(try make().account(highest.name, of: highest.app) == nil, "all of an import or none")
     }
 
     private func accountChanges(of bob: Account) throws {
-        func change(_ expected: AccountExpectation, _ change: AccountChange) throws -> AccountChanged {
-            try make().change(bob.number, if: expected, change, at: 200, recording: .counting)
+        func change(_ expected: AccountPrecondition, _ change: AccountChange) throws -> AccountChangeOutcome {
+            try make().change(bob.number, if: expected, applying: change, at: 200, recording: .counting)
         }
         let before = try make().auditEnd().last
         #expect(try change(.anything, .lock) == .yes(ended: []))
@@ -102,14 +112,16 @@ extension StoreContract {
         #expect(try change(.credential(old), .register(renewed, keeping: nil)) == .missing, "once")
         #expect(try make().account(bob.number)?.registration == renewed)
         #expect(
-            try make().change(bob.number + 1_000, if: .anything, .lock, at: 200, recording: .counting) == .missing)
+            try make().change(
+                bob.number + 1_000, if: .anything, applying: .lock, at: 200, recording: .counting) == .missing
+        )
         #expect(try make().auditEnd().last == before + 3, "what did not come about is not recorded")
     }
 
     /// On to the ladder, off it again, and away.
     private func ladder(from bob: Account) throws {
-        func change(_ change: AccountChange) throws -> AccountChanged {
-            try make().change(bob.number, if: .anything, change, at: 300, recording: .counting)
+        func change(_ change: AccountChange) throws -> AccountChangeOutcome {
+            try make().change(bob.number, if: .anything, applying: change, at: 300, recording: .counting)
         }
         let credential = LegacyCredential(rung: .hmacMD5Time, sealed: [3])
         #expect(try change(.legacy(credential)) == .yes(ended: []))
@@ -117,9 +129,10 @@ extension StoreContract {
         #expect(account.legacy == credential && account.registration == nil)
         #expect(account.userID == 22, "the backend is told a number")
         let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [5])
-        func upgrade(from credential: LegacyCredential) throws -> AccountChanged {
+        func upgrade(from credential: LegacyCredential) throws -> AccountChangeOutcome {
             try make().change(
-                bob.number, if: .legacy(credential), .upgrade(registration), at: 300, recording: .counting)
+                bob.number, if: .legacy(credential), applying: .upgrade(registration), at: 300,
+                recording: .counting)
         }
         #expect(try upgrade(from: LegacyCredential(rung: .hmacMD5Time, sealed: [4])) == .missing)
         #expect(try upgrade(from: credential) == .yes(ended: []))
@@ -140,16 +153,18 @@ extension StoreContract {
     private func resets(of ada: Account) throws {
         let reset = StoredReset(codeHash: [UInt8](repeating: 6, count: 32), until: 1_000)
         let registration = StoredRegistration(credential: [UInt8](repeating: 9, count: 16), sealedRecord: [7])
-        func use(_ hash: [UInt8], at now: Int64) throws -> AccountChanged {
+        func use(_ hash: [UInt8], at now: Int64) throws -> AccountChangeOutcome {
             try make().change(
-                ada.number, if: .reset(codeHash: hash), .register(registration, keeping: nil), at: now,
+                ada.number, if: .reset(codeHash: hash), applying: .register(registration, keeping: nil),
+                at: now,
                 recording: .counting)
         }
         #expect(try use(reset.codeHash, at: 1) == .missing, "there is none")
         for stored in [reset, nil, reset] {
             let set = AccountChange.setReset(stored)
             #expect(
-                try make().change(ada.number, if: .anything, set, at: 1, recording: .counting) == .yes(ended: []))
+                try make().change(ada.number, if: .anything, applying: set, at: 1, recording: .counting)
+                    == .yes(ended: []))
             #expect(try make().account(ada.number)?.reset == stored)
         }
         #expect(try use([6], at: 999) == .missing)

@@ -5,7 +5,9 @@ import Testing
 
 /// How much is remembered of what is done once. On a store that remembers nothing yet.
 extension StoreContract {
-    private func begin(_ scope: IdempotencyScope, _ key: Int, _ bounds: IdempotencyBounds) throws -> IdempotencyState {
+    private func begin(_ scope: IdempotencyScope, _ key: Int, _ bounds: IdempotencyBounds) throws
+        -> IdempotencyState
+    {
         try make().begin(Self.request(scope, key), within: bounds)
     }
 
@@ -19,15 +21,18 @@ extension StoreContract {
         return 100
     }
 
-    private func release(_ number: Int) throws -> IdempotencyScope { .release(try #require(KeyID("r_\(number)"))) }
+    private func release(_ number: Int) throws -> IdempotencyScope {
+        .release(try #require(KeyID("r_\(number)")))
+    }
 
     func boundsOfKeys() throws {
         try make().prepare()
         var bounds = IdempotencyBounds()
-        bounds.all = KeptAmount(keys: 40, bytes: 1 << 20)
+        bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
         bounds.account.keys = 7
         #expect(try fill(.account(1), bounds) == 7)
-        #expect(try begin(.account(1), 3, bounds) == .unfinished, "what is remembered is answered all the same")
+        #expect(
+            try begin(.account(1), 3, bounds) == .unfinished, "what is remembered is answered all the same")
         try make().abandon(Self.request(.account(1), 3))
         #expect(try begin(.account(1), 50, bounds) == .begun, "what was given up makes room")
         #expect(try begin(.account(1), 51, bounds) == .full)
@@ -47,11 +52,12 @@ extension StoreContract {
     func boundsOfBytes() throws {
         try make().prepare()
         var bounds = IdempotencyBounds()
-        bounds.all = KeptAmount(keys: 1_000, bytes: 1_000)
+        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_000)
         bounds.account.bytes = 300
         func answer(_ scope: IdempotencyScope, _ key: Int, _ count: Int) throws {
             let body = [UInt8](repeating: 0, count: count)
-            try make().finish(Self.request(scope, key), StoredAnswer(status: 200, fields: [], body: body))
+            try make().finish(
+                Self.request(scope, key), with: StoredAnswer(status: 200, fields: [], body: body))
         }
         for key in 0..<3 {
             #expect(try begin(.account(1), key, bounds) == .begun)

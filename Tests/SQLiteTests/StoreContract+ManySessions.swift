@@ -15,7 +15,8 @@ extension StoreContract {
 
         let (ended, forgotten) = try began(120_000, of: account, .unlimited, at: 8_500)
         #expect(try ended.map(\.id) == [Self.id(110_000)], "there is no room for more, and the oldest goes")
-        #expect(ended.map(\.end) == [SessionEnd(.replaced, at: 8_500, by: "phone")] && forgotten.isEmpty)
+        #expect(
+            ended.map(\.end) == [SessionTermination(.replaced, at: 8_500, by: "phone")] && forgotten.isEmpty)
         let newest = try make().liveSessions(of: account.number, newest: 3)
         #expect(try newest.map(\.id) == [110_998, 110_999, 120_000].map(Self.id))
 
@@ -41,19 +42,19 @@ extension StoreContract {
 
     /// Together, because each by itself would wait for the disk. One is a second younger than the one before.
     private func fill(_ account: Account, with numbers: Range<Int>) throws {
-        var changes: [(any Store) throws(Fault) -> Void] = []
+        var changes: [(any Store) throws(OperationalError) -> Void] = []
         for number in numbers {
             let age = Int64(number - numbers.lowerBound)
             let session = try Self.session(number, of: account, at: 7_000 + age)
             changes.append(Self.opening(session, account.registration?.credential))
         }
-        #expect(try make().together(changes).allSatisfy { $0 == nil })
+        #expect(try make().applyTogether(changes).allSatisfy { $0 == nil })
     }
 
     private static func opening(
         _ session: StoredSession, _ credential: [UInt8]?
-    ) -> (any Store) throws(Fault) -> Void {
-        func open(_ store: any Store) throws(Fault) {
+    ) -> (any Store) throws(OperationalError) -> Void {
+        func open(_ store: any Store) throws(OperationalError) {
             _ = try store.open(session, proving: credential, slots: .unlimited, at: session.created)
         }
         return open
@@ -62,8 +63,10 @@ extension StoreContract {
     private func began(
         _ number: Int, of account: Account, _ slots: SlotRule, at now: Int64
     ) throws -> (ended: [StoredSession], forgotten: [SessionID]) {
-        guard case .yes(_, let ended, let forgotten) = try open(Self.session(number, of: account, at: now), slots)
-        else { throw Fault(.failed, "not opened") }
+        guard
+            case .yes(_, let ended, let forgotten) = try open(
+                Self.session(number, of: account, at: now), slots)
+        else { throw OperationalError(.failed, message: "not opened") }
         return (ended, forgotten)
     }
 
@@ -75,11 +78,14 @@ extension StoreContract {
             let account = try added(accountDraft("of-release-\(number)", of: "demo"))
             var session = try Self.session(number, of: account)
             session.release = release
-            guard case .yes(let row, _, _) = try open(session, .single) else { throw Fault(.failed, "not opened") }
+            guard case .yes(let row, _, _) = try open(session, .single) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
             #expect(row.release == release)
             #expect(try make().session(row.id) == row)
         }
-        _ = try make().end(.one(Self.id(130_001)), SessionEnd(.revoked, at: 1_100), recording: nil)
+        _ = try make().end(
+            .one(Self.id(130_001)), with: SessionTermination(.revoked, at: 1_100), recording: nil)
         let ios = try #require(Platform("ios"))
         #expect(
             try make().liveSessions(of: app) == [
@@ -88,12 +94,15 @@ extension StoreContract {
                 LiveSessionCount(platform: ios, release: old, count: 1),
             ])
         let row = try #require(try make().session(Self.id(130_000)))
-        let renewed = try make().swap(row.id, row.credentials, for: row.credentials, by: new, at: 1_200)
-        guard case .yes(let now) = renewed else { throw Fault(.failed, "not swapped") }
+        let renewed = try make().swap(row.id, from: row.credentials, to: row.credentials, by: new, at: 1_200)
+        guard case .yes(let now) = renewed else { throw OperationalError(.failed, message: "not swapped") }
         #expect(now.release == new)
         #expect(try make().session(row.id) == now)
-        guard case .yes(let same) = try make().swap(row.id, row.credentials, for: row.credentials, at: 1_300) else {
-            throw Fault(.failed, "not swapped")
+        guard
+            case .yes(let same) = try make().swap(
+                row.id, from: row.credentials, to: row.credentials, at: 1_300)
+        else {
+            throw OperationalError(.failed, message: "not swapped")
         }
         #expect(same.release == new, "who tells of none changes none")
     }

@@ -5,15 +5,15 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What several threads do to one row at once, each through a store of its own where `make` opens a new one: one comes first,
-/// and the others see it.
+/// What several threads do to one row at once, each through a store of its own where `make` opens a new one:
+/// one comes first, and the others see it.
 extension StoreContract {
     /// Runs `body` on so many threads, which begin together; answers what they answered, in their order.
     static func racing<Value: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) throws -> Value
     ) throws -> [Value] {
         let race = Race<Value>(count)
-        try Threads(count, "to race on") {
+        try WorkerThreads(count, purpose: "to race on") {
             let place = race.enter()
             race.leave(place, Result { try body(place) })
         }.join()
@@ -35,14 +35,15 @@ extension StoreContract {
         for round in 0..<5 {
             let draft = try legacyDraft("racer-\(round)")
             let outcomes = try Self.racing(8) { try stores[$0].insert(draft, recording: .counting) }
-            #expect(outcomes.filter(\.cameAbout).count == 1)
+            #expect(outcomes.filter(\.didChange).count == 1)
             #expect(outcomes.filter { $0 == .taken(.name) }.count == 7)
         }
         let drafts = try (0..<40).map { try legacyDraft("numbered-\($0)") }
         let numbers = try Self.racing(8) { thread in
             try stride(from: thread, to: 40, by: 8).map { index in
-                guard case .yes(let account) = try stores[thread].insert(drafts[index], recording: .counting) else {
-                    throw Fault(.failed, "\(drafts[index].name) is taken")
+                guard case .yes(let account) = try stores[thread].insert(drafts[index], recording: .counting)
+                else {
+                    throw OperationalError(.failed, message: "\(drafts[index].name) is taken")
                 }
                 return account.userID ?? 0
             }
@@ -56,13 +57,18 @@ extension StoreContract {
         for round in 0..<25 {
             let sessions = try (0..<8).map { try Self.session(10_000 + round * 8 + $0, of: account) }
             let ended = try Self.racing(8) { thread in
-                let opened = try stores[thread].open(sessions[thread], proving: credential, slots: .single, at: 1)
-                guard case .yes(_, let ended, _) = opened else { throw Fault(.failed, "not opened") }
+                let opened = try stores[thread].open(
+                    sessions[thread], proving: credential, slots: .single, at: 1)
+                guard case .yes(_, let ended, _) = opened else {
+                    throw OperationalError(.failed, message: "not opened")
+                }
                 return ended.map(\.id)
             }.flatMap { $0 }
             let all = try make().sessions(of: account.number)
             #expect(all.filter { $0.end == nil }.count == 1, "round \(round)")
-            #expect(Set(ended).count == ended.count && ended.count == (round == 0 ? 7 : 8), "each was ended by one")
+            #expect(
+                Set(ended).count == ended.count && ended.count == (round == 0 ? 7 : 8),
+                "each was ended by one")
             #expect(all.dropFirst().allSatisfy { $0.end?.reason == .replaced })
         }
     }
@@ -74,15 +80,19 @@ extension StoreContract {
             _ = try open(session, .unlimited)
             let outcomes = try Self.racing(8) { thread in
                 try stores[thread].swap(
-                    session.id, session.credentials, for: Self.session(thread, of: account).credentials, at: 7)
+                    session.id, from: session.credentials, to: Self.session(thread, of: account).credentials,
+                    at: 7)
             }
             let now = try #require(try make().session(session.id))
             #expect(outcomes.filter { $0 == .yes(now) }.count == 1, "round \(round)")
-            #expect(outcomes.filter { $0 == .moved(now) }.count == 7, "the others are told of the one who was first")
+            #expect(
+                outcomes.filter { $0 == .moved(now) }.count == 7,
+                "the others are told of the one who was first")
         }
     }
 
-    /// Whatever comes first: once a session has ended, it has ended as one of them said, and nothing changes it again.
+    /// Whatever comes first: once a session has ended, it has ended as one of them said, and nothing changes
+    /// it again.
     private func racingToEnd(_ stores: [any Store]) throws {
         for round in 0..<25 {
             let account = try added(accountDraft("ending-\(round)"))
@@ -94,10 +104,12 @@ extension StoreContract {
             let told = try Self.racing(4) { thread -> Bool in
                 switch thread {
                 case 0:
-                    return try !stores[0].end(.one(session.id), SessionEnd(.signedOut, at: 5), recording: .counting)
-                        .isEmpty
+                    return try !stores[0].end(
+                        .one(session.id), with: SessionTermination(.signedOut, at: 5), recording: .counting
+                    )
+                    .isEmpty
                 case 1:
-                    _ = try stores[1].swap(session.id, session.credentials, for: next, at: 5)
+                    _ = try stores[1].swap(session.id, from: session.credentials, to: next, at: 5)
                     return false
                 case 2:
                     let opened = try stores[2].open(
@@ -105,16 +117,21 @@ extension StoreContract {
                     guard case .yes(_, let ended, _) = opened else { return false }
                     return ended.contains { $0.id == session.id }
                 default:
-                    let changed = try stores[3].change(number, if: .anything, .lock, at: 5, recording: .counting)
-                    guard case .yes(let ended) = changed else { throw Fault(.failed, "not locked") }
+                    let changed = try stores[3].change(
+                        number, if: .anything, applying: .lock, at: 5, recording: .counting)
+                    guard case .yes(let ended) = changed else {
+                        throw OperationalError(.failed, message: "not locked")
+                    }
                     return ended.contains(session.id)
                 }
             }
             #expect(told.filter { $0 }.count == 1, "round \(round): one has ended it, and knows")
             let over = try #require(try make().session(session.id))
             #expect(over.end != nil)
-            #expect(try make().swap(session.id, over.credentials, for: next, at: 9) == .moved(over))
-            #expect(try make().sessions(of: account.number).allSatisfy { $0.end != nil }, "a locked account has none")
+            #expect(try make().swap(session.id, from: over.credentials, to: next, at: 9) == .moved(over))
+            #expect(
+                try make().sessions(of: account.number).allSatisfy { $0.end != nil },
+                "a locked account has none")
         }
     }
 
@@ -123,11 +140,12 @@ extension StoreContract {
             let request = IdempotentRequest(
                 scope: .account(7), key: [UInt8(truncatingIfNeeded: round)], digest: [1], begun: 9_000)
             let states = try Self.racing(8) { try stores[$0].begin(request, within: .init()) }
-            #expect(states.filter { $0 == .begun }.count == 1 && states.filter { $0 == .unfinished }.count == 7)
+            #expect(
+                states.filter { $0 == .begun }.count == 1 && states.filter { $0 == .unfinished }.count == 7)
         }
     }
 
-    /// Who asks for what changed since, while others change it, misses nothing.
+    /// A reader that follows changes misses none while other threads write.
     private func followingRacers(_ stores: [any Store]) throws {
         let account = try added(accountDraft("followed-racers"))
         let start = try make().sessionChange()
@@ -139,8 +157,9 @@ extension StoreContract {
                     guard
                         case .yes(let opened, _, _) = try stores[thread].open(
                             session, proving: account.registration?.credential, slots: .limit(80), at: 5)
-                    else { throw Fault(.failed, "not opened") }
-                    _ = try stores[thread].swap(opened.id, opened.credentials, for: opened.credentials, at: 6)
+                    else { throw OperationalError(.failed, message: "not opened") }
+                    _ = try stores[thread].swap(
+                        opened.id, from: opened.credentials, to: opened.credentials, at: 6)
                 }
                 done.leave(thread, .success(()))
                 return [:]
@@ -169,12 +188,14 @@ private final class Race<Value: Sendable>: @unchecked Sendable {
 
     init(_ expected: Int) { self.expected = expected }
 
-    var count: Int { monitor.hold { left.count } }
-    var results: [Result<Value, any Error>] { monitor.hold { left.sorted { $0.key < $1.key }.map(\.value) } }
+    var count: Int { monitor.withLock { left.count } }
+    var results: [Result<Value, any Error>] {
+        monitor.withLock { left.sorted { $0.key < $1.key }.map(\.value) }
+    }
 
     /// The thread's place, once all are there.
     func enter() -> Int {
-        monitor.hold {
+        monitor.withLock {
             let place = entered
             entered += 1
             monitor.wakeAll()
@@ -183,5 +204,5 @@ private final class Race<Value: Sendable>: @unchecked Sendable {
         }
     }
 
-    func leave(_ place: Int, _ result: Result<Value, any Error>) { monitor.hold { left[place] = result } }
+    func leave(_ place: Int, _ result: Result<Value, any Error>) { monitor.withLock { left[place] = result } }
 }

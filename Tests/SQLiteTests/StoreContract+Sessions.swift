@@ -10,7 +10,9 @@ import Testing
 extension StoreContract {
     static func id(_ number: Int) throws -> SessionID {
         let bytes = (0..<16).map { UInt8(truncatingIfNeeded: $0 < 8 ? 0xA5 : number >> (8 * (15 - $0))) }
-        guard let id = SessionID(bytes.span) else { throw Fault(.failed, "sixteen bytes are no id") }
+        guard let id = SessionID(bytes.span) else {
+            throw OperationalError(.failed, message: "sixteen bytes are no id")
+        }
         return id
     }
 
@@ -23,7 +25,8 @@ extension StoreContract {
             signingKey: [UInt8](repeating: key ?? UInt8(truncatingIfNeeded: number), count: 65),
             agreementKey: [UInt8](repeating: 2, count: 65), epochBegan: now, sealedRoot: [3, 0])
         return StoredSession(
-            id: try id(number), account: account.number, app: account.app, platform: try #require(Platform(platform)),
+            id: try id(number), account: account.number, app: account.app,
+            platform: try #require(Platform(platform)),
             deviceClass: kind, deviceName: "Ada’s \u{1F4F1}\0", created: now, credentials: .device(device))
     }
 
@@ -36,7 +39,8 @@ extension StoreContract {
     }
 
     /// Opened under the credential that the account has.
-    func open(_ session: StoredSession, _ slots: SlotRule, at now: Int64? = nil) throws -> SessionOpened {
+    func open(_ session: StoredSession, _ slots: SlotRule, at now: Int64? = nil) throws -> SessionOpenOutcome
+    {
         let account = try #require(try make().account(session.account))
         return try make().open(
             session, proving: account.registration?.credential, slots: slots, at: now ?? session.created)
@@ -47,7 +51,9 @@ extension StoreContract {
         let revision = try make().revision()
         var first = try Self.session(1, of: account)
         first.keyStorage = .tpm
-        guard case .yes(let opened, let none, _) = try open(first, .single) else { throw Fault(.failed, "not opened") }
+        guard case .yes(let opened, let none, _) = try open(first, .single) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
         #expect(none.isEmpty)
         #expect(try make().session(first.id) == opened)
         var expected = first
@@ -55,7 +61,7 @@ extension StoreContract {
         #expect(opened == expected)
         #expect(try make().sessionChange() == opened.change)
         #expect(try make().session(Self.id(99)) == nil)
-        #expect(throws: Fault.self, "an id is one session's") { try open(first, .unlimited) }
+        #expect(throws: OperationalError.self, "an id is one session's") { try open(first, .unlimited) }
 
         try replacement(of: opened, account)
         try refusals(account)
@@ -66,13 +72,16 @@ extension StoreContract {
         try knownDevices()
         try manySessions()
         try releasesOfSessions()
-        #expect(try make().revision() == revision, "no release is judged by sessions, so nothing is read again")
+        #expect(
+            try make().revision() == revision, "no release is judged by sessions, so nothing is read again")
     }
 
     private func replacement(of opened: StoredSession, _ account: Account) throws {
         let second = try Self.bearer(2, of: account, at: 1_005)
-        guard case .yes(let now, let ended, _) = try open(second, .single) else { throw Fault(.failed, "not opened") }
-        let end = SessionEnd(.replaced, at: 1_005, by: "phone")
+        guard case .yes(let now, let ended, _) = try open(second, .single) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        let end = SessionTermination(.replaced, at: 1_005, by: "phone")
         #expect(ended.map(\.id) == [opened.id] && ended.map(\.end) == [end])
         let replaced = try #require(try make().session(opened.id))
         #expect([replaced] == ended)
@@ -84,14 +93,19 @@ extension StoreContract {
         #expect(try make().sessions(changedAfter: now.change, limit: 10).isEmpty)
 
         let third = try Self.session(3, of: account, platform: "android", kind: .tablet, at: 1_010)
-        guard case .yes(_, let both, _) = try open(third, .unlimited) else { throw Fault(.failed, "not opened") }
+        guard case .yes(_, let both, _) = try open(third, .unlimited) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
         #expect(both.isEmpty)
-        #expect(try make().sessions(of: account.number).filter { $0.end == nil }.map(\.id) == [second.id, third.id])
+        #expect(
+            try make().sessions(of: account.number).filter { $0.end == nil }.map(\.id) == [
+                second.id, third.id,
+            ])
         #expect(try make().sessions(of: account.app, limit: 2).map(\.id) == [second.id, third.id])
     }
 
     private func refusals(_ account: Account) throws {
-        func open(_ session: StoredSession, proving credential: [UInt8]?) throws -> SessionOpened {
+        func open(_ session: StoredSession, proving credential: [UInt8]?) throws -> SessionOpenOutcome {
             try make().open(session, proving: credential, slots: .single, at: 1_020)
         }
         let credential = try #require(account.registration?.credential)
@@ -107,84 +121,104 @@ extension StoreContract {
         #expect(try open(stranger, proving: credential) == .accountChanged, "the account is another app's")
         let locked = try added(accountDraft("locked"))
         #expect(
-            try make().change(locked.number, if: .anything, .lock, at: 1, recording: .counting) == .yes(ended: []))
+            try make().change(locked.number, if: .anything, applying: .lock, at: 1, recording: .counting)
+                == .yes(ended: []))
         #expect(try open(Self.session(11, of: locked), proving: credential) == .accountChanged)
         let bare = try make().insert(
-            AccountDraft(app: account.app, name: AccountName(normalizing: "bare"), created: 1), recording: .counting)
-        guard case .yes(let nothing) = bare else { throw Fault(.failed, "not added") }
-        #expect(try open(Self.session(12, of: nothing), proving: nil) == .accountChanged, "it has nothing to prove")
+            AccountDraft(app: account.app, name: AccountName(normalizing: "bare"), created: 1),
+            recording: .counting)
+        guard case .yes(let nothing) = bare else { throw OperationalError(.failed, message: "not added") }
+        #expect(
+            try open(Self.session(12, of: nothing), proving: nil) == .accountChanged,
+            "it has nothing to prove")
         #expect(try make().sessionChange() == before && make().session(fresh.id) == nil)
 
         let onLadder = try added(legacyDraft("on-ladder"))
         #expect(
-            try open(Self.bearer(13, of: onLadder), proving: [9]) == .accountChanged, "another value on the same rung")
+            try open(Self.bearer(13, of: onLadder), proving: [9]) == .accountChanged,
+            "another value on the same rung")
         for (number, proof) in [(13, nil), (14, onLadder.legacy?.sealed)] {
             guard case .yes = try open(Self.bearer(number, of: onLadder), proving: proof) else {
-                throw Fault(.failed, "its rung does not open")
+                throw OperationalError(.failed, message: "its rung does not open")
             }
         }
     }
 
     private func swaps(_ account: Account) throws {
         let session = try #require(try make().session(Self.id(3)))
-        guard case .device(var next) = session.credentials else { throw Fault(.failed, "not a device's") }
+        guard case .device(var next) = session.credentials else {
+            throw OperationalError(.failed, message: "not a device's")
+        }
         next.epoch = .max
         next.sealedPreviousRoot = next.sealedRoot
         next.sealedRoot = [8, 8]
         next.attempts = [[], [1, 2, 3]]
         next.successor = DeviceCredentials.Successor(sealedRoot: [], ephemeral: [4], attempts: [])
-        let swapped = try make().swap(session.id, session.credentials, for: .device(next), at: 1_100)
+        let swapped = try make().swap(session.id, from: session.credentials, to: .device(next), at: 1_100)
         var expected = session
         (expected.credentials, expected.used) = (.device(next), 1_100)
         expected.change = try make().sessionChange()
         #expect(swapped == .yes(expected) && expected.change > session.change)
         #expect(try make().session(session.id) == expected)
         #expect(
-            try make().swap(session.id, session.credentials, for: .device(next), at: 1_200) == .moved(expected),
+            try make().swap(session.id, from: session.credentials, to: .device(next), at: 1_200)
+                == .moved(expected),
             "they are not the old ones any more")
         var almost = next
         almost.successor?.ephemeral = [5]
-        #expect(try make().swap(session.id, .device(almost), for: .device(next), at: 1_200) == .moved(expected))
-        #expect(try make().swap(Self.id(99), .device(next), for: .device(next), at: 1_200) == .missing)
+        #expect(
+            try make().swap(session.id, from: .device(almost), to: .device(next), at: 1_200)
+                == .moved(expected))
+        #expect(try make().swap(Self.id(99), from: .device(next), to: .device(next), at: 1_200) == .missing)
 
         let bearer = try #require(try make().session(Self.id(2)))
         var renewed = BearerCredentials(tokenHash: [7], tokenExpires: 5, issued: 4, loginTokenHash: [8])
         renewed.previousTokenHash = [1, 2]
         renewed.previousLoginTokenHash = [3]
-        guard case .yes(let now) = try make().swap(bearer.id, bearer.credentials, for: .bearer(renewed), at: 1_300)
-        else { throw Fault(.failed, "not swapped") }
+        guard
+            case .yes(let now) = try make().swap(
+                bearer.id, from: bearer.credentials, to: .bearer(renewed), at: 1_300)
+        else { throw OperationalError(.failed, message: "not swapped") }
         #expect(try make().session(bearer.id) == now && now.credentials == .bearer(renewed))
     }
 
     private func ends() throws {
-        let end = SessionEnd(.signedOut, at: 1_400)
+        let end = SessionTermination(.signedOut, at: 1_400)
         let (one, two) = (try Self.id(2), try Self.id(3))
         let owner = try #require(try make().session(one)).account
         let before = (change: try make().sessionChange(), audit: try make().auditEnd().last)
-        #expect(try make().end(.oneOf(one, account: owner + 1), end, recording: .counting) == [])
-        #expect(try make().end(.one(Self.id(99)), end, recording: .counting) == [])
+        #expect(try make().end(.oneOf(one, account: owner + 1), with: end, recording: .counting) == [])
+        #expect(try make().end(.one(Self.id(99)), with: end, recording: .counting) == [])
         #expect(try make().sessionChange() == before.change && make().auditEnd().last == before.audit)
-        #expect(try make().end(.oneOf(one, account: owner), end, recording: .counting) == [one])
+        #expect(try make().end(.oneOf(one, account: owner), with: end, recording: .counting) == [one])
         #expect(try make().auditEnd().last == before.audit + 1)
         let over = try #require(try make().session(one))
         #expect(over.end == end && over.change == before.change + 1)
-        #expect(try make().end(.one(one), SessionEnd(.revoked, at: 1_500), recording: .counting) == [], "once")
+        #expect(
+            try make().end(.one(one), with: SessionTermination(.revoked, at: 1_500), recording: .counting)
+                == [], "once")
         #expect(try make().session(one) == over)
-        #expect(try make().swap(one, over.credentials, for: over.credentials, at: 1_500) == .moved(over))
-        #expect(try make().end(.account(owner, except: two), end, recording: nil) == [])
-        #expect(try make().end(.account(owner, except: nil), end, recording: nil) == [two])
+        #expect(try make().swap(one, from: over.credentials, to: over.credentials, at: 1_500) == .moved(over))
+        #expect(try make().end(.account(owner, except: two), with: end, recording: nil) == [])
+        #expect(try make().end(.account(owner, except: nil), with: end, recording: nil) == [two])
 
         let other = try added(accountDraft("other", of: "demo"))
         let here = try added(accountDraft("here"))
         for (number, account) in [(20, other), (21, here), (22, here)] {
             guard case .yes = try open(Self.session(number, of: account), .unlimited) else {
-                throw Fault(.failed, "not opened")
+                throw OperationalError(.failed, message: "not opened")
             }
         }
-        #expect(try make().end(.account(here.number, except: Self.id(21)), end, recording: nil) == [Self.id(22)])
-        #expect(try make().end(.app(#require(AppName("demo"))), end, recording: .counting) == [Self.id(20)])
+        #expect(
+            try make().end(.account(here.number, except: Self.id(21)), with: end, recording: nil) == [
+                Self.id(22)
+            ])
+        #expect(
+            try make().end(.app(#require(AppName("demo"))), with: end, recording: .counting) == [Self.id(20)])
         #expect(try make().session(Self.id(21))?.end == nil)
-        #expect(try make().end(.all, SessionEnd(.restored, at: 1_600), recording: .counting).contains(Self.id(21)))
+        #expect(
+            try make().end(.all, with: SessionTermination(.restored, at: 1_600), recording: .counting)
+                .contains(Self.id(21)))
         #expect(try make().sessions(changedAfter: 0, limit: 1_000).allSatisfy { $0.end != nil })
     }
 
@@ -193,22 +227,26 @@ extension StoreContract {
         let account = try added(accountDraft("followed"))
         let onLadder = try added(legacyDraft("followed-ladder"))
         var number = 30
-        func ended(_ change: AccountChange, of account: Account) throws -> ([SessionID], SessionEnd?) {
+        func ended(_ change: AccountChange, of account: Account) throws -> ([SessionID], SessionTermination?)
+        {
             let ids = [try Self.id(number), try Self.id(number + 1)]
             for id in number...number + 1 {
                 guard case .yes = try open(Self.session(id, of: account), .unlimited) else {
-                    throw Fault(.failed, "not opened")
+                    throw OperationalError(.failed, message: "not opened")
                 }
             }
             number += 10
-            let result = try make().change(account.number, if: .anything, change, at: 2_000, recording: .counting)
-            guard case .yes(let ended) = result else { throw Fault(.failed, "not changed") }
+            let result = try make().change(
+                account.number, if: .anything, applying: change, at: 2_000, recording: .counting)
+            guard case .yes(let ended) = result else {
+                throw OperationalError(.failed, message: "not changed")
+            }
             for id in ids { #expect(try (make().session(id)?.end != nil) == ended.contains(id)) }
             return (ended, try ended.first.flatMap { try make().session($0)?.end })
         }
         let registration = StoredRegistration(credential: [UInt8](repeating: 1, count: 16), sealedRecord: [])
-        let disabled = SessionEnd(.disabled, at: 2_000)
-        let changed = SessionEnd(.passwordChanged, at: 2_000)
+        let disabled = SessionTermination(.disabled, at: 2_000)
+        let changed = SessionTermination(.passwordChanged, at: 2_000)
         let upgrade = try ended(.upgrade(registration), of: onLadder)
         #expect(upgrade.0 == [] && upgrade.1 == nil, "its password is the same")
         let kept = try ended(.register(registration, keeping: Self.id(40)), of: account)
@@ -216,7 +254,8 @@ extension StoreContract {
         let lock = try ended(.lock, of: account)
         #expect(try lock.0 == [Self.id(40), Self.id(50), Self.id(51)] && lock.1 == disabled)
         #expect(
-            try make().change(account.number, if: .anything, .unlock, at: 1, recording: .counting) == .yes(ended: []))
+            try make().change(account.number, if: .anything, applying: .unlock, at: 1, recording: .counting)
+                == .yes(ended: []))
         let demoted = try ended(.legacy(LegacyCredential(rung: .md5, sealed: [1])), of: account)
         #expect(try demoted.0 == [Self.id(60), Self.id(61)] && demoted.1 == changed)
         let removal = try ended(.remove, of: account)
@@ -227,21 +266,24 @@ extension StoreContract {
         let other = try ended(.legacyPassword(credential, keeping: Self.id(190)), of: changer)
         #expect(try other.0 == [Self.id(191)] && other.1 == changed)
         #expect(try make().account(changer.number)?.legacy == credential)
-        _ = try make().change(changer.number, if: .anything, .remove, at: 2_000, recording: .counting)
+        _ = try make().change(
+            changer.number, if: .anything, applying: .remove, at: 2_000, recording: .counting)
     }
 
     private func forgetting() throws {
         let account = try added(accountDraft("idle"))
         for number in 80..<84 {
             let session = try Self.session(number, of: account, at: 5_000 + Int64(number))
-            guard case .yes = try open(session, .unlimited) else { throw Fault(.failed, "not opened") }
+            guard case .yes = try open(session, .unlimited) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
         }
         let (shop, demo) = (try #require(AppName(Self.shop)), try #require(AppName("demo")))
         // Not those of before: they have ended, or are not of this app, or were used since.
         #expect(try make().expireSessions(of: demo, usedBefore: 6_000, limit: 10, at: 9_000) == [])
         let idle = try make().expireSessions(of: shop, usedBefore: 5_083, limit: 100, at: 9_000)
         #expect(try idle.suffix(3) == [Self.id(80), Self.id(81), Self.id(82)])
-        #expect(try make().session(Self.id(82))?.end == SessionEnd(.expired, at: 9_000))
+        #expect(try make().session(Self.id(82))?.end == SessionTermination(.expired, at: 9_000))
         #expect(try make().session(Self.id(83))?.end == nil)
         #expect(try make().expireSessions(of: shop, usedBefore: .max, limit: 0, at: 9_000) == [])
 
@@ -250,7 +292,7 @@ extension StoreContract {
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1_000).count > 5)
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1_000).isEmpty)
         #expect(try make().session(Self.id(82)) != nil && make().session(Self.id(83)) != nil)
-        _ = try make().end(.one(Self.id(83)), SessionEnd(.revoked, at: 9_001), recording: nil)
+        _ = try make().end(.one(Self.id(83)), with: SessionTermination(.revoked, at: 9_001), recording: nil)
         #expect(try make().forgetSessions(endedBefore: .max, limit: 1_000).contains(Self.id(83)))
         #expect(try make().sessionChange() == change + 1, "a number is never given twice")
     }
@@ -259,8 +301,11 @@ extension StoreContract {
         let account = try added(accountDraft("devices"))
         func sign(in key: UInt8, at now: Int64) throws {
             let session = try Self.session(200 + Int(key), of: account, at: now, key: key)
-            guard case .yes = try open(session, .single) else { throw Fault(.failed, "not opened") }
-            _ = try make().end(.one(session.id), SessionEnd(.signedOut, at: now), recording: nil)
+            guard case .yes = try open(session, .single) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+            _ = try make().end(
+                .one(session.id), with: SessionTermination(.signedOut, at: now), recording: nil)
             _ = try make().forgetSessions(endedBefore: .max, limit: 10)
         }
         func known(_ key: UInt8) throws -> KnownDevice? {
@@ -279,8 +324,10 @@ extension StoreContract {
         let other = try added(accountDraft("devices-2"))
         let device = try #require(try known(1))
         #expect(try make().knownDevice(device.id, of: other.number) == nil)
-        guard case .yes = try open(Self.bearer(300, of: other), .single) else { throw Fault(.failed, "not opened") }
-        _ = try make().change(account.number, if: .anything, .remove, at: 1, recording: .counting)
+        guard case .yes = try open(Self.bearer(300, of: other), .single) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        _ = try make().change(account.number, if: .anything, applying: .remove, at: 1, recording: .counting)
         #expect(try known(1) == nil)
     }
 }

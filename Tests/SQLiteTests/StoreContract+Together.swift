@@ -5,30 +5,32 @@ import Testing
 
 /// Several changes, made durable at once.
 extension StoreContract {
-    typealias Change = (any Store) throws(Fault) -> Void
+    typealias Change = (any Store) throws(OperationalError) -> Void
 
-    private static func adding(_ name: AppName, then fault: Fault? = nil) -> Change {
-        func change(_ store: any Store) throws(Fault) {
+    private static func adding(_ name: AppName, then fault: OperationalError? = nil) -> Change {
+        func change(_ store: any Store) throws(OperationalError) {
             guard try store.insert(App(name: name, created: 1), recording: .counting) == .yes,
                 try store.app(name) != nil
-            else { throw Fault(.failed, "it does not see its own change") }
+            else { throw OperationalError(.failed, message: "it does not see its own change") }
             if let fault { throw fault }
         }
         return change
     }
 
-    private static func setting(_ value: [UInt8], then fault: Fault? = nil) -> Change {
-        func change(_ store: any Store) throws(Fault) {
+    private static func setting(_ value: [UInt8], then fault: OperationalError? = nil) -> Change {
+        func change(_ store: any Store) throws(OperationalError) {
             try store.set(.opaqueKeys, to: value)
             if let fault { throw fault }
         }
         return change
     }
 
-    private static func nesting(_ changes: [Change], expecting faults: [Fault?], then fault: Fault) -> Change {
-        func change(_ store: any Store) throws(Fault) {
-            let found = try store.together(changes)
-            guard found == faults else { throw Fault(.failed, "\(found)") }
+    private static func nesting(
+        _ changes: [Change], expecting faults: [OperationalError?], then fault: OperationalError
+    ) -> Change {
+        func change(_ store: any Store) throws(OperationalError) {
+            let found = try store.applyTogether(changes)
+            guard found == faults else { throw OperationalError(.failed, message: "\(found)") }
             throw fault
         }
         return change
@@ -36,24 +38,26 @@ extension StoreContract {
 
     func together() throws {
         let names = try ["one", "two", "three"].map { try #require(AppName("together-\($0)")) }
-        let second = Fault(.usage, "the second")
+        let second = OperationalError(.usage, message: "the second")
         let changes = [
             Self.adding(names[0]), Self.adding(names[1], then: second), Self.adding(names[2]),
         ]
         let before = (revision: try make().revision(), audit: try make().auditEnd().last)
-        let none = try make().together([])
+        let none = try make().applyTogether([])
         #expect(none.isEmpty)
-        let faults = try make().together(changes)
+        let faults = try make().applyTogether(changes)
         #expect(faults == [nil, second, nil])
         #expect(try make().app(names[0]) != nil && make().app(names[2]) != nil)
         #expect(try make().app(names[1]) == nil, "the one that failed left something behind")
         #expect(try make().revision() == before.revision + 2 && make().auditEnd().last == before.audit + 2)
 
-        let (inner, outer) = (Fault(.failed, "inner"), Fault(.failed, "outer"))
+        let (inner, outer) = (
+            OperationalError(.failed, message: "inner"), OperationalError(.failed, message: "outer")
+        )
         try make().set(.opaqueKeys, to: [7])
         let nested = Self.nesting(
             [Self.setting([8]), Self.setting([9], then: inner)], expecting: [nil, inner], then: outer)
-        let undone = try make().together([nested])
+        let undone = try make().applyTogether([nested])
         #expect(undone == [outer])
         #expect(try make().value(of: .opaqueKeys) == [7])
     }

@@ -8,12 +8,12 @@ import Testing
 extension StoreContract {
     private func ticket(
         _ number: UInt8, of session: StoredSession, expires: Int64 = 2_000, type: String? = "image/jpeg"
-    ) throws -> UploadTicket {
-        let upload = Upload(
+    ) throws -> UploadTicketRecord {
+        let upload = UploadDescription(
             method: Array("PUT".utf8), authority: Array("shop.example".utf8), target: [0x2F, 0xFF, 0x3F],
             contentType: type.map { Array($0.utf8) }, length: 1 << 40,
             sha256: [UInt8](repeating: number, count: 32))
-        return UploadTicket(
+        return UploadTicketRecord(
             id: try #require(UploadTicketID([UInt8](repeating: number, count: 16))), session: session.id,
             account: session.account, release: try #require(KeyID("r_1")), upload: upload, created: 1_000,
             expires: expires)
@@ -25,14 +25,14 @@ extension StoreContract {
         let session = try Self.session(802, of: account)
         #expect(try make().uploadTicket(ticket(1, of: session).id) == nil)
         guard case .yes = try open(session, .unlimited), case .yes = try open(other, .unlimited) else {
-            throw Fault(.failed, "not opened")
+            throw OperationalError(.failed, message: "not opened")
         }
         let revision = try make().revision()
         let bounds = UploadTicketBounds(ofSession: 2)
         let first = try ticket(1, of: session)
         #expect(try make().add(first, within: bounds, at: 1_000) == .yes)
         #expect(try make().uploadTicket(first.id) == first)
-        #expect(throws: Fault.self, "an id is one ticket's") {
+        #expect(throws: OperationalError.self, "an id is one ticket's") {
             try make().add(first, within: bounds, at: 1_000)
         }
         let second = try ticket(2, of: session, expires: 1_500, type: nil)
@@ -50,18 +50,18 @@ extension StoreContract {
         #expect(try make().revision() == revision)
     }
 
-    private func claims(_ first: UploadTicket, _ second: UploadTicket) throws {
+    private func claims(_ first: UploadTicketRecord, _ second: UploadTicketRecord) throws {
         #expect(try make().claimUploadTicket(first.id, at: 1_100) == .yes(attempt: 1))
         #expect(try make().claimUploadTicket(first.id, at: 1_101) == .used(at: 1_100))
         #expect(try make().uploadTicket(first.id)?.claimed == 1_100)
         try make().abandonUploadTicket(first.id, attempt: 2)
         #expect(try make().claimUploadTicket(first.id, at: 1_102) == .used(at: 1_100), "another's claim")
-        for attempt in 1..<UploadTicket.mostAttempts {
+        for attempt in 1..<UploadTicketRecord.mostAttempts {
             try make().abandonUploadTicket(first.id, attempt: attempt)
             #expect(try make().claimUploadTicket(first.id, at: 1_200) == .yes(attempt: attempt + 1))
         }
-        try make().abandonUploadTicket(first.id, attempt: UploadTicket.mostAttempts)
-        #expect(try make().claimUploadTicket(first.id, at: 1_200) == .worn)
+        try make().abandonUploadTicket(first.id, attempt: UploadTicketRecord.mostAttempts)
+        #expect(try make().claimUploadTicket(first.id, at: 1_200) == .exhausted)
         #expect(try make().claimUploadTicket(second.id, at: 1_500) == .over, "it ran out")
         #expect(
             try make().claimUploadTicket(#require(UploadTicketID([UInt8](repeating: 99, count: 16))), at: 0)
@@ -69,11 +69,12 @@ extension StoreContract {
         #expect(UploadTicketID([1]) == nil)
     }
 
-    private func ends(of session: StoredSession, _ ticket: UploadTicket) throws {
+    private func ends(of session: StoredSession, _ ticket: UploadTicketRecord) throws {
         #expect(
-            try make().end(.one(session.id), SessionEnd(.signedOut, at: 1_200), recording: nil) == [
-                session.id
-            ])
+            try make().end(.one(session.id), with: SessionTermination(.signedOut, at: 1_200), recording: nil)
+                == [
+                    session.id
+                ])
         #expect(try make().claimUploadTicket(ticket.id, at: 1_201) == .over)
         #expect(
             try make().add(self.ticket(6, of: session), within: .init(ofSession: 9), at: 1_201)

@@ -4,8 +4,8 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-/// What every store has to do. `make` opens the same, at first empty, store each time it is called: what one opening
-/// wrote, the next one reads.
+/// What every store has to do. `make` opens the same, at first empty, store each time it is called: what one
+/// opening wrote, the next one reads.
 struct StoreContract {
     let make: () throws -> any Store
 
@@ -38,7 +38,8 @@ struct StoreContract {
     private func apps() throws {
         let demo = try #require(AppName("demo"))
         let other = try #require(AppName("a-first"))
-        let app = App(name: demo, created: 12, settings: ["window": .text("9s"), "legacy-key": .sealed([0, 255])])
+        let app = App(
+            name: demo, created: 12, settings: ["window": .text("9s"), "legacy-key": .sealed([0, 255])])
         #expect(try make().insert(app, recording: .counting) == .yes)
         #expect(try make().insert(App(name: demo, created: 99), recording: .counting) == .taken)
         #expect(try make().insert(App(name: other, created: 13), recording: .counting) == .yes)
@@ -48,20 +49,28 @@ struct StoreContract {
 
         #expect(
             try make().change(
-                demo, [("window", nil), ("debug", .text("on")), ("legacy-key", .sealed([1]))], recording: .counting)
+                demo, applying: [("window", nil), ("debug", .text("on")), ("legacy-key", .sealed([1]))],
+                recording: .counting)
                 == .yes)
         #expect(try make().app(demo)?.settings == ["debug": .text("on"), "legacy-key": .sealed([1])])
         #expect(
-            try make().change(#require(AppName("absent")), [("debug", .text("on"))], recording: .counting) == .missing)
+            try make().change(
+                #require(AppName("absent")), applying: [("debug", .text("on"))], recording: .counting)
+                == .missing)
         // Text is text: nothing in it is taken for SQL.
         #expect(
-            try make().change(other, [("forward", .text("'); DROP TABLE app; --\0é"))], recording: .counting) == .yes)
+            try make().change(
+                other, applying: [("forward", .text("'); DROP TABLE app; --\0é"))], recording: .counting)
+                == .yes)
         #expect(try make().app(other)?.settings == ["forward": .text("'); DROP TABLE app; --\0é")])
     }
 
-    private func release(_ id: String, version: String, scheme: SchemeName = .messageSignatures) throws -> Release {
+    private func release(_ id: String, version: String, scheme: SchemeName = .messageSignatures) throws
+        -> Release
+    {
         Release(
-            id: try #require(KeyID(id)), app: try #require(AppName("demo")), platform: try #require(Platform("ios")),
+            id: try #require(KeyID(id)), app: try #require(AppName("demo")),
+            platform: try #require(Platform("ios")),
             version: try #require(Version(version)), scheme: scheme, sealedSecret: [1, 2, 3], created: 20)
     }
 
@@ -78,24 +87,25 @@ struct StoreContract {
         #expect(try make().releases(of: AppName("a-first")).isEmpty)
         #expect(try make().releases(of: nil).count == 2)
 
-        let retirement = ReleaseKey.Retirement(at: .max, updateURL: "https://example.com/é")
-        #expect(try make().retire(first.id, retirement, recording: .counting) == .yes)
+        let retirement = AppRelease.Retirement(at: .max, updateURL: "https://example.com/é")
+        #expect(try make().retire(first.id, with: retirement, recording: .counting) == .yes)
         #expect(try make().release(first.id)?.retirement == retirement)
-        #expect(try make().retire(#require(KeyID("absent")), retirement, recording: .counting) == .missing)
+        #expect(
+            try make().retire(#require(KeyID("absent")), with: retirement, recording: .counting) == .missing)
         try stages(of: first)
 
         var orphan = try release("r_3", version: "3.0")
         orphan.app = try #require(AppName("absent"))
-        #expect(throws: Fault.self) { try make().insert(orphan, recording: .counting) }
+        #expect(throws: OperationalError.self) { try make().insert(orphan, recording: .counting) }
         #expect(try make().releases(of: nil).count == 2)
     }
 
     /// Leaves `release` retired, in stages.
     private func stages(of release: Release) throws {
-        var retirement = ReleaseKey.Retirement(at: 300, updateURL: "https://example.com/next")
+        var retirement = AppRelease.Retirement(at: 300, updateURL: "https://example.com/next")
         retirement.warnAt = 100
         retirement.rollout = [.init(since: 0, percent: 10), .init(since: 150, percent: 50)]
-        #expect(try make().retire(release.id, retirement, recording: .counting) == .yes)
+        #expect(try make().retire(release.id, with: retirement, recording: .counting) == .yes)
         #expect(try make().release(release.id)?.retirement == retirement)
         #expect(try make().undoRetirement(of: release.id, recording: .counting) == .yes)
         #expect(try make().release(release.id) == release, "nothing of it is left")
@@ -103,7 +113,7 @@ struct StoreContract {
         #expect(try make().undoRetirement(of: #require(KeyID("absent")), recording: .counting) == .missing)
         retirement.readOnlyAt = 200
         retirement.rollout = [.init(since: 7, percent: 0)]
-        #expect(try make().retire(release.id, retirement, recording: .counting) == .yes)
+        #expect(try make().retire(release.id, with: retirement, recording: .counting) == .yes)
         #expect(try make().release(release.id)?.retirement == retirement)
     }
 
@@ -118,7 +128,9 @@ struct StoreContract {
         #expect(try make().insertNext([6], of: id, recording: .counting) == .taken)
         #expect(try make().insertNext([6], of: #require(KeyID("absent")), recording: .counting) == .taken)
         #expect(try make().release(id)?.sealedNextSecret == [7])
-        #expect(try make().promote([6], as: [8], of: id, recording: .counting) == .missing, "not the one that was read")
+        #expect(
+            try make().promote([6], as: [8], of: id, recording: .counting) == .missing,
+            "not the one that was read")
         #expect(try make().release(id)?.sealedSecret == before.sealedSecret)
         #expect(try make().promote([7], as: [8], of: id, recording: .counting) == .yes)
         var after = before
@@ -132,12 +144,18 @@ struct StoreContract {
 
     private func settings() throws {
         let id = try #require(KeyID("r_1"))
-        #expect(try make().change(id, [("window", "9s"), ("debug", "on")], recording: .counting) == .yes)
         #expect(
-            try make().change(id, [("window", "8s"), ("debug", nil), ("forward", nil)], recording: .counting) == .yes)
+            try make().change(id, applying: [("window", "9s"), ("debug", "on")], recording: .counting) == .yes
+        )
+        #expect(
+            try make().change(
+                id, applying: [("window", "8s"), ("debug", nil), ("forward", nil)], recording: .counting)
+                == .yes)
         #expect(try make().release(id)?.settings == ["window": "8s"])
         #expect(try make().release(#require(KeyID("1001")))?.settings == [:])
-        #expect(try make().change(#require(KeyID("absent")), [("window", "9s")], recording: .counting) == .missing)
+        #expect(
+            try make().change(#require(KeyID("absent")), applying: [("window", "9s")], recording: .counting)
+                == .missing)
         var brought = try release("r_4", version: "4.0")
         brought.settings = ["debug": "on"]
         brought.sealedNextSecret = [4]
@@ -146,9 +164,12 @@ struct StoreContract {
     }
 
     private func meter() throws {
-        func entry(_ day: Int64, _ outcome: MeterOutcome, _ count: Int64, release: String = "r_1") -> MeterEntry {
+        func entry(_ day: Int64, _ outcome: MeterOutcome, _ count: Int64, release: String = "r_1")
+            -> MeterEntry
+        {
             MeterEntry(
-                subject: MeterEntry.Subject(app: "demo", release: release, scheme: "form-md5", outcome: outcome),
+                subject: MeterEntry.Subject(
+                    app: "demo", release: release, scheme: "form-md5", outcome: outcome),
                 day: day, count: count, lastSeen: day * 86_400 + count)
         }
         #expect(try make().meter(since: 0).isEmpty)
@@ -173,7 +194,8 @@ struct StoreContract {
         let id = try #require(KeyID("1001"))
         func entry(_ outcome: MeterOutcome, _ count: Int64) -> MeterEntry {
             MeterEntry(
-                subject: MeterEntry.Subject(app: "demo", release: "1001", scheme: "form-md5", outcome: outcome),
+                subject: MeterEntry.Subject(
+                    app: "demo", release: "1001", scheme: "form-md5", outcome: outcome),
                 day: 3, count: count, lastSeen: 3 * 86_400 + count)
         }
         try make().add([entry(.accepted, 5), entry(.acceptedUnderNextKey, 9), entry(.refused(.stale), 2)])
@@ -196,21 +218,27 @@ struct StoreContract {
 
         let demo = try #require(AppName("demo"))
         let (before, revision) = (try make().app(demo), try make().revision())
-        let failing = AuditDraft { (_) throws(Fault) in throw Fault(.failed, "no place") }
-        #expect(throws: Fault.self) { try make().change(demo, [("debug", .text("x"))], recording: failing) }
+        let failing = AuditDraft { (_) throws(OperationalError) in
+            throw OperationalError(.failed, message: "no place")
+        }
+        #expect(throws: OperationalError.self) {
+            try make().change(demo, applying: [("debug", .text("x"))], recording: failing)
+        }
         let taken = AuditDraft { _ in (AuditRow(number: 1, record: [], tag: []), []) }
-        #expect(throws: Fault.self) { try make().change(demo, [("debug", .text("x"))], recording: taken) }
-        #expect(throws: Fault.self) { try make().set(.meterBegan, to: [7], recording: failing) }
+        #expect(throws: OperationalError.self) {
+            try make().change(demo, applying: [("debug", .text("x"))], recording: taken)
+        }
+        #expect(throws: OperationalError.self) { try make().set(.meterBegan, to: [7], recording: failing) }
         #expect(try make().app(demo) == before, "no change without its record")
         #expect(try make().value(of: .meterBegan) == nil)
         #expect(try make().auditRows(after: 0, limit: 1_000) == rows && make().revision() == revision)
 
         try make().set(.meterBegan, to: [7], recording: .counting)
         #expect(try make().auditEnd().last == Int64(rows.count) + 1)
-        #expect(try make().exchange(.meterBegan, nil, for: [8], with: [(.answerKey, [9])]) == [7])
-        #expect(try make().exchange(.meterBegan, [6], for: [8], with: [(.answerKey, [9])]) == [7])
+        #expect(try make().exchange(.meterBegan, from: nil, to: [8], with: [(.answerKey, [9])]) == [7])
+        #expect(try make().exchange(.meterBegan, from: [6], to: [8], with: [(.answerKey, [9])]) == [7])
         #expect(try make().value(of: .answerKey) == nil)
-        #expect(try make().exchange(.meterBegan, [7], for: [8], with: [(.replayFile, [9])]) == [8])
+        #expect(try make().exchange(.meterBegan, from: [7], to: [8], with: [(.replayFile, [9])]) == [8])
         #expect(try make().value(of: .replayFile) == [9] && make().value(of: .meterBegan) == [8])
     }
 
@@ -218,8 +246,8 @@ struct StoreContract {
         let used: [MetaName] = [.auditHead, .meterBegan, .replayFile]
         for name in MetaName.allCases where !used.contains(name) {
             #expect(try make().value(of: name) == nil)
-            #expect(try make().claim(name, [1]) == [1])
-            #expect(try make().claim(name, [2]) == [1])
+            #expect(try make().setIfAbsent(name, to: [1]) == [1])
+            #expect(try make().setIfAbsent(name, to: [2]) == [1])
             try make().set(name, to: [])
             #expect(try make().value(of: name) == [])
             try make().set(name, to: [0, 3])
@@ -231,7 +259,7 @@ struct StoreContract {
         let demo = try #require(AppName("demo"))
         let before = try make().revision()
         #expect(try make().revision() == before)
-        #expect(try make().change(demo, [("debug", .text("off"))], recording: .counting) == .yes)
+        #expect(try make().change(demo, applying: [("debug", .text("off"))], recording: .counting) == .yes)
         let after = try make().revision()
         #expect(after > before)
         let snapshot = try make().snapshot()

@@ -6,7 +6,8 @@ import Testing
 
 @testable import CountersignSQLite
 
-/// A row that is none of ours is damage, or a newer version's: it stops the reading, and is never taken for something else.
+/// A row that is none of ours is damage, or a newer version's: it stops the reading, and is never taken for
+/// something else.
 @Suite struct UnreadableRowTests {
     @Test(
         "a row with",
@@ -14,7 +15,10 @@ import Testing
             ("UPDATE account SET state = 'odd'", "account `"),
             ("UPDATE account SET name = 'ADA'", "account `"),
             (
-                "UPDATE account SET credential = NULL, sealed_record = NULL, rung = 'odd', sealed_legacy = x'00'",
+                """
+                UPDATE account SET credential = NULL, sealed_record = NULL, rung = 'odd', sealed_legacy = \
+                x'00'
+                """,
                 "account `"
             ),
             ("UPDATE session SET id = x'00'", "session, change `"),
@@ -25,14 +29,18 @@ import Testing
             ("UPDATE session SET epoch = -1", "session, change `"),
             ("UPDATE session SET attempts = x'00000002FF'", "session, change `"),
             ("UPDATE session SET next_sealed_root = x'00', next_attempts = x'000000'", "session, change `"),
-            ("UPDATE idempotent_request SET status = 200, fields = x'00000001', body = x''", "idempotent request of `"),
+            (
+                "UPDATE idempotent_request SET status = 200, fields = x'00000001', body = x''",
+                "idempotent request of `"
+            ),
             (
                 "UPDATE idempotent_request SET status = 200, fields = x'0000000161', body = x''",
                 "idempotent request of `"
             ),
         ])
     func unreadable(_ row: (sql: String, what: String)) throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
@@ -51,7 +59,7 @@ import Testing
         }
         try read()
         #expect(try Database(path: path).run(row.sql) == 1)
-        let fault = #expect(throws: Fault.self) { try read() }
+        let fault = #expect(throws: OperationalError.self) { try read() }
         #expect(fault?.kind == .unreachable)
         #expect(fault?.message.contains(row.what) == true && fault?.message.contains(path) == true)
     }

@@ -15,7 +15,7 @@ import Testing
     func fourth(_ call: SignedURL) throws {
         var draft = call.draft
         try AuthV4().sign(&draft, as: call.credentials, at: call.timestamp, nonce: "")
-        #expect(draft.fields.last == Draft.Field("X-Auth-Signature", call.signature))
+        #expect(draft.fields.last == Draft.Field(name: "X-Auth-Signature", value: call.signature))
         try expect(call.signature, call.stringToSign, draft.request(), AuthV4(), call.secret)
     }
 
@@ -27,7 +27,7 @@ import Testing
         try expect(call.signature, call.stringToSign, received.request(), scheme, call.secret)
         if call.body.isEmpty {
             received.target = Array(call.path.utf8)
-            received.set("Content-Type", "application/x-www-form-urlencoded")
+            received.setField("Content-Type", to: "application/x-www-form-urlencoded")
             received.body = Array(call.form.utf8)
             try expect(call.signature, call.stringToSign, received.request(), scheme, call.secret)
         }
@@ -38,17 +38,18 @@ import Testing
     }
 
     private func expect(
-        _ signature: String, _ stringToSign: String, _ request: Request, _ scheme: some Scheme, _ secret: String
+        _ signature: String, _ stringToSign: String, _ request: Request, _ scheme: some Scheme,
+        _ secret: String
     ) throws {
         var workspace = Workspace()
-        let claim = try #require(try scheme.claim(in: request, &workspace))
+        let claim = try #require(try scheme.claim(in: request, workspace: &workspace))
         #expect(claim.mac.array == Hex.decode(signature))
-        try scheme.spell(claim, request, &workspace)
-        #expect(workspace.text.shown == stringToSign)
+        try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+        #expect(workspace.text.displayText == stringToSign)
         let key = SigningKey(Secret(copying: Array(secret.utf8).span))
         #expect(key.mac(claim.algorithm, of: workspace.text).array == Hex.decode(signature))
-        for other in Registry.standard.schemes where other.name != scheme.name {
-            #expect(other.trace(in: request) == .absent, "\(other.name.rawValue) sees signs of its own")
+        for other in SchemeRegistry.standard.schemes where other.name != scheme.name {
+            #expect(other.detect(in: request) == .absent, "\(other.name.rawValue) sees signs of its own")
         }
     }
 }
@@ -80,10 +81,11 @@ struct SignedParameters: Decodable, Sendable, CustomTestStringConvertible {
     var unsigned: Draft {
         var query: [UInt8] = []
         for pair in parameters where !pair[0].hasPrefix("auth_") && pair[0] != "body_md5" {
-            Form.append(pair[0], Array(pair[1].utf8).span, to: &query)
+            Form.append(pair[0], value: Array(pair[1].utf8).span, to: &query)
         }
         let mark = query.isEmpty ? "" : "?"
-        var draft = Draft(method: method, target: Array("\(path)\(mark)".utf8) + query, authority: "h.example")
+        var draft = Draft(
+            method: method, target: Array("\(path)\(mark)".utf8) + query, authority: "h.example")
         draft.body = Array(body.utf8)
         return draft
     }
@@ -115,7 +117,8 @@ struct SignedURL: Decodable, Sendable, CustomTestStringConvertible {
     var draft: Draft {
         let authority = "api.example.com"
         var draft = Draft(
-            method: method, target: Array(url.dropFirst("https://\(authority)".count).utf8), authority: authority)
+            method: method, target: Array(url.dropFirst("https://\(authority)".count).utf8),
+            authority: authority)
         draft.body = Array(body.utf8)
         return draft
     }

@@ -4,7 +4,9 @@ import Testing
 
 /// What a component is worth, and what is none.
 @Suite struct ComponentTests {
-    @Test("the RFC's examples", arguments: try Vectors.load("message-signatures/components.json", as: Example.self))
+    @Test(
+        "the RFC's examples",
+        arguments: try Vectors.load("message-signatures/components.json", as: Example.self))
     func examples(_ example: Example) throws {
         #expect(try example.message.value(of: example.component) == example.value)
     }
@@ -12,9 +14,15 @@ import Testing
     @Test(
         "structured fields are written anew",
         arguments: [
-            ("\"repr-digest\";sf", "Repr-Digest", "sha-512=:AAAA:,   a=?1;x=1.50;y", "sha-512=:AAAA:, a;x=1.5;y"),
+            (
+                "\"repr-digest\";sf", "Repr-Digest", "sha-512=:AAAA:,   a=?1;x=1.50;y",
+                "sha-512=:AAAA:, a;x=1.5;y"
+            ),
             ("\"priority\";sf", "Priority", "u=01,  i", "u=1, i"),
-            ("\"cache-status\";sf", "Cache-Status", "a;hit;fwd=miss,b; ttl=-010", "a;hit;fwd=miss, b;ttl=-10"),
+            (
+                "\"cache-status\";sf", "Cache-Status", "a;hit;fwd=miss,b; ttl=-010",
+                "a;hit;fwd=miss, b;ttl=-10"
+            ),
             ("\"client-cert\";sf", "Client-Cert", ":AAAA: ", ":AAAA:"),
         ])
     func structured(_ row: (component: String, name: String, value: String, canonical: String)) throws {
@@ -36,13 +44,16 @@ import Testing
         for pair in [
             "\"example-dict\";key=\"a\" \"example-dict\";key=\"a\"",
             "\"@query-param\";name=\"x\" \"@query-param\";name=\"x\"",
-            "\"example-dict\";bs \"example-dict\";bs", "\"example-dict\";sf;key=\"a\" \"example-dict\";key=\"a\";sf",
+            "\"example-dict\";bs \"example-dict\";bs",
+            "\"example-dict\";sf;key=\"a\" \"example-dict\";key=\"a\";sf",
         ] {
             #expect(throws: Refusal.self) { try message.base(of: pair) }
         }
-        let base = try message.base(of: "\"example-dict\";key=\"a\" \"example-dict\";key=\"b\" \"example-dict\"")
+        let base = try message.base(
+            of: "\"example-dict\";key=\"a\" \"example-dict\";key=\"b\" \"example-dict\"")
         #expect(
-            base.hasPrefix("\"example-dict\";key=\"a\": 1\n\"example-dict\";key=\"b\": 2\n\"example-dict\": a=1, b=2\n")
+            base.hasPrefix(
+                "\"example-dict\";key=\"a\": 1\n\"example-dict\";key=\"b\": 2\n\"example-dict\": a=1, b=2\n")
         )
     }
 
@@ -60,14 +71,17 @@ import Testing
         let message = Message([("Content-Digest", "sha-256=:AAAA:")], target: "/?x=1")
         var workspace = Workspace()
         let input = "\"content-digest\";key=\"sha-256\" \"@query-param\";name=\"x\""
-        let claim = try #require(try MessageSignatures().claim(in: message.request(covering: input), &workspace))
-        #expect(claim.shortfalls.contains(.query))
+        let claim = try #require(
+            try MessageSignatures().claim(in: message.request(covering: input), workspace: &workspace))
+        #expect(claim.unmetRequirements.contains(.query))
         #expect(claim.coveredFields == .only([]))
     }
 
     private static let refused: [(component: String, target: String, fields: [[String]])] = [
-        ("\"@status\"", "/", []), ("\"@nothing\"", "/", []), ("\"@method\";req", "/", []), ("\"@path\";sf", "/", []),
-        ("\"x\";tr", "/", [["X", "1"]]), ("\"x\";unknown", "/", [["X", "1"]]), ("\"x\";sf", "/", [["X", "1"]]),
+        ("\"@status\"", "/", []), ("\"@nothing\"", "/", []), ("\"@method\";req", "/", []),
+        ("\"@path\";sf", "/", []),
+        ("\"x\";tr", "/", [["X", "1"]]), ("\"x\";unknown", "/", [["X", "1"]]),
+        ("\"x\";sf", "/", [["X", "1"]]),
         ("\"x\";bs;sf", "/", [["X", "1"]]), ("\"x\";bs;key=\"a\"", "/", [["X", "a=1"]]),
         ("\"x\";sf=?0", "/", [["X", "1"]]),
         ("\"x\";key", "/", [["X", "a=1"]]), ("\"x\";key=\"b\"", "/", [["X", "a=1"]]),
@@ -106,26 +120,27 @@ struct Message {
     private var draft: Draft
 
     init(
-        _ fields: [(String, String)], method: String = "GET", target: String = "/", authority: String = "h.example",
+        _ fields: [(String, String)], method: String = "GET", target: String = "/",
+        authority: String = "h.example",
         transport: Request.Transport = .tls
     ) {
         draft = Draft(method: method, target: Array(target.utf8), authority: authority, transport: transport)
-        draft.fields = fields.map { Draft.Field($0.0, $0.1) }
+        draft.fields = fields.map { Draft.Field(name: $0.0, value: $0.1) }
     }
 
     func request(covering components: String) -> Request {
         var draft = draft
-        draft.set("Signature-Input", "a=(\(components));keyid=\"k\"")
-        draft.set("Signature", "a=:AAAA:")
+        draft.setField("Signature-Input", to: "a=(\(components));keyid=\"k\"")
+        draft.setField("Signature", to: "a=:AAAA:")
         return draft.request()
     }
 
     func base(of components: String) throws -> String {
         let request = request(covering: components)
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
-        try MessageSignatures().spell(claim, request, &workspace)
-        return workspace.text.shown
+        let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
+        try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
+        return workspace.text.displayText
     }
 
     func value(of component: String) throws -> String {

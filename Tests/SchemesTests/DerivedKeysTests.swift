@@ -6,25 +6,25 @@ import Testing
 
 @Suite struct DerivedKeysTests {
     @Test func onlyWhatHeldIsKept() {
-        let keys = DerivedKeys(secret)
+        let keys = DerivedKeyCache(secret)
         for day in 10..<60 {
             let text = text(day)
             _ = keys.mac(of: text.span)
-            keys.settle(.different, of: text.span)
+            keys.recordVerdict(.different, of: text.span)
         }
         #expect(keys.count == 0)
-        keys.settle(.equal, of: text(10).span)
+        keys.recordVerdict(.equal, of: text(10).span)
         #expect(keys.count == 1)
     }
 
     @Test func keptKeysAreFewAndRight() {
-        let keys = DerivedKeys(secret)
+        let keys = DerivedKeyCache(secret)
         for _ in 0..<2 {
             for day in 10..<40 {
                 let text = text(day)
-                let cold = DerivedKeys(secret).mac(of: text.span).array
+                let cold = DerivedKeyCache(secret).mac(of: text.span).array
                 #expect(keys.mac(of: text.span).array == cold)
-                keys.settle(.equal, of: text.span)
+                keys.recordVerdict(.equal, of: text.span)
                 #expect(keys.mac(of: text.span).array == cold)
             }
             #expect(keys.count == 4)
@@ -39,9 +39,9 @@ import Testing
         ])
     func nonsense(_ text: String) {
         let bytes = Array(text.utf8)
-        let keys = DerivedKeys(secret)
+        let keys = DerivedKeyCache(secret)
         #expect(keys.mac(of: bytes.span).isEmpty)
-        keys.settle(.equal, of: bytes.span)
+        keys.recordVerdict(.equal, of: bytes.span)
         #expect(keys.count == 0)
     }
 

@@ -12,39 +12,40 @@ import Testing
 
     private func draft(_ body: String, type: String = "multipart/form-data; boundary=b") -> Draft {
         var draft = Draft(method: "POST", target: Array("/up".utf8), authority: "api.example")
-        draft.set("Content-Type", type)
+        draft.setField("Content-Type", to: type)
         draft.body = Array(body.utf8)
         return draft
     }
 
-    private func credentials(_ place: FormMD5.KeyPlace) throws -> Credentials {
+    private func credentials(_ place: FormMD5.KeyPosition) throws -> Credentials {
         var credentials = Credentials(
-            keyID: try #require(KeyID("app-1")), key: FormMD5MultipartTests.key, platform: "ios", version: "1.0")
+            keyID: try #require(KeyID("app-1")), key: FormMD5MultipartTests.key, platform: "ios",
+            version: "1.0")
         credentials.formMD5Key = place
         return credentials
     }
 
-    @Test("what is signed is read back", arguments: FormMD5.KeyPlace.allCases)
-    func signs(_ place: FormMD5.KeyPlace) throws {
+    @Test("what is signed is read back", arguments: FormMD5.KeyPosition.allCases)
+    func signs(_ place: FormMD5.KeyPosition) throws {
         var draft = draft(FormMD5MultipartTests.body + FormMD5MultipartTests.file + "--b--\r\n")
         let token = Secret(copying: Array("t-1".utf8).span)
-        try FormMD5().accompany(&draft, userID: 7, token: token)
+        try FormMD5().addSessionParameters(to: &draft, userID: 7, token: token)
         try FormMD5().sign(&draft, as: try credentials(place), at: 1_800_000_000, nonce: "nonce00000000001")
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try #require(try FormMD5().claim(in: request, &workspace))
+        let claim = try #require(try FormMD5().claim(in: request, workspace: &workspace))
         #expect(claim.unsignedParts == Array("photo".utf8))
-        #expect(claim.token(workspace) == Array("t-1".utf8))
+        #expect(claim.token(in: workspace) == Array("t-1".utf8))
         workspace.formMD5Key = place
-        try FormMD5().spell(claim, request, &workspace)
-        let text = workspace.text.shown
+        try FormMD5().writeStringToSign(for: claim, of: request, into: &workspace)
+        let text = workspace.text.displayText
         #expect(text.hasPrefix("app_id=app-1&note=Jo & Ann&plat=ios&"))
         #expect(text.hasSuffix(place == .pair ? "&userId=7&ver=1.0" : "&userId=7&ver=1.0<secret>"))
         #expect(text.contains("&private_key=<secret>&rand=") == (place == .pair))
-        #expect(claim.compare(with: FormMD5MultipartTests.key, workspace) == .equal)
+        #expect(claim.compare(with: FormMD5MultipartTests.key, workspace: workspace) == .equal)
         workspace.formMD5Key = place == .pair ? .appended : .pair
-        try FormMD5().spell(claim, request, &workspace)
-        #expect(claim.compare(with: FormMD5MultipartTests.key, workspace) == .different)
+        try FormMD5().writeStringToSign(for: claim, of: request, into: &workspace)
+        #expect(claim.compare(with: FormMD5MultipartTests.key, workspace: workspace) == .different)
     }
 
     @Test(
@@ -67,7 +68,7 @@ import Testing
         var request = draft(FormMD5MultipartTests.body + "--b--").request()
         request.body = []
         request.bodyState = .streaming
-        #expect(FormMD5().trace(in: request) == .outOfReach)
-        #expect(AuthV1().trace(in: request) == .absent)
+        #expect(FormMD5().detect(in: request) == .inUnreadBody)
+        #expect(AuthV1().detect(in: request) == .absent)
     }
 }

@@ -9,8 +9,8 @@ import Testing
         let requests = [post(form.form).request(), get(form.form).request()]
         for request in requests {
             var workspace = Workspace()
-            #expect(FormMD5().trace(in: request) == .present)
-            let claim = try #require(try FormMD5().claim(in: request, &workspace))
+            #expect(FormMD5().detect(in: request) == .present)
+            let claim = try #require(try FormMD5().claim(in: request, workspace: &workspace))
             #expect(claim.mac.array == Hex.decode(form.sign))
             #expect(claim.keyID == KeyID(form.value("app_id")))
             guard case .nonce(let rand) = claim.replay else {
@@ -18,11 +18,13 @@ import Testing
                 continue
             }
             #expect(rand.array == Array(form.value("rand").utf8))
-            #expect(claim.contradiction(to: form.value("plat"), form.value("ver"), workspace) == nil)
-            #expect(claim.contradiction(to: form.value("plat"), "0", workspace) != nil)
-            #expect(claim.contradiction(to: "0", form.value("ver"), workspace) != nil)
-            try FormMD5().spell(claim, request, &workspace)
-            #expect(workspace.text.shown == form.stringToSign)
+            #expect(
+                claim.contradiction(to: form.value("plat"), version: form.value("ver"), workspace: workspace)
+                    == nil)
+            #expect(claim.contradiction(to: form.value("plat"), version: "0", workspace: workspace) != nil)
+            #expect(claim.contradiction(to: "0", version: form.value("ver"), workspace: workspace) != nil)
+            try FormMD5().writeStringToSign(for: claim, of: request, into: &workspace)
+            #expect(workspace.text.displayText == form.stringToSign)
             let mac = SigningKey(form.key).mac(claim.algorithm, of: workspace.text)
             #expect(mac.array == Hex.decode(form.sign))
         }
@@ -33,7 +35,7 @@ import Testing
         let base: Set = ["app_id", "plat", "ver", "rand", "timestamp"]
         var business: [UInt8] = []
         for pair in form.parameters where !base.contains(pair[0]) {
-            Form.append(pair[0], Array(pair[1].utf8).span, to: &business)
+            Form.append(pair[0], value: Array(pair[1].utf8).span, to: &business)
         }
         let reading = CivilTime(Array(form.value("timestamp").utf8).span)
         let time = try #require(reading)
@@ -50,8 +52,8 @@ import Testing
     func rules(_ row: (form: String, code: Refusal.Code?)) throws {
         let request = post(row.form).request()
         var workspace = Workspace()
-        do throws(Refusal) {
-            _ = try FormMD5().claim(in: request, &workspace)
+        do {
+            _ = try FormMD5().claim(in: request, workspace: &workspace)
             #expect(row.code == nil)
         } catch {
             #expect(error.code == row.code, "\(error.detail)")
@@ -62,16 +64,16 @@ import Testing
     func timestamps(_ row: (text: String, seconds: Int64?)) throws {
         let request = post(valid.replacing("2026-11-21-09:08:07", with: row.text)).request()
         var workspace = Workspace()
-        let claim = try? FormMD5().claim(in: request, &workspace)
+        let claim = try? FormMD5().claim(in: request, workspace: &workspace)
         #expect(claim?.created == row.seconds.map { .wallClock($0) })
     }
 
     @Test("where the scheme's signs are looked for", arguments: tracesTable)
-    func trace(_ row: (method: String, target: String, type: String, body: String, trace: Trace)) {
+    func trace(_ row: (method: String, target: String, type: String, body: String, trace: SchemeDetection)) {
         var draft = Draft(method: row.method, target: Array(row.target.utf8), authority: "h.example")
-        draft.set("Content-Type", row.type)
+        draft.setField("Content-Type", to: row.type)
         draft.body = Array(row.body.utf8)
-        #expect(FormMD5().trace(in: draft.request()) == row.trace)
+        #expect(FormMD5().detect(in: draft.request()) == row.trace)
     }
 
     @Test func queryOfAPostMayNotBearBaseNames() throws {
@@ -82,7 +84,7 @@ import Testing
             draft.target = Array("/call?\(query)".utf8)
             var workspace = Workspace()
             do throws(Refusal) {
-                _ = try FormMD5().claim(in: draft.request(), &workspace)
+                _ = try FormMD5().claim(in: draft.request(), workspace: &workspace)
                 #expect(code == nil)
             } catch {
                 #expect(error.code == code)
@@ -95,13 +97,13 @@ import Testing
         draft.body = [1]
         #expect(throws: Refusal.self) {
             var workspace = Workspace()
-            _ = try FormMD5().claim(in: draft.request(), &workspace)
+            _ = try FormMD5().claim(in: draft.request(), workspace: &workspace)
         }
     }
 
     private func post(_ form: String) -> Draft {
         var draft = Draft(method: "POST", target: Array("/call".utf8), authority: "h.example")
-        draft.set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
+        draft.setField("Content-Type", to: "application/x-www-form-urlencoded; charset=utf-8")
         draft.body = Array(form.utf8)
         return draft
     }
@@ -110,11 +112,16 @@ import Testing
         Draft(method: "GET", target: Array("/call?\(form)".utf8), authority: "h.example")
     }
 
-    private static func forms() throws -> [SignedForm] { try Vectors.load("form-md5/cases.json", as: SignedForm.self) }
+    private static func forms() throws -> [SignedForm] {
+        try Vectors.load("form-md5/cases.json", as: SignedForm.self)
+    }
 
     private let valid = FormMD5Tests.valid
     private static let valid =
-        "app_id=A1&plat=iOS&ver=1.0&rand=abcdefgh&timestamp=2026-11-21-09:08:07&sign=00112233445566778899aabbccddeeff"
+        """
+        app_id=A1&plat=iOS&ver=1.0&rand=abcdefgh&timestamp=2026-11-21-09:08:07&\
+        sign=00112233445566778899aabbccddeeff
+        """
 
     private static let rulesTable: [(form: String, code: Refusal.Code?)] = [
         (valid, nil),
@@ -173,18 +180,19 @@ import Testing
         ("", nil),
     ]
 
-    private static let tracesTable: [(method: String, target: String, type: String, body: String, trace: Trace)] = [
-        ("POST", "/", "application/x-www-form-urlencoded", "app_id=1&sign=2", .present),
-        ("POST", "/", "APPLICATION/X-WWW-FORM-URLENCODED ;a=b", "app_id=1&rand=2", .present),
-        ("POST", "/", "application/x-www-form-urlencoded", "app%5fid=1&times%74amp=2", .present),
-        ("POST", "/", "application/x-www-form-urlencoded", "app_id=1&x=2", .absent),
-        ("POST", "/", "application/x-www-form-urlencoded", "sign=1&rand=2", .absent),
-        ("POST", "/", "application/json", "app_id=1&sign=2", .absent),
-        ("POST", "/?app_id=1&sign=2", "application/json", "{}", .absent),
-        ("GET", "/?app_id=1&sign=2", "", "", .present),
-        ("HEAD", "/?app_id=1&sign=2", "", "", .present),
-        ("PUT", "/?app_id=1&sign=2", "", "", .absent),
-        ("GET", "/app_id=1&sign=2", "", "", .absent),
-        ("GET", "/?app_id2=1&sign=2", "", "", .absent),
-    ]
+    private static let tracesTable:
+        [(method: String, target: String, type: String, body: String, trace: SchemeDetection)] = [
+            ("POST", "/", "application/x-www-form-urlencoded", "app_id=1&sign=2", .present),
+            ("POST", "/", "APPLICATION/X-WWW-FORM-URLENCODED ;a=b", "app_id=1&rand=2", .present),
+            ("POST", "/", "application/x-www-form-urlencoded", "app%5fid=1&times%74amp=2", .present),
+            ("POST", "/", "application/x-www-form-urlencoded", "app_id=1&x=2", .absent),
+            ("POST", "/", "application/x-www-form-urlencoded", "sign=1&rand=2", .absent),
+            ("POST", "/", "application/json", "app_id=1&sign=2", .absent),
+            ("POST", "/?app_id=1&sign=2", "application/json", "{}", .absent),
+            ("GET", "/?app_id=1&sign=2", "", "", .present),
+            ("HEAD", "/?app_id=1&sign=2", "", "", .present),
+            ("PUT", "/?app_id=1&sign=2", "", "", .absent),
+            ("GET", "/app_id=1&sign=2", "", "", .absent),
+            ("GET", "/?app_id2=1&sign=2", "", "", .absent),
+        ]
 }

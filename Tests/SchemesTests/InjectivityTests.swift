@@ -3,9 +3,9 @@ import CountersignSeal
 import CountersignWire
 import Testing
 
-/// Two requests that differ in meaning never share a string to sign. Requests are drawn from so few words, full of the
-/// marks that the formats use themselves, that any ambiguity would be met many times over; form-md5, which is known to
-/// be ambiguous, shows that the search finds one.
+/// Two requests that differ in meaning never share a string to sign. Requests are drawn from so few words,
+/// full of the marks that the formats use themselves, that any ambiguity would be met many times over;
+/// form-md5, which is known to be ambiguous, shows that the search finds one.
 @Suite struct InjectivityTests {
     @Test("no two meanings share a string to sign", arguments: [MessageSignatures()] as [any Scheme])
     func oneMeaning(_ scheme: any Scheme) throws {
@@ -28,9 +28,9 @@ import Testing
             try scheme.sign(&signed, as: Draw.credentials(), at: 1_800_000_000, nonce: "aaaaaaaaaaaaaaaa")
             let request = signed.request()
             var workspace = Workspace()
-            let claim = try #require(try scheme.claim(in: request, &workspace))
-            try scheme.spell(claim, request, &workspace)
-            let text = workspace.text.shown
+            let claim = try #require(try scheme.claim(in: request, workspace: &workspace))
+            try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+            let text = workspace.text.displayText
             let meaning = Draw.meaning(of: draft, for: scheme.name)
             if let other = meaningOf.updateValue(meaning, forKey: text), other != meaning {
                 collisions.append("\(other) and \(meaning) are both spelled \(text)")
@@ -54,28 +54,33 @@ private enum Draw {
             let values = ["1", "1&y=2", "2", ""]
             var draft = Draft(method: "POST", target: Array("/".utf8), authority: "a")
             // Behind all base names, which would come between.
-            for name in ["x", "y", "z"].shuffled(using: &random).prefix(Int.random(in: 1...2, using: &random)).sorted()
+            for name in ["x", "y", "z"].shuffled(using: &random).prefix(Int.random(in: 1...2, using: &random))
+                .sorted()
             {
                 let value = Array(one(values).utf8)
-                Form.append(name, value.span, to: &draft.body)
+                Form.append(name, value: value.span, to: &draft.body)
             }
             return draft
         }
         let paths = ["/", "/a", "/a/", "//a", "/a//", "/%61", "/a%2F", "/a;b", "/:", "/@path", "/\"a\":"]
         let queries = [
-            "", "?", "?a", "?a=", "?a=1", "?a=1&b=2", "?b=2&a=1", "?a=1%26b=2", "?a=1+b", "?a=1%20b", "?&", "??",
+            "", "?", "?a", "?a=", "?a=1", "?a=1&b=2", "?b=2&a=1", "?a=1%26b=2", "?a=1+b", "?a=1%20b", "?&",
+            "??",
         ]
         let values = ["1", "1,2", "1, 2", "\"1\"", "a: b", "a=1", "", "x;y=1", "a  b"]
         var draft = Draft(
             method: one(["GET", "POST", "get", "PUT"]), target: Array((one(paths) + one(queries)).utf8),
             authority: one(["a", "a:1", "b", "a.b"]))
-        for name in ["x-a", "x-b", "x-a-b"] where Bool.random(using: &random) { draft.set(name, one(values)) }
-        if Bool.random(using: &random) { draft.fields.append(Draft.Field("x-a", one(values))) }
+        for name in ["x-a", "x-b", "x-a-b"] where Bool.random(using: &random) {
+            draft.setField(name, to: one(values))
+        }
+        if Bool.random(using: &random) { draft.fields.append(Draft.Field(name: "x-a", value: one(values))) }
         draft.body = Array(one(["", "1", "12"]).utf8)
         return draft
     }
 
-    /// What a backend would make of it. An empty query means what none does, and lines of one name are one list.
+    /// What a backend would make of it. An empty query means what none does, and lines of one name are one
+    /// list.
     static func meaning(of draft: Draft, for scheme: SchemeName) -> String {
         let body = draft.body.map { String($0) }.joined(separator: ".")
         if scheme == .formMD5 { return body }

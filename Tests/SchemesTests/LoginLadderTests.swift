@@ -7,18 +7,20 @@ import Testing
     @Test("figures of the field, every intermediate", arguments: try LadderCase.all())
     func knownAnswers(_ row: LadderCase) throws {
         let settings = row.settings
-        let minute = Minute(row.time, settings)
+        let minute = LadderMinute(at: row.time, settings: settings)
         #expect(String(decoding: minute.text, as: UTF8.self) == row.minute)
         let key = try #require(settings.key)
         #expect(LoginLadder.minuteKey(key).shown == row.minuteKey)
-        #expect(try LoginLadder.kept(row.secret, on: .hmacMD5Time, settings).shown == row.kept)
+        #expect(
+            try LoginLadder.storedValue(of: row.secret, on: .hmacMD5Time, settings: settings).shown
+                == row.kept)
         #expect(row.minuteMessage == row.kept + row.minute)
         for rung in Rung.allCases {
-            let kept = try LoginLadder.kept(row.secret, on: rung, settings)
-            let sent = try LoginLadder.sent(kept, on: rung, settings, at: row.time)
+            let kept = try LoginLadder.storedValue(of: row.secret, on: rung, settings: settings)
+            let sent = try LoginLadder.sentValue(for: kept, on: rung, settings: settings, at: row.time)
             #expect(sent.shown == row.sent[rung.rawValue], "\(rung)")
             let bytes = Array(kept.shown.utf8)
-            #expect(rung.canKeep(bytes.span) == .this)
+            #expect(rung.validateStoredValue(bytes.span) == .valid)
         }
     }
 
@@ -30,26 +32,30 @@ import Testing
     @Test("what a rung needs and the app's policy lacks is named")
     func missing() {
         let password = Secret(random: 8)
-        #expect(throws: LadderSettings.Missing.salt) { try LoginLadder.kept(password, on: .md5Salt, LadderSettings()) }
+        #expect(throws: LadderSettings.MissingSettingError.salt) {
+            try LoginLadder.storedValue(of: password, on: .md5Salt, settings: LadderSettings())
+        }
         for rung in [Rung.hmacMD5, .hmacMD5Time] {
-            #expect(throws: LadderSettings.Missing.key) { try LoginLadder.kept(password, on: rung, LadderSettings()) }
+            #expect(throws: LadderSettings.MissingSettingError.key) {
+                try LoginLadder.storedValue(of: password, on: rung, settings: LadderSettings())
+            }
         }
-        #expect(throws: LadderSettings.Missing.key) {
-            try LoginLadder.sent(password, on: .hmacMD5Time, LadderSettings(), at: 0)
+        #expect(throws: LadderSettings.MissingSettingError.key) {
+            try LoginLadder.sentValue(for: password, on: .hmacMD5Time, settings: LadderSettings(), at: 0)
         }
-        #expect(LadderSettings.Missing.salt.description.contains("legacy-salt"))
+        #expect(LadderSettings.MissingSettingError.salt.description.contains("legacy-salt"))
     }
 
     @Test("the minute turns with the app's clock", arguments: minutesTable)
     func minutes(_ row: (time: Int64, offset: Int, text: String)) {
-        let minute = Minute(row.time, LadderSettings(timezoneOffset: row.offset))
+        let minute = LadderMinute(at: row.time, settings: LadderSettings(timezoneOffset: row.offset))
         #expect(String(decoding: minute.text, as: UTF8.self) == row.text)
     }
 
     @Test("no clock is too far off to be read", arguments: [Int64.min, Int64.min + 60, Int64.max])
     func farOff(_ time: Int64) {
         for offset in [-50_400, 0, 50_400] {
-            let minute = Minute(time, LadderSettings(timezoneOffset: offset))
+            let minute = LadderMinute(at: time, settings: LadderSettings(timezoneOffset: offset))
             #expect(minute.text.count == 15 && minute.previous.text.count == 15)
             #expect(minute.previous.number == minute.number - 1)
         }
@@ -58,11 +64,13 @@ import Testing
     @Test("a plus that arrived as a space is a plus again in Base64, and nowhere else")
     func plus() {
         let field = PasswordField(Array("a b+c".utf8).span)
-        #expect(field.meant(on: .base64).shown == "a+b+c")
-        for rung in [Rung.plainGet, .plainPost, .md5, .hmacMD5Time] { #expect(field.meant(on: rung).shown == "a b+c") }
+        #expect(field.normalised(for: .base64).shown == "a+b+c")
+        for rung in [Rung.plainGet, .plainPost, .md5, .hmacMD5Time] {
+            #expect(field.normalised(for: rung).shown == "a b+c")
+        }
         let digits = PasswordField(Array("ABCdef09".utf8).span)
-        #expect(digits.meant(on: .md5).shown == "abcdef09")
-        #expect(digits.meant(on: .plainPost).shown == "ABCdef09")
+        #expect(digits.normalised(for: .md5).shown == "abcdef09")
+        #expect(digits.normalised(for: .plainPost).shown == "ABCdef09")
     }
 
     @Test("the password is read where the rung tells it, and nowhere else")
@@ -85,7 +93,7 @@ import Testing
     @Test("what a rung cannot have kept", arguments: keptTable)
     func kept(_ row: (rung: Rung, value: String, isKept: Bool)) {
         let bytes = Array(row.value.utf8)
-        #expect((row.rung.canKeep(bytes.span) == .this) == row.isKept)
+        #expect((row.rung.validateStoredValue(bytes.span) == .valid) == row.isKept)
     }
 }
 
@@ -104,7 +112,9 @@ struct LadderCase: Decodable, Sendable, CustomTestStringConvertible {
 
     var testDescription: String { name }
 
-    static func all() throws -> [LadderCase] { try Vectors.load("login-ladder/cases.json", as: LadderCase.self) }
+    static func all() throws -> [LadderCase] {
+        try Vectors.load("login-ladder/cases.json", as: LadderCase.self)
+    }
 
     var secret: Secret { Secret(copying: Array(password.utf8).span) }
     var settings: LadderSettings {

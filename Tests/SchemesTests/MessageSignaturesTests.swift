@@ -9,38 +9,40 @@ import Testing
         let request = message.draft.request()
         let scheme = MessageSignatures()
         var workspace = Workspace()
-        #expect(scheme.trace(in: request) == .present)
-        let claim = try #require(try scheme.claim(in: request, labelled: message.label, &workspace))
+        #expect(scheme.detect(in: request) == .present)
+        let claim = try #require(
+            try scheme.claim(in: request, labelled: message.label, workspace: &workspace))
         #expect(claim.keyID == KeyID(message.keyId))
         #expect(claim.created == .unix(message.created))
-        try scheme.spell(claim, request, &workspace)
-        #expect(workspace.text.shown == message.stringToSign)
+        try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+        #expect(workspace.text.displayText == message.stringToSign)
         #expect(try message.holds())
     }
 
     @Test("what http-message-signatures made has all that the gate asks for", arguments: try foreign())
     func cover(_ message: SignedMessage) throws {
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: message.draft.request(), &workspace))
-        #expect(claim.shortfalls.descriptions == [])
+        let claim = try #require(
+            try MessageSignatures().claim(in: message.draft.request(), workspace: &workspace))
+        #expect(claim.unmetRequirements.descriptions == [])
     }
 
     @Test("each lack has its name", arguments: lacksTable)
-    func lack(_ row: (change: String, lack: Shortfalls)) throws {
+    func lack(_ row: (change: String, lack: UnmetRequirements)) throws {
         var draft = Draft(method: "POST", target: Array("/a?b=c".utf8), authority: "h.example")
         draft.body = Array("{}".utf8)
-        draft.set("Content-Type", "application/json")
-        draft.set("Idempotency-Key", "k")
+        draft.setField("Content-Type", to: "application/json")
+        draft.setField("Idempotency-Key", to: "k")
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         let input = try #require(draft.fields.first { $0.name == "Signature-Input" })
         let text = String(decoding: input.value, as: UTF8.self)
         #expect(text.contains(row.change), "the row changes nothing")
         var parts = text.components(without: row.change)
         parts = parts.replacing("( ", with: "(").replacing(" )", with: ")").replacing("  ", with: " ")
-        draft.set("Signature-Input", parts)
+        draft.setField("Signature-Input", to: parts)
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
-        #expect(claim.shortfalls == row.lack)
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), workspace: &workspace))
+        #expect(claim.unmetRequirements == row.lack)
     }
 
     @Test("a key id with quotes is read as it was written", arguments: ["a\"b", "a\\b", "\\", "\";tag=\"x"])
@@ -50,20 +52,20 @@ import Testing
         try MessageSignatures().sign(
             &draft, as: Credentials(keyID: keyID, key: credentials().key), at: 1000, nonce: "n")
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), workspace: &workspace))
         #expect(claim.keyID == keyID)
-        #expect(claim.shortfalls == [])
+        #expect(claim.unmetRequirements == [])
     }
 
     @Test("signing and reading back gives every field that was covered")
     func coveredFields() throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
-        draft.set("X-One", "1")
-        draft.set("User-Agent", "test")
+        draft.setField("X-One", to: "1")
+        draft.setField("User-Agent", to: "test")
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
+        let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
         let covered = request.fields.indices.filter { claim.coveredFields.contains($0) }
         #expect(covered.map { request.text(request.fields[$0].name) } == ["x-one", "countersign-release"])
     }
@@ -72,14 +74,15 @@ import Testing
     func severalLines() throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
         draft.fields = [
-            Draft.Field("X-A", "1"), Draft.Field("X-B", "x"), Draft.Field("X-A", "2, 3"), Draft.Field("x-a", ""),
+            Draft.Field(name: "X-A", value: "1"), Draft.Field(name: "X-B", value: "x"),
+            Draft.Field(name: "X-A", value: "2, 3"), Draft.Field(name: "x-a", value: ""),
         ]
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         var workspace = Workspace()
         let request = draft.request()
-        let claim = try #require(try MessageSignatures().claim(in: request, &workspace))
-        try MessageSignatures().spell(claim, request, &workspace)
-        #expect(workspace.text.shown.contains("\"x-a\": 1, 2, 3, \n"))
+        let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
+        try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
+        #expect(workspace.text.displayText.contains("\"x-a\": 1, 2, 3, \n"))
         #expect(claim.coveredFields == .only([1, 2, 3, 4, 5]))
     }
 
@@ -89,23 +92,25 @@ import Testing
         try MessageSignatures().sign(&draft, as: credentials(), at: 1000, nonce: "n")
         let ours = text(of: "Signature-Input", in: draft)
         let mac = text(of: "Signature", in: draft)
-        draft.set("Signature-Input", "proxy=(\"@status\";req);created=1;tag=\"other\", \(ours)")
-        draft.set("Signature", "proxy=:AAAA:, \(mac)")
+        draft.setField("Signature-Input", to: "proxy=(\"@status\";req);created=1;tag=\"other\", \(ours)")
+        draft.setField("Signature", to: "proxy=:AAAA:, \(mac)")
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: draft.request(), &workspace))
+        let claim = try #require(try MessageSignatures().claim(in: draft.request(), workspace: &workspace))
         #expect(claim.created == .unix(1000))
     }
 
     @Test("what is malformed is refused, with the place", arguments: malformedTable)
     func refuses(_ row: (input: String, signature: String, code: Refusal.Code)) {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
-        draft.set("Signature-Input", row.input)
-        draft.set("Signature", row.signature)
+        draft.setField("Signature-Input", to: row.input)
+        draft.setField("Signature", to: row.signature)
         let refusal = #expect(throws: Refusal.self) {
             var workspace = Workspace()
             let request = draft.request()
-            guard let claim = try MessageSignatures().claim(in: request, &workspace) else { return }
-            try MessageSignatures().spell(claim, request, &workspace)
+            guard let claim = try MessageSignatures().claim(in: request, workspace: &workspace) else {
+                return
+            }
+            try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
         }
         #expect(refusal?.code == row.code, "\(refusal?.detail ?? "")")
         #expect(refusal?.detail.isEmpty == false)
@@ -119,10 +124,12 @@ import Testing
         try Vectors.load("message-signatures/cases.json", as: SignedMessage.self)
     }
 
-    private static let lacksTable: [(change: String, lack: Shortfalls)] = [
-        ("\"@method\"", .method), ("\"@authority\"", .authority), ("\"@path\"", .path), ("\"@query\"", .query),
+    private static let lacksTable: [(change: String, lack: UnmetRequirements)] = [
+        ("\"@method\"", .method), ("\"@authority\"", .authority), ("\"@path\"", .path),
+        ("\"@query\"", .query),
         ("\"countersign-release\"", .release), ("\"content-digest\"", .contentDigest),
-        ("\"content-type\"", .contentType), ("\"idempotency-key\"", .idempotencyKey), (";created=1000", .created),
+        ("\"content-type\"", .contentType), ("\"idempotency-key\"", .idempotencyKey),
+        (";created=1000", .created),
         (";nonce=\"n\"", .nonce),
     ]
 
@@ -153,7 +160,8 @@ import Testing
         ("a=(\"@method\");keyid=\"k\";x=1.50", "a=:AAAA:", .malformed),
         ("a=(\"@method\");keyid=\"k\",", "a=:AAAA:", .malformed),
         (
-            "a=(\"@method\");keyid=\"k\";tag=\"countersign\", b=();keyid=\"k\";tag=\"countersign\"", "a=:AAAA:",
+            "a=(\"@method\");keyid=\"k\";tag=\"countersign\", b=();keyid=\"k\";tag=\"countersign\"",
+            "a=:AAAA:",
             .malformed
         ),
         ("a=(\"@method\");keyid=\"k\"", "", .malformed),
@@ -170,7 +178,8 @@ import Testing
         ("a=(\"x-absent\");keyid=\"k\"", "a=:AAAA:", .badSignature),
         ("a=(\(String(repeating: "\"host\" ", count: 70)));keyid=\"k\"", "a=:AAAA:", .malformed),
         (
-            (0..<9).map { "l\($0)=();keyid=\"k\";tag=\"other\"" }.joined(separator: ", "), "a=:AAAA:", .malformed
+            (0..<9).map { "l\($0)=();keyid=\"k\";tag=\"other\"" }.joined(separator: ", "), "a=:AAAA:",
+            .malformed
         ),
     ]
 }

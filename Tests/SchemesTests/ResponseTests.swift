@@ -12,7 +12,8 @@ import Testing
     private static let signature =
         "0Ry6HsvzS5VmA6HlfBYS/fYYeNs7fYuA7s0tAdxfUlPGv0CSVuwrrzBOjcCFHTxVRJ01wjvSzM2BetJauj8dsw=="
     private static let key = """
-        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqIVYZVLCrPZHGHjP17CTW0/+D9Lfw0EkjqF7xB4FivAxzic30tMM4GF+hR6Dxh71Z50VGGdldkkD
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEqIVYZVLCrPZHGHjP17CTW0/+D9Lfw0EkjqF7xB4FivAxzic30tMM4GF+hR6Dxh71\
+        Z50VGGdldkkD
         XZCnTNnoXQ==
         """
 
@@ -21,49 +22,116 @@ import Testing
         let response = Response(
             status: row.status,
             fields: [
-                Draft.Field("Date", "Tue, 20 Apr 2021 02:07:56 GMT"), Draft.Field("Content-Type", "application/json"),
+                Draft.Field(name: "Date", value: "Tue, 20 Apr 2021 02:07:56 GMT"),
+                Draft.Field(name: "Content-Type", value: "application/json"),
                 Draft.Field(
-                    "Content-Digest",
-                    "sha-512=:JlEy2bfUz7WrWIjc1qV6KVLpdr/7L5/L4h7Sxvh6sNHpDQWDCL+GauFQWcZBvVDhiyOnAQsxzZFYwi0wDH+1pw==:"
+                    name: "Content-Digest",
+                    value:
+                        """
+                        sha-512=:JlEy2bfUz7WrWIjc1qV6KVLpdr/7L5/L4h7Sxvh6sNHpDQWDCL+GauFQWcZBvVDhiyOnAQsxzZF\
+                        Ywi0wDH+1pw==:
+                        """
                 ),
-                Draft.Field("Content-Length", "23"), Draft.Field("Signature-Input", "sig-b24=\(Self.input)"),
-                Draft.Field("Signature", "sig-b24=:\(Self.signature):"),
+                Draft.Field(name: "Content-Length", value: "23"),
+                Draft.Field(name: "Signature-Input", value: "sig-b24=\(Self.input)"),
+                Draft.Field(name: "Signature", value: "sig-b24=:\(Self.signature):"),
             ], body: Array("{\"message\": \"good dog\"}".utf8))
         var workspace = Workspace()
-        try SignatureInput.read(response.message, &workspace, .labelled("sig-b24"))
+        try SignatureInput.read(from: response.message, workspace: &workspace, rule: .labelled("sig-b24"))
         let request = Draft(method: "GET", target: Array("/".utf8), authority: "example.com").request()
-        _ = try MessageSignatures().bindings(of: response, to: request, &workspace)
-        try SignatureBase(message: response.message, request: request, status: row.status).spell(&workspace)
-        let der = try #require(Base64.decode(Self.key.replacing("\n", with: ""), .standard))
+        _ = try MessageSignatures().boundComponents(of: response, to: request, workspace: &workspace)
+        try SignatureBase(message: response.message, request: request, status: row.status).write(
+            into: &workspace)
+        let der = try #require(Base64.decode(Self.key.replacing("\n", with: ""), as: .standard))
         let key = try PublicKey(der: der.span)
-        let signature = try #require(Base64.decode(Self.signature, .standard))
+        let signature = try #require(Base64.decode(Self.signature, as: .standard))
         let verdict = key.verify(signature.span, of: workspace.text.bytes.span)
         #expect((verdict == .equal) == row.holds)
+    }
+
+    private func signedRequest(_ signature: String = "AAAA", path: String = "/a") -> Request {
+        var draft = Draft(method: "GET", target: Array("\(path)?q=1".utf8), authority: "example.com")
+        draft.setField("Signature-Input", to: "a=();keyid=\"k\"")
+        draft.setField("Signature", to: "a=:\(signature):")
+        return draft.request()
+    }
+
+    @Test("a response holds for the request that it was signed for, and for no other signature or target")
+    func boundToItsRequest() throws {
+        let id = try #require(KeyID("authority"))
+        let key = SigningKey(Secret(random: 32))
+        let body = Array("{}".utf8)
+        let fields = try #require(
+            try MessageSignatures().sign(
+                status: 200, body: body, answering: signedRequest(), as: Credentials(keyID: id, key: key),
+                at: 1_800_000_000))
+        let response = Response(status: 200, fields: fields, body: body)
+        let verifier = ResponseVerifier([id: key])
+        #expect(try verifier(response, to: signedRequest()) == .holds(id))
+        for other in [signedRequest("AAAB"), signedRequest(path: "/b")] {
+            #expect { try verifier(response, to: other) } throws: { error in
+                (error as? Refusal)?.code == .badSignature
+            }
+        }
+    }
+
+    @Test(
+        "a response's signature that leaves out what binds it is refused, however good it is",
+        arguments: [
+            #""@status""#, #""content-digest""#, #""@method";req"#, #""@path";req"#, #""@query";req"#,
+            #""signature";req"#, #""signature-input";req"#,
+        ])
+    func leavesOut(_ component: String) throws {
+        let all = [
+            #""@status""#, #""content-digest""#, #""@method";req"#, #""@path";req"#, #""@query";req"#,
+            #""signature";req"#, #""signature-input";req"#,
+        ]
+        func claim(_ components: [String]) throws -> Claim? {
+            let input = "a=(\(components.joined(separator: " ")));keyid=\"k\";tag=\"countersign\""
+            let response = Response(
+                status: 200,
+                fields: [
+                    Draft.Field(
+                        name: "Content-Digest", value: "sha-256=:\(String(repeating: "A", count: 43))=:"),
+                    Draft.Field(name: "Signature-Input", value: input),
+                    Draft.Field(name: "Signature", value: "a=:AAAA:"),
+                ], body: [])
+            var workspace = Workspace()
+            return try MessageSignatures().claim(in: response, to: signedRequest(), workspace: &workspace)
+        }
+        #expect(try claim(all) != nil)
+        #expect { try claim(all.filter { $0 != component }) } throws: { error in
+            guard let refusal = error as? Refusal else { return false }
+            return refusal.code == .badSignature && refusal.detail.hasSuffix("does not cover \(component)")
+        }
     }
 
     @Test(
         "what is of requests needs req, and what is of this message has none",
         arguments: [
-            #""@method""#, #""@path""#, #""@status";req"#, #""x";req;req"#, #""signature";req;tr"#, #""absent";req"#,
+            #""@method""#, #""@path""#, #""@status";req"#, #""x";req;req"#, #""signature";req;tr"#,
+            #""absent";req"#,
         ])
     func refuses(_ component: String) throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
-        draft.set("Signature-Input", "a=();keyid=\"k\"")
-        draft.set("Signature", "a=:AAAA:")
+        draft.setField("Signature-Input", to: "a=();keyid=\"k\"")
+        draft.setField("Signature", to: "a=:AAAA:")
         let response = Response(
             status: 200,
             fields: [
-                Draft.Field("Content-Digest", "sha-256=:\(String(repeating: "A", count: 43))=:"),
+                Draft.Field(name: "Content-Digest", value: "sha-256=:\(String(repeating: "A", count: 43))=:"),
                 Draft.Field(
-                    "Signature-Input",
-                    "a=(\"@status\" \"content-digest\" \"@method\";req \"@path\";req \"@query\";req \"signature\";req "
+                    name: "Signature-Input",
+                    value:
+                        "a=(\"@status\" \"content-digest\" \"@method\";req \"@path\";req \"@query\";req "
+                        + "\"signature\";req "
                         + "\"signature-input\";req \(component));"
                         + "keyid=\"k\";tag=\"countersign\""),
-                Draft.Field("Signature", "a=:AAAA:"),
+                Draft.Field(name: "Signature", value: "a=:AAAA:"),
             ], body: [])
         #expect(throws: Refusal.self) {
             var workspace = Workspace()
-            _ = try MessageSignatures().claim(in: response, to: draft.request(), &workspace)
+            _ = try MessageSignatures().claim(in: response, to: draft.request(), workspace: &workspace)
         }
     }
 }

@@ -9,14 +9,16 @@ import Testing
     @Test("the Authorization field", arguments: headerTable)
     func header(_ row: (change: String, to: String, code: Refusal.Code?)) throws {
         var draft = Draft(method: "GET", target: Array("/a?b=c".utf8), authority: "h.example")
-        draft.set("X-Amz-Date", "20270115T080000Z")
-        draft.set("Authorization", SigV4ReadingTests.header)
+        draft.setField("X-Amz-Date", to: "20270115T080000Z")
+        draft.setField("Authorization", to: SigV4ReadingTests.header)
         for field in draft.fields {
-            draft.set(field.name, String(decoding: field.value, as: UTF8.self).replacing(row.change, with: row.to))
+            draft.setField(
+                field.name,
+                to: String(decoding: field.value, as: UTF8.self).replacing(row.change, with: row.to))
         }
         if row.change == "+" {
             let parts = row.to.split(separator: ":", maxSplits: 1).map(String.init)
-            draft.fields.append(Draft.Field(parts[0], parts[1]))
+            draft.fields.append(Draft.Field(name: parts[0], value: parts[1]))
         }
         if row.change == "without" { draft.fields.removeAll { $0.name == row.to } }
         if row.change == "?" { draft.target = Array(row.to.utf8) }
@@ -36,15 +38,15 @@ import Testing
     @Test("times, as X-Amz-Date and as Date", arguments: timesTable)
     func times(_ row: (name: String, text: String, seconds: Int64?)) throws {
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "h.example")
-        draft.set(row.name, row.text)
+        draft.setField(row.name, to: row.text)
         let field = row.name.lowercased()
         let names = field == "date" ? "date;host" : "host;\(field)"
         // The day in the scope is made to agree.
         for day in ["20270115", "19941106", "20240229"] {
             let text = SigV4ReadingTests.header.replacing("20270115", with: day)
-            draft.set("Authorization", text.replacing("host;x-amz-date", with: names))
+            draft.setField("Authorization", to: text.replacing("host;x-amz-date", with: names))
             var workspace = Workspace()
-            let claim = try? SigV4().claim(in: draft.request(), &workspace)
+            let claim = try? SigV4().claim(in: draft.request(), workspace: &workspace)
             if let claim { #expect(claim.created == row.seconds.map { .unix($0) }) }
             if claim != nil || row.seconds == nil { return #expect((claim != nil) == (row.seconds != nil)) }
         }
@@ -54,8 +56,8 @@ import Testing
     @Test func oneFormOnly() throws {
         var draft = Draft(
             method: "GET", target: Array("/a?\(SigV4ReadingTests.query)".utf8), authority: "h.example")
-        draft.set("X-Amz-Date", "20270115T080000Z")
-        draft.set("Authorization", SigV4ReadingTests.header)
+        draft.setField("X-Amz-Date", to: "20270115T080000Z")
+        draft.setField("Authorization", to: SigV4ReadingTests.header)
         #expect(refusal(of: draft.request())?.code == .malformed)
     }
 
@@ -66,16 +68,19 @@ import Testing
             ("/?X-Amz-Signature=", nil, .present), ("/?a=1&X-Amz-Algorithm=x", nil, .present),
             ("/?x-amz-signature=1", nil, .absent), ("/?aX-Amz-Signature=1", nil, .absent),
             ("/X-Amz-Signature=1", nil, .absent), ("/?X-Amz-Signature", nil, .absent),
-        ] as [(String, String?, Trace)] {
+        ] as [(String, String?, SchemeDetection)] {
             var draft = Draft(method: "GET", target: Array(target.utf8), authority: "h.example")
-            if let authorization { draft.set("Authorization", authorization) }
-            #expect(SigV4().trace(in: draft.request()) == trace, "\(target) \(authorization ?? "")")
+            if let authorization { draft.setField("Authorization", to: authorization) }
+            #expect(SigV4().detect(in: draft.request()) == trace, "\(target) \(authorization ?? "")")
         }
     }
 
     private static let digits = String(repeating: "0a", count: 32)
     private static let header =
-        "AWS4-HMAC-SHA256 Credential=AKID/20270115/eu/api/aws4_request, SignedHeaders=host;x-amz-date, Signature=\(digits)"
+        """
+        AWS4-HMAC-SHA256 Credential=AKID/20270115/eu/api/aws4_request, SignedHeaders=host;x-amz-date, \
+        Signature=\(digits)
+        """
     private static let query =
         "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKID%2F20270115%2Feu%2Fapi%2Faws4_request"
         + "&X-Amz-Date=20270115T080000Z&X-Amz-Expires=300&X-Amz-SignedHeaders=host&X-Amz-Signature=\(digits)"

@@ -9,26 +9,26 @@ import Testing
     func knownAnswers(_ known: AmazonRequest) throws {
         let request = known.draft.request()
         var workspace = Workspace()
-        #expect(SigV4().trace(in: request) == .present)
-        let claim = try #require(try SigV4().claim(in: request, &workspace))
+        #expect(SigV4().detect(in: request) == .present)
+        let claim = try #require(try SigV4().claim(in: request, workspace: &workspace))
         #expect(claim.keyID == KeyID(known.keyId))
         #expect(claim.created == .unix(known.created))
         #expect(claim.mac.array == Hex.decode(known.signature))
 
-        try SigV4().spell(claim, request, &workspace)
+        try SigV4().writeStringToSign(for: claim, of: request, into: &workspace)
         if known.spelling == "standard" { #expect(workspace.canonicalRequest == known.canonicalRequest) }
         var attempt = 0
         while workspace.canonicalRequest != known.canonicalRequest,
-            try SigV4().respell(attempt, claim, request, &workspace) == .written
+            try SigV4().writeAlternative(attempt, for: claim, of: request, into: &workspace) == .written
         { attempt += 1 }
         #expect(workspace.canonicalRequest == known.canonicalRequest)
         let digest = SHA256.digest(Array(workspace.canonicalRequest.utf8).span)
         #expect(Hex.encode(digest.span) == known.canonicalRequestSha256)
-        #expect(workspace.text.shown == known.stringToSign)
+        #expect(workspace.text.displayText == known.stringToSign)
         let text = Array(known.stringToSign.utf8)
-        let third = Scope(in: text.span)
+        let third = CredentialScope(in: text.span)
         let scope = try #require(third)
-        let key = DerivedKeys.signingKey(known.key, scope, text.span)
+        let key = DerivedKeyCache.signingKey(from: known.key, scope: scope, text: text.span)
         #expect(key.withExposedBytes { Hex.encode($0) } == known.signingKey)
         #expect(SigningKey(known.key).mac(.sigV4, of: workspace.text).array == claim.mac.array)
     }
@@ -37,7 +37,7 @@ import Testing
     func signs(_ known: AmazonRequest) throws {
         let request = known.draft.request()
         var workspace = Workspace()
-        _ = try SigV4().claim(in: request, &workspace)
+        _ = try SigV4().claim(in: request, workspace: &workspace)
         var credentials = Credentials(keyID: try #require(KeyID(known.keyId)), key: SigningKey(known.key))
         let scope = known.stringToSign.split(separator: "\n")[2].split(separator: "/")
         (credentials.region, credentials.service) = (String(scope[1]), String(scope[2]))
@@ -53,12 +53,14 @@ import Testing
         for (value, expected) in [
             (nil, "inSignature"), (digest, "digests"), ("UNSIGNED-PAYLOAD", "leftOpen"),
         ] {
-            let request = try signed { if let value { $0.set("X-Amz-Content-Sha256", value) } }.request()
+            let request = try signed { if let value { $0.setField("X-Amz-Content-Sha256", to: value) } }
+                .request()
             var workspace = Workspace()
-            let claim = try #require(try SigV4().claim(in: request, &workspace))
+            let claim = try #require(try SigV4().claim(in: request, workspace: &workspace))
             switch claim.body {
             case .inSignature: #expect(expected == "inSignature")
-            case .digests(let sha256, nil): #expect(expected == "digests" && sha256?.array == Hex.decode(digest))
+            case .digests(let sha256, nil):
+                #expect(expected == "digests" && sha256?.array == Hex.decode(digest))
             case .leftOpen: #expect(expected == "leftOpen")
             default: Issue.record("unexpected")
             }
@@ -102,9 +104,9 @@ func signed(_ change: (inout Draft) -> Void = { _ in }) throws -> Draft {
 
 func refusal(of request: Request) -> Refusal? {
     var workspace = Workspace()
-    do throws(Refusal) {
-        let claim = try SigV4().claim(in: request, &workspace)
-        if let claim { try SigV4().spell(claim, request, &workspace) }
+    do {
+        let claim = try SigV4().claim(in: request, workspace: &workspace)
+        if let claim { try SigV4().writeStringToSign(for: claim, of: request, into: &workspace) }
         return claim == nil ? Refusal(.unsigned) : nil
     } catch {
         return error

@@ -4,8 +4,8 @@
     import Glibc
 #endif
 
-/// How long the shortest of some runs keeps this thread busy, in nanoseconds: what else the machine does is not
-/// counted.
+/// How long the shortest of some runs keeps this thread busy, in nanoseconds: what else the machine does is
+/// not counted.
 func shortestTime(ofRuns count: Int, _ body: () throws -> Void) rethrows -> UInt64 {
     try (0..<count).map { _ in
         let began = threadNanoseconds()

@@ -10,8 +10,10 @@ enum Vectors {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../Vectors")
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .convertFromSnakeCase
-        let cases = try decoder.decode(VectorFile<Case>.self, from: Data(contentsOf: folder.appending(path: path)))
-            .cases
+        let cases = try decoder.decode(
+            VectorFile<Case>.self, from: Data(contentsOf: folder.appending(path: path))
+        )
+        .cases
         try #require(!cases.isEmpty, "\(path) has no cases")
         return cases
     }
@@ -41,7 +43,7 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
         var draft = Draft(
             method: method, target: Array(target.utf8), authority: authority,
             transport: transport == "http" ? .plain : .tls)
-        for field in fields { draft.fields.append(Draft.Field(field[0], field[1])) }
+        for field in fields { draft.fields.append(Draft.Field(name: field[0], value: field[1])) }
         draft.body = Array(body.utf8)
         return draft
     }
@@ -61,8 +63,9 @@ struct SignedMessage: Decodable, Sendable, CustomTestStringConvertible {
     func holds() throws -> Bool {
         let request = draft.request()
         var workspace = Workspace()
-        let claim = try #require(try MessageSignatures().claim(in: request, labelled: label, &workspace))
-        try MessageSignatures().spell(claim, request, &workspace)
+        let claim = try #require(
+            try MessageSignatures().claim(in: request, labelled: label, workspace: &workspace))
+        try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
         let key = try key()
         if let publicKey = key.publicKey {
             let signature = claim.signature(orShort: claim.mac, in: workspace)
@@ -97,7 +100,9 @@ struct AmazonRequest: Decodable, Sendable, CustomTestStringConvertible {
 
     var draft: Draft {
         var draft = Draft(method: method, target: Array(target.utf8), authority: authority)
-        for field in fields where field[0] != "Host" { draft.fields.append(Draft.Field(field[0], field[1])) }
+        for field in fields where field[0] != "Host" {
+            draft.fields.append(Draft.Field(name: field[0], value: field[1]))
+        }
         // The field stands for the authority where botocore was told another.
         if let host = fields.first(where: { $0[0] == "Host" }) { draft.authority = host[1] }
         draft.body = Array(body.utf8)

@@ -29,16 +29,20 @@ import Testing
     }
 
     static let shapesTable = [
-        Shape(scheme: AuthV1()) { form($0, "auth_key=k&auth_timestamp=1&auth_version=1.0&auth_signature=\(zeros)") },
+        Shape(scheme: AuthV1()) {
+            form($0, "auth_key=k&auth_timestamp=1&auth_version=1.0&auth_signature=\(zeros)")
+        },
         Shape(scheme: FormMD5()) {
-            form($0, "app_id=k&plat=p&ver=1&rand=12345678&timestamp=2026-01-01-00:00:00&sign=\(zeros.prefix(32))")
+            form(
+                $0,
+                "app_id=k&plat=p&ver=1&rand=12345678&timestamp=2026-01-01-00:00:00&sign=\(zeros.prefix(32))")
         },
         Shape(scheme: AuthV4()) { pairs in
             var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
-            draft.set("X-Auth-Version", "4")
-            draft.set("X-Auth-Client-ID", "k")
-            draft.set("X-Auth-Timestamp", "1")
-            draft.set("X-Auth-Signature", zeros)
+            draft.setField("X-Auth-Version", to: "4")
+            draft.setField("X-Auth-Client-ID", to: "k")
+            draft.setField("X-Auth-Timestamp", to: "1")
+            draft.setField("X-Auth-Signature", to: zeros)
             draft.body = Array("{\(pairs.all.map { "\"\($0)\":\"\($1)\"" }.joined(separator: ","))}".utf8)
             return draft
         },
@@ -48,7 +52,7 @@ import Testing
 
     private static func form(_ pairs: KeyValuePairs, _ base: String) -> Draft {
         var draft = Draft(method: "POST", target: Array("/".utf8), authority: "h.example")
-        draft.set("Content-Type", "application/x-www-form-urlencoded")
+        draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
         draft.body = Array((pairs.all.map { "\($0)=\($1)" } + [base]).joined(separator: "&").utf8)
         return draft
     }
@@ -57,7 +61,7 @@ import Testing
         let request = shape.join(pairs).request()
         var workspace = Workspace()
         return try shortestTime(ofRuns: 5) {
-            let claim = try shape.scheme.claim(in: request, &workspace)
+            let claim = try shape.scheme.claim(in: request, workspace: &workspace)
             #expect(claim != nil)
         }
     }

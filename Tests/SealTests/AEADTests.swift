@@ -38,12 +38,12 @@ import Testing
         let key = try Self.key(1)
         let sealed = key.seal(Self.secret([1, 2, 3]), as: Self.place)
         _ = try key.open(sealed, as: Self.place)
-        #expect(throws: NotOpened.self) { try key.open(sealed, as: other) }
+        #expect(throws: SealError.notOpened) { try key.open(sealed, as: other) }
     }
 
     @Test func anotherKeyDoesNotOpen() throws {
         let sealed = try Self.key(1).seal(Self.secret([1, 2, 3]), as: Self.place)
-        #expect(throws: NotOpened.self) { try Self.key(2).open(sealed, as: Self.place) }
+        #expect(throws: SealError.notOpened) { try Self.key(2).open(sealed, as: Self.place) }
     }
 
     @Test func everyBitCounts() throws {
@@ -52,10 +52,10 @@ import Testing
         for bit in 0..<sealed.count * 8 {
             var altered = sealed
             altered[bit / 8] ^= 1 << UInt8(bit % 8)
-            #expect(throws: NotOpened.self) { try key.open(altered, as: Self.place) }
+            #expect(throws: SealError.notOpened) { try key.open(altered, as: Self.place) }
         }
         for count in 0..<sealed.count {
-            #expect(throws: NotOpened.self) { try key.open(Array(sealed[..<count]), as: Self.place) }
+            #expect(throws: SealError.notOpened) { try key.open(Array(sealed[..<count]), as: Self.place) }
         }
     }
 
@@ -70,7 +70,9 @@ import Testing
     static let hex = String(repeating: "0123456789abcdef", count: 4)
     static let base64url = "ASNFZ4mrze8BI0VniavN7wEjRWeJq83vASNFZ4mrze8"
 
-    @Test("texts that are a key, and the same one", arguments: [hex, hex.uppercased(), base64url, base64url + "="])
+    @Test(
+        "texts that are a key, and the same one",
+        arguments: [hex, hex.uppercased(), base64url, base64url + "="])
     func texts(_ text: String) throws {
         let bytes = Array(text.utf8)
         let parsed = MasterKey(text: bytes.span)

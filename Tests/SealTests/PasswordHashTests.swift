@@ -21,7 +21,8 @@ import Testing
         #expect(first != second)
     }
 
-    /// Made by PyPI's `argon2-cffi`: secret `password`, salt `somesaltsomesalt`, m=256 KiB, t=2, p=1, 32 bytes.
+    /// Made by PyPI's `argon2-cffi`: secret `password`, salt `somesaltsomesalt`, m=256 KiB, t=2, p=1, 32
+    /// bytes.
     @Test func knownAnswer() throws {
         let layout = "01" + "00000100" + "00000002"
         let bytes = try #require(Hex.decode(layout + "736f6d6573616c74736f6d6573616c74" + argon2idFigure))
@@ -40,12 +41,16 @@ import Testing
         #expect(PasswordHash(encoded: Secret(copying: (bytes + [0]).span)) == nil)
     }
 
-    @Test("costs that no row may ask for", arguments: [(7, 1), (65_537, 1), (8, 0), (8, 17), (Int.max, 1), (-1, -1)])
+    @Test(
+        "costs that no row may ask for",
+        arguments: [(7, 1), (65_537, 1), (8, 0), (8, 17), (Int.max, 1), (-1, -1)])
     func costs(_ row: (memory: Int, passes: Int)) throws {
         #expect(HashCost(memory: row.memory, passes: row.passes) == nil)
         var bytes = AEADTests.bytes(try PasswordHash(of: secret("x"), cost: cheap()).encoded)
         for (start, number) in [(1, row.memory), (5, row.passes)] {
-            for index in 0..<4 { bytes[start + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
+            for index in 0..<4 {
+                bytes[start + index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index))
+            }
         }
         #expect(PasswordHash(encoded: Secret(copying: bytes.span)) == nil)
     }
@@ -64,6 +69,7 @@ private let hmacTable: [(key: [UInt8], message: [UInt8], mac: String)] = [
     (Array("Jefe".utf8), Array("what do ya want for nothing?".utf8), "750c783e6ab0b503eaa86e310a5db738"),
     (
         [UInt8](repeating: 0xAA, count: 80),
-        Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8), "6b1ab7fe4bd7bf8f0b62e6ce61b9d0cd"
+        Array("Test Using Larger Than Block-Size Key - Hash Key First".utf8),
+        "6b1ab7fe4bd7bf8f0b62e6ce61b9d0cd"
     ),
 ]

@@ -46,7 +46,8 @@ import Testing
             // The order, one more, the largest 32 bytes, zero, a byte too few.
             "edd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010",
             "eed3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010",
-            String(repeating: "ff", count: 32), String(repeating: "00", count: 32), String(repeating: "01", count: 31),
+            String(repeating: "ff", count: 32), String(repeating: "00", count: 32),
+            String(repeating: "01", count: 31),
         ])
     func illegalScalar(_ encoding: String) throws {
         let bytes = try #require(Hex.decode(encoding))
@@ -54,7 +55,8 @@ import Testing
     }
 
     @Test func theLargestScalarIsTaken() throws {
-        let bytes = try #require(Hex.decode("ecd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))
+        let bytes = try #require(
+            Hex.decode("ecd3f55c1a631258d69cf7a2def9de1400000000000000000000000000000010"))
         let scalar = try #require(Ristretto255.Scalar(Secret(copying: bytes.span)))
         // It is -1, its own inverse.
         let inverse = try scalar.inverse()

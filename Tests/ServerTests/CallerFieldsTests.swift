@@ -1,4 +1,5 @@
-// Who calls, as the backend is told: by lines of the gateway's own, and never by a field that a caller sent.
+// Proves that the gateway names the caller to the backend in its own fields, and never passes on such a field
+// of the client.
 import CountersignHTTP
 import CountersignWire
 import Testing
@@ -6,21 +7,24 @@ import Testing
 @testable import CountersignServer
 
 @Suite struct CallerFieldsTests {
-    private func tells(_ name: String) -> Bool { CallerFields.tells(Array(name.utf8).span) }
+    private func tells(_ name: String) -> Bool { ForbiddenCallerFields.tells(Array(name.utf8).span) }
 
     @Test(
         "what only a proxy may say is removed",
         arguments: [
             "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-forwarded", "x-forwarded-user",
-            "x-forwarded-prefix", "x-forwarded-client-cert", "forwarded", "forwarded-for", "x-real-ip", "x-client-ip",
+            "x-forwarded-prefix", "x-forwarded-client-cert", "forwarded", "forwarded-for", "x-real-ip",
+            "x-client-ip",
             "true-client-ip", "cf-connecting-ip", "x-original-url", "x-original-uri", "x-original-host",
             "x-rewrite-url", "x-http-method-override", "x-http-method", "x-method-override", "x-host",
-            "front-end-https", "x-proxyuser-ip", "x-cluster-client-ip", "x-remote-user", "client-cert", "proxy",
+            "front-end-https", "x-proxyuser-ip", "x-cluster-client-ip", "x-remote-user", "client-cert",
+            "proxy",
             "ssl-client-verify", "x-ssl-client-s-dn", "x-arr-clientcert", "x-middleware-subrequest",
             "x-ms-client-principal", "x-ms-client-principal-idp", "x-goog-authenticated-user-email",
             "x-goog-iap-jwt-assertion", "x-amzn-oidc-data", "x-auth-request-email", "x-webauth-user",
             "cf-access-jwt-assertion", "x-sendfile-type", "x-accel-mapping", "do-connecting-ip",
-            "x-nf-client-connection-ip", "x-vercel-forwarded-for", "https", "x-client-cert-dn", "x-consumer-id",
+            "x-nf-client-connection-ip", "x-vercel-forwarded-for", "https", "x-client-cert-dn",
+            "x-consumer-id",
             "x-appengine-user-ip", "cf-access-" + String(repeating: "a", count: 60),
             // As a backend that writes `_` for what is no letter or digit reads them.
             "x_forwarded_for", "x.real.ip", "x-http_method~override", "x_original_url",
@@ -29,17 +33,18 @@ import Testing
     func removed(_ name: String) {
         #expect(tells(name))
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
-        draft.fields = [Draft.Field(name, "1")]
+        draft.fields = [Draft.Field(name: name, value: "1")]
         let request = draft.request()
         let index = request.fields.count - 1
-        #expect(CallerFields().isRemoved(request.fields[index], of: request))
-        #expect(!CallerFields(keeping: [name]).isRemoved(request.fields[index], of: request))
+        #expect(ForbiddenCallerFields().isRemoved(request.fields[index], of: request))
+        #expect(!ForbiddenCallerFields(keeping: [name]).isRemoved(request.fields[index], of: request))
     }
 
     @Test(
         "other fields are not",
         arguments: [
-            "host", "accept", "user-agent", "cookie", "via", "x-forward", "x-request-id", "x-user", "x-original",
+            "host", "accept", "user-agent", "cookie", "via", "x-forward", "x-request-id", "x-user",
+            "x-original",
             "x-real", "xforwardedfor", "x-http", "prox", "proxys", "from", "referer", "te", "x", "c", "",
             "x-auth-version", "x-amz-date", "x-amzn-trace-id", "x-auth-token", "x-goog-api-key", "x-consumer",
             "x-client-certificate", "x-accelerated", "x-", "x-ms-date", "cf-ray", "http", "host-id", "d",
@@ -58,7 +63,8 @@ import Testing
         ] as [(String, Request.Transport, String, String)])
     func lines(_ row: (client: String, transport: Request.Transport, host: String, forwarded: String)) {
         let client = NetworkAddress(text: row.client)
-        let lines = ClientLines(client: client, transport: row.transport, host: Array(row.host.utf8).span)
+        let lines = ClientAddressFields(
+            client: client, transport: row.transport, host: Array(row.host.utf8).span)
         let address = client?.text ?? "unknown"
         var expected = [
             "Countersign-Client: \(address)", "X-Forwarded-For: \(address)",
@@ -74,7 +80,8 @@ import Testing
         arguments: [
             ("X-HTTP-Method-Override", ["x-http-method-override"]),
             ("x-real-ip,true-client-ip", ["x-real-ip", "true-client-ip"]),
-            ("X-Forwarded-For", nil), ("forwarded", nil), ("x-request-id", nil), ("", nil), ("x-real-ip,", nil),
+            ("X-Forwarded-For", nil), ("forwarded", nil), ("x-request-id", nil), ("", nil),
+            ("x-real-ip,", nil),
         ] as [(String, [String]?)])
     func setting(_ row: (text: String, names: [String]?)) throws {
         let setting = try #require(Setting.all.first { $0.name == "forward-caller-fields" })

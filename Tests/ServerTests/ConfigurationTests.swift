@@ -6,7 +6,7 @@ import Testing
 @Suite struct ConfigurationTests {
     private func configuration(
         flags: [(String, String)] = [], environment: [String: String] = [:], file: String? = nil
-    ) throws(Fault) -> Configuration {
+    ) throws(OperationalError) -> Configuration {
         var sources = Configuration.Sources()
         sources.flags = flags.map { (name: $0.0, value: $0.1) }
         sources.environment = environment
@@ -20,7 +20,9 @@ import Testing
         #expect(configuration.listen.description == "127.0.0.1:8443")
         #expect(configuration.admin?.description == "127.0.0.1:8444")
         #expect(configuration.store == .sqlite(path: ".countersign/countersign.db"))
-        #expect(configuration.upstream == nil && configuration.workers == nil && configuration.authorities.isEmpty)
+        #expect(
+            configuration.upstream == nil && configuration.workers == nil && configuration.authorities.isEmpty
+        )
     }
 
     @Test func flagsOverEnvironmentOverFile() throws {
@@ -37,7 +39,9 @@ import Testing
     }
 
     @Test func theStoreFollowsTheData() throws {
-        #expect(try configuration(environment: ["COUNTERSIGN_DATA": "/d"]).store == .sqlite(path: "/d/countersign.db"))
+        #expect(
+            try configuration(environment: ["COUNTERSIGN_DATA": "/d"]).store
+                == .sqlite(path: "/d/countersign.db"))
         let both = try configuration(flags: [("store", "sqlite:/s.db"), ("data", "/d")])
         #expect(both.store == .sqlite(path: "/s.db") && both.data == "/d")
     }
@@ -47,7 +51,8 @@ import Testing
         arguments: [
             ("listen", "[::1]:0"), ("admin", "off"), ("upstream", "https://b.example"),
             ("upstream", "http://[::1]:8080"),
-            ("tls", "off"), ("tls", "a.pem,b.pem"), ("authority", "a.example,b:8443,[::1]:9"), ("log", "/var/log/x"),
+            ("tls", "off"), ("tls", "a.pem,b.pem"), ("authority", "a.example,b:8443,[::1]:9"),
+            ("log", "/var/log/x"),
             ("upstream-ca", "/ca.pem"), ("upstream-certificate", "c.pem,k.pem"),
             ("limit-upstream-connections", "1"), ("limit-upstream-waiting", "0"),
             ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "memory"),
@@ -60,24 +65,28 @@ import Testing
     @Test(
         "what is wrong is named with what was expected",
         arguments: [
-            ("listen", "8443"), ("listen", "host:99999"), ("listen", "::1:80"), ("listen", ":80"), ("listen", "a b:1"),
+            ("listen", "8443"), ("listen", "host:99999"), ("listen", "::1:80"), ("listen", ":80"),
+            ("listen", "a b:1"),
             ("admin", "none"), ("upstream", "example.com"), ("upstream", "http://u:pw@h"),
             ("upstream", "http://h/path"),
-            ("upstream", "ftp://h"), ("upstream", "http://h:0"), ("upstream", "http://h?q"), ("tls", "cert.pem"),
+            ("upstream", "ftp://h"), ("upstream", "http://h:0"), ("upstream", "http://h?q"),
+            ("tls", "cert.pem"),
             ("tls", "a,b,c"),
-            ("tls", ",b"), ("authority", "a,,b"), ("authority", "https://a"), ("workers", "0"), ("workers", "-1"),
+            ("tls", ",b"), ("authority", "a,,b"), ("authority", "https://a"), ("workers", "0"),
+            ("workers", "-1"),
             ("workers", "1e3"),
             ("workers", "99999999999999999999"), ("prefix", "x"), ("prefix", "/"), ("prefix", "/a/"),
             ("prefix", "/../x"),
             ("prefix", "/a?b"), ("upstream-certificate", "only.pem"), ("limit-upstream-connections", "0"),
             ("limit-head", "1"), ("deadline-head", "0"), ("store", "postgres://u:hunter2@h/db"),
-            ("store", "sqlite:"), ("store", "mysql:x"), ("replay", "redis://:hunter2@h"), ("data", ""), ("log", "a\0b"),
+            ("store", "sqlite:"), ("store", "mysql:x"), ("replay", "redis://:hunter2@h"), ("data", ""),
+            ("log", "a\0b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {
         for place in ["flag", "environment", "file"] {
             let variable = "COUNTERSIGN_" + row.name.uppercased().replacing("-", with: "_")
             let key = row.name.replacing("-", with: "_")
-            let fault = #expect(throws: Fault.self, "\(place)") {
+            let fault = #expect(throws: OperationalError.self, "\(place)") {
                 switch place {
                 case "flag": try configuration(flags: [(row.name, row.value)])
                 case "environment": try configuration(environment: [variable: row.value])
@@ -86,7 +95,8 @@ import Testing
             }
             #expect(fault?.kind == .usage)
             let named =
-                ["flag": "--\(row.name)", "environment": variable, "file": "settings.json: \(key)"][place] ?? ""
+                ["flag": "--\(row.name)", "environment": variable, "file": "settings.json: \(key)"][place]
+                ?? ""
             #expect(fault?.message.hasPrefix(named) == true, "\(fault?.message ?? "")")
             #expect(fault?.message.contains("expected") == true)
             #expect(fault?.message.contains("hunter2") == false)
@@ -102,19 +112,20 @@ import Testing
             (#"{"authority": [1]}"#, "authority"),
         ])
     func files(_ row: (text: String, word: String)) {
-        let fault = #expect(throws: Fault.self) { try configuration(file: row.text) }
+        let fault = #expect(throws: OperationalError.self) { try configuration(file: row.text) }
         #expect(fault?.kind == .usage)
         #expect(fault?.message.contains("settings.json") == true && fault?.message.contains(row.word) == true)
     }
 
     @Test func unknownFlag() {
-        #expect(throws: Fault.self) { try configuration(flags: [("nonsense", "1")]) }
+        #expect(throws: OperationalError.self) { try configuration(flags: [("nonsense", "1")]) }
     }
 
     @Test("what is printed is a settings file that says the same")
     func printed() throws {
         let first = try configuration(flags: [
-            ("listen", "[::1]:0"), ("admin", "off"), ("upstream", "http://h:1"), ("tls", "a,b"), ("authority", "x,y:2"),
+            ("listen", "[::1]:0"), ("admin", "off"), ("upstream", "http://h:1"), ("tls", "a,b"),
+            ("authority", "x,y:2"),
             ("workers", "7"), ("limit-body", "5"), ("deadline-drain", "0"), ("log", "off"), ("data", "/d"),
         ])
         let second = try configuration(file: first.shown.prettyText)
@@ -123,6 +134,9 @@ import Testing
     }
 
     @Test func listsInAFile() throws {
-        #expect(try configuration(file: #"{"authority": ["A.example", "b:1"]}"#).authorities == ["a.example", "b:1"])
+        #expect(
+            try configuration(file: #"{"authority": ["A.example", "b:1"]}"#).authorities == [
+                "a.example", "b:1",
+            ])
     }
 }

@@ -8,9 +8,10 @@ import Testing
 @testable import CountersignServer
 
 @Suite struct MeterTests {
-    private func release(_ id: String) throws -> ReleaseKey {
-        ReleaseKey(
-            id: try #require(KeyID(id)), app: "demo", platform: "ios", version: id, scheme: .formMD5, policy: Policy(),
+    private func release(_ id: String) throws -> AppRelease {
+        AppRelease(
+            id: try #require(KeyID(id)), app: "demo", platform: "ios", version: id, scheme: .formMD5,
+            policy: Policy(),
             key: SigningKey(Secret(random: 32)))
     }
 
@@ -21,8 +22,8 @@ import Testing
     }
 
     @Test func loopsAddUp() throws {
-        let meter = Meter()
-        let loops = [Tally(meter), Tally(meter)]
+        let meter = RequestMeter()
+        let loops = [LoopRequestCounter(meter), LoopRequestCounter(meter)]
         let (first, second) = (try release("r_1"), try release("r_2"))
         for loop in loops {
             for _ in 0..<3 { loop.accept(first, under: .current) }
@@ -41,24 +42,24 @@ import Testing
 
     @Test("each code has a cell of its own, and a name that is read back", arguments: Refusal.Code.allCases)
     func codes(_ code: Refusal.Code) throws {
-        let meter = Meter()
-        Tally(meter).refuse(code, named: nil)
+        let meter = RequestMeter()
+        LoopRequestCounter(meter).refuse(code, named: nil)
         #expect(meter.totals() == [subject("", .refused(code)): 1])
         #expect(MeterOutcome(name: MeterOutcome.refused(code).name) == .refused(code))
     }
 
     @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
-        let meter = Meter()
+        let meter = RequestMeter()
         let store = Book()
-        let tally = Tally(meter)
+        let tally = LoopRequestCounter(meter)
         let release = try release("r_1")
-        var ledger = MeterLedger(meter, store)
+        var ledger = MeterPersistence(meter, store: store)
         tally.accept(release, under: .current)
         try ledger.write(at: 86_400)
         try ledger.write(at: 86_402)
         tally.accept(release, under: .current)
         store.fails = true
-        #expect(throws: Fault.self) { try ledger.write(at: 86_404) }
+        #expect(throws: OperationalError.self) { try ledger.write(at: 86_404) }
         tally.accept(release, under: .current)
         store.fails = false
         try ledger.write(at: 2 * 86_400)
@@ -67,14 +68,15 @@ import Testing
                 MeterEntry(subject: subject("r_1", .accepted), day: 1, count: 1, lastSeen: 86_400),
                 MeterEntry(subject: subject("r_1", .accepted), day: 2, count: 2, lastSeen: 2 * 86_400),
             ])
-        #expect(store.forgotten == [1 - MeterLedger.keptDays, 2 - MeterLedger.keptDays], "once a day")
+        #expect(
+            store.forgotten == [1 - MeterPersistence.keptDays, 2 - MeterPersistence.keptDays], "once a day")
     }
 
     @Test func labelsAreEscaped() {
-        var page = Exposition()
-        page.describe("m", .counter, "Help.")
-        page.sample("m", [("a", "b\"c\\d\ne"), ("é", "ü")], 3)
-        page.add("n", .gauge, "Other.", -1)
+        var page = PrometheusExposition()
+        page.describe("m", kind: .counter, help: "Help.")
+        page.sample("m", labels: [("a", "b\"c\\d\ne"), ("é", "ü")], value: 3)
+        page.add("n", kind: .gauge, help: "Other.", value: -1)
         #expect(
             page.text == """
                 # HELP m Help.
@@ -94,12 +96,12 @@ private final class Book: MeterStore, @unchecked Sendable {
     var forgotten: [Int64] = []
     var fails = false
 
-    func add(_ entries: [MeterEntry]) throws(Fault) {
-        if fails { throw Fault(.unreachable, "the disk is full") }
+    func add(_ entries: [MeterEntry]) throws(OperationalError) {
+        if fails { throw OperationalError(.unreachable, message: "the disk is full") }
         self.entries += entries
     }
 
-    func meter(since day: Int64) throws(Fault) -> [MeterEntry] { entries.filter { $0.day >= day } }
-    func forgetMeter(before day: Int64) throws(Fault) { forgotten.append(day) }
+    func meter(since day: Int64) throws(OperationalError) -> [MeterEntry] { entries.filter { $0.day >= day } }
+    func forgetMeter(before day: Int64) throws(OperationalError) { forgotten.append(day) }
     func close() {}
 }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// Where a client calls from, by the engine's text of it: its port says nothing, and of IPv6 half the address.
+/// The network of a client, from the engine's text of its address: without the port, and for IPv6 the first
+/// half.
 @Suite struct NetworkTests {
     @Test(arguments: [
         ("192.0.2.7:50000", [192, 0, 2, 7] as [UInt8]), ("192.0.2.7:1", [192, 0, 2, 7]),
@@ -31,7 +32,8 @@ import Testing
             ("10.0.0.1:1", ["203.0.113.1 x"], "unknown"), ("10.0.0.1:1", ["203.0.113.1:80:80"], "unknown"),
             ("10.0.0.1:1", ["[2001:db8::9"], "unknown"), ("10.0.0.1:1", ["[2001:db8::9]"], "2001:db8::9"),
             ("10.0.0.1:1", ["fe80::1%eth0"], "fe80::1"),
-            ("10.0.0.1:1", ["10.0.0.2, 10.0.0.3"], "10.0.0.2"), ("10.0.0.1:1", ["203.0.113.1:4711"], "203.0.113.1"),
+            ("10.0.0.1:1", ["10.0.0.2, 10.0.0.3"], "10.0.0.2"),
+            ("10.0.0.1:1", ["203.0.113.1:4711"], "203.0.113.1"),
             ("[::ffff:10.0.0.1]:1", ["[2001:db8::9]:443"], "2001:db8::9"),
             ("[fd00::1]:1", ["2001:db8::9"], "2001:db8::9"),
             ("[2001:db8::1]:1", ["2001:db8::9"], nil),
@@ -39,7 +41,7 @@ import Testing
     func proxies(_ row: (peer: String, fields: [String], client: String?)) throws {
         let ranges = try ["10.0.0.0/8", "fd00::/16"].map { try #require(AddressRange($0)) }
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
-        draft.fields = row.fields.map { Draft.Field("x-forwarded-for", $0) }
+        draft.fields = row.fields.map { Draft.Field(name: "x-forwarded-for", value: $0) }
         let client = TrustedProxies(ranges).client(of: draft.request(), from: row.peer)
         #expect(client.map { $0.address?.text ?? "unknown" } == row.client)
         let isProxy = row.client.map { row.peer.contains($0) } ?? true
@@ -53,7 +55,7 @@ import Testing
         var draft = Draft(method: "GET", target: Array("/".utf8), authority: "example.com")
         for (count, client) in [(15, "203.0.113.1"), (16, "unknown")] {
             let chain = ["203.0.113.1"] + (1...count).map { "10.0.0.\($0)" }
-            draft.fields = [Draft.Field("x-forwarded-for", chain.joined(separator: ","))]
+            draft.fields = [Draft.Field(name: "x-forwarded-for", value: chain.joined(separator: ","))]
             #expect(TrustedProxies([range]).client(of: draft.request(), from: "10.0.0.1:1")?.text == client)
         }
     }
@@ -61,9 +63,12 @@ import Testing
     @Test(
         "which addresses a range has",
         arguments: [
-            ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.0", false), ("0.0.0.0/0", "203.0.113.1", true),
-            ("0.0.0.0/0", "2001:db8::1", false), ("192.0.2.1", "192.0.2.1", true), ("192.0.2.1", "192.0.2.0", false),
-            ("::/0", "2001:db8::1", true), ("::/0", "192.0.2.1", false), ("2001:db8::/33", "2001:db8:7fff::1", true),
+            ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.0", false),
+            ("0.0.0.0/0", "203.0.113.1", true),
+            ("0.0.0.0/0", "2001:db8::1", false), ("192.0.2.1", "192.0.2.1", true),
+            ("192.0.2.1", "192.0.2.0", false),
+            ("::/0", "2001:db8::1", true), ("::/0", "192.0.2.1", false),
+            ("2001:db8::/33", "2001:db8:7fff::1", true),
             ("2001:db8::/33", "2001:db8:8000::1", false), ("2001:db8::/64", "2001:db8::ffff:0:0:1", true),
             ("2001:db8::/65", "2001:db8::8000:0:0:1", false), ("2001:db8::1", "2001:db8::1", true),
             ("2001:db8::1/128", "2001:db8::2", false), ("10.0.0.0/8", "::ffff:10.0.0.1", true),
@@ -75,6 +80,8 @@ import Testing
 
     @Test(
         "ranges",
-        arguments: ["10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "fd00::/129", "host", "", "10.0.0.0/+8"])
+        arguments: [
+            "10.0.0.1/8", "10.0.0.0/33", "10.0.0.0/", "10.0.0.0/8/8", "fd00::/129", "host", "", "10.0.0.0/+8",
+        ])
     func noRanges(_ text: String) { #expect(AddressRange(text) == nil) }
 }

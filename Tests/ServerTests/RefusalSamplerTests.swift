@@ -4,8 +4,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// That a flood of refusals writes a bounded number of lines, hides no refusal of another address, and is
-/// counted exactly.
+/// Proves that a flood of refusals writes a bounded number of lines, hides no refusal of another address, and
+/// is counted exactly.
 @Suite struct RefusalSamplerTests {
     private typealias Subject = RefusalSampler.Subject
 
@@ -50,7 +50,8 @@ import Testing
         var sampler = RefusalSampler(settings(subjects: 10))
         var written = 0
         for round in 0..<4 {
-            for address in 0..<UInt8(100) where sampler.admit(subject(.unsigned, of: address), now: Int64(round)) {
+            for address in 0..<UInt8(100)
+            where sampler.admit(subject(.unsigned, of: address), now: Int64(round)) {
                 written += 1
             }
         }
@@ -66,7 +67,8 @@ import Testing
     @Test func oneNetworkFillsASmallPartOfTheTable() {
         var sampler = RefusalSampler(settings(subjects: 100))
         for number in 0..<UInt8(200) {
-            let flood = address([0x20, 1, 0x0D, 0xB8, 0, 0, 0, number] + [UInt8](repeating: 0, count: 8)).subscriber
+            let flood = address([0x20, 1, 0x0D, 0xB8, 0, 0, 0, number] + [UInt8](repeating: 0, count: 8))
+                .subscriber
             _ = sampler.admit(Subject(cause: .refused(.unsigned), address: flood), now: 1)
         }
         let isWritten = sampler.admit(subject(.unsigned, of: 1), now: 1)

@@ -3,24 +3,24 @@ import Testing
 
 @testable import CountersignServer
 
-/// The store makes the process not ready after two bad looks in a row, and is written to only once the writer
+/// Two failed checks of the store in a row make the process not ready; the check writes only after the writer
 /// has failed.
 @Suite struct StoreReadinessTests {
-    private let fault = Fault(.failed, "the disk failed")
+    private let fault = OperationalError(.failed, message: "the disk failed")
 
     @Test func oneStrayFailureDoesNotFlipIt() {
         let readiness = Readiness()
         let store = StoreReadiness(readiness)
         for _ in 0..<5 {
-            store.turn(reading: fault) {}
+            store.update(readFailure: fault) {}
             #expect(readiness.reasons.isEmpty)
-            store.turn(reading: nil) {}
+            store.update(readFailure: nil) {}
             #expect(readiness.reasons.isEmpty)
         }
-        store.turn(reading: fault) {}
-        store.turn(reading: fault) {}
+        store.update(readFailure: fault) {}
+        store.update(readFailure: fault) {}
         #expect(readiness.reasons == [.init(cause: .store, detail: "the disk failed")])
-        store.turn(reading: nil) {}
+        store.update(readFailure: nil) {}
         #expect(readiness.reasons.isEmpty)
     }
 
@@ -28,19 +28,19 @@ import Testing
         let readiness = Readiness()
         let store = StoreReadiness(readiness)
         var trials = 0
-        store.turn(reading: nil) { trials += 1 }
+        store.update(readFailure: nil) { trials += 1 }
         #expect(trials == 0)
         store.writerDidFail()
         for _ in 0..<2 {
-            store.turn(reading: nil) { () throws(Fault) in
+            store.update(readFailure: nil) { () throws(OperationalError) in
                 trials += 1
                 throw fault
             }
         }
         #expect(trials == 2 && readiness.reasons.map(\.cause) == [.store])
         // The first trial that succeeds is the last one.
-        store.turn(reading: nil) { trials += 1 }
-        store.turn(reading: nil) { trials += 1 }
+        store.update(readFailure: nil) { trials += 1 }
+        store.update(readFailure: nil) { trials += 1 }
         #expect(trials == 3 && readiness.reasons.isEmpty)
     }
 }

@@ -4,13 +4,14 @@ import Testing
 
 @testable import CountersignServer
 
-/// The body of `POST uploads` is read into exactly one request, or refused as malformed.
+/// The body of `POST uploads` yields exactly one request, or is refused as malformed.
 @Suite struct UploadRequestTests {
     private static let digest = "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"
 
     private func read(_ members: String) throws(Refusal) -> UploadRequest {
         try UploadRequest(
-            Members(of: Array("{\(members)}".utf8)), authority: Array("shop.example".utf8), mostBytes: 1_000)
+            RequestBodyMembers(of: Array("{\(members)}".utf8)), authority: Array("shop.example".utf8),
+            mostBytes: 1_000)
     }
 
     private func body(_ changes: [String: String] = [:]) -> String {

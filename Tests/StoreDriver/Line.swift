@@ -1,6 +1,7 @@
 import Glibc
 
-/// One line with one system call: whole even where the process is killed, and seen by whoever traces it.
+/// Writes one line with one system call: it is complete even if the process is killed, and a tracer sees it
+/// as one call.
 enum Line {
     static func out(_ text: String) { write(text, to: STDOUT_FILENO) }
     static func error(_ text: String) { write(text, to: STDERR_FILENO) }

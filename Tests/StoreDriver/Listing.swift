@@ -9,10 +9,12 @@ struct Listing {
 
     init(database: String) { store = SQLiteStore(path: database) }
 
-    func write() throws(Fault) {
+    func write() throws(OperationalError) {
         for app in try store.apps() {
             var last: Int64 = 0
-            while case let page = try store.accounts(of: app.name, after: last, limit: 1_000), let end = page.last {
+            while case let page = try store.accounts(of: app.name, after: last, limit: 1_000),
+                let end = page.last
+            {
                 for account in page { Line.out("account \(account.name) \(account.state.rawValue)") }
                 last = end.number
             }

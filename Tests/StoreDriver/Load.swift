@@ -7,12 +7,13 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// Callers that each sign up, sign in, renew and are revoked, over and over; every third session is left to live.
+/// Callers that each sign up, sign in, renew and are revoked, over and over; every third session is left to
+/// live.
 struct Load {
     private let writer: GroupWriter
     private let app: AppName
 
-    init(database: String) throws(Fault) {
+    init(database: String) throws(OperationalError) {
         let store = SQLiteStore(path: database)
         try store.prepare()
         app = try AppName(argument: "load")
@@ -53,28 +54,29 @@ struct Load {
         next.epoch = 1
         do {
             let added = draft
-            let inserted = try await writer.write { (store) throws(Fault) in
+            let inserted = try await writer.write { (store) throws(OperationalError) in
                 try store.insert(added, recording: .unchained)
             }
             guard case .yes(let account) = inserted else { return Line.out("odd \(inserted)") }
             Line.out("account \(name)")
             let session = StoredSession(
-                id: id, account: account.number, app: app, platform: platform, deviceClass: .phone, deviceName: "load",
+                id: id, account: account.number, app: app, platform: platform, deviceClass: .phone,
+                deviceName: "load",
                 created: 1, credentials: .device(device))
-            let opened = try await writer.write { (store) throws(Fault) in
+            let opened = try await writer.write { (store) throws(OperationalError) in
                 try store.open(session, proving: added.registration?.credential, slots: .single, at: 1)
             }
             guard case .yes = opened else { return Line.out("odd \(opened)") }
             Line.out("session \(id)")
             let renewed = next
-            let swapped = try await writer.write { (store) throws(Fault) in
-                try store.swap(id, .device(device), for: .device(renewed), at: 2)
+            let swapped = try await writer.write { (store) throws(OperationalError) in
+                try store.swap(id, from: .device(device), to: .device(renewed), at: 2)
             }
             guard case .yes = swapped else { return Line.out("odd \(swapped)") }
             Line.out("renewed \(id)")
             guard isRevoked else { return }
-            let ended = try await writer.write { (store) throws(Fault) in
-                try store.end(.one(id), SessionEnd(.revoked, at: 3), recording: .unchained)
+            let ended = try await writer.write { (store) throws(OperationalError) in
+                try store.end(.one(id), with: SessionTermination(.revoked, at: 3), recording: .unchained)
             }
             guard ended == [id] else { return Line.out("odd \(ended)") }
             Line.out("revoked \(id)")

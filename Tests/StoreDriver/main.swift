@@ -1,5 +1,6 @@
-// The store for programs that are not written in Swift, so that tests can take its disk away: through the writer that a server
-// has, and one line on standard output for each change once it is acknowledged. Not part of any product.
+// The store for programs that are not written in Swift, so that tests can take its disk away: through the
+// writer that a server has, and one line on standard output for each change once it is acknowledged. Not part
+// of any product.
 //
 //   store-driver load DATABASE CALLERS   changes until it is killed or its standard input ends
 //   store-driver list DATABASE           what is there

@@ -1,5 +1,5 @@
-"""A gateway under attack: set up with the app, the keys, the policy and the limits that the attack is about, and
-measured from an ordinary client's side while the attack goes on."""
+"""A gateway under attack: set up with the app, keys, policy and limits that the attack targets, and
+measured from an ordinary client's side during the attack."""
 
 import pathlib
 import signal
@@ -27,7 +27,8 @@ class Places:
 
 
 class AttackedGateway(Gateway):
-    """One loop, so that whoever holds it holds the server. `prefix` is a command that runs it, such as `taskset`."""
+    """One loop, so that an attack that blocks the loop blocks the server. `prefix` is a command that runs
+    it, such as `taskset`."""
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class AttackedGateway(Gateway):
         return [*self.wrapper, *super().command(*options)]
 
     def target(self) -> Target:
-        """Makes what an attacker may know of, in the running server."""
+        """Creates the releases and accounts that an attacker may know, in the running server."""
         self.add_app("demo", **self.attack.policy)
         target = Target(self.port, self.is_tls, self.add_release())
         if "form-md5" in self.attack.policy.get("schemes", ""):
@@ -118,8 +119,8 @@ class AttackedGateway(Gateway):
 def measure(
     attack: Attack, gateway: AttackedGateway, seconds: int, folder: pathlib.Path, places: Places = Places()
 ) -> dict:
-    """What the ordinary client and the administrators get while the attack goes on, and what it costs. The server is
-    told to stop before the attack ends."""
+    """Measures the service that the ordinary client and the administrators get during the attack, and the
+    attack's cost. The server is told to stop before the attack ends."""
     target, before, log_before = gateway.target(), gateway.rss(), gateway.log_path.stat().st_size
     requests = ordinary_requests(target.pairs.get(attack.pair, target.key), RATE * seconds)
     health = [b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"] * ADMIN_RATE * seconds
@@ -158,7 +159,7 @@ def measure(
 
 
 def failures(row: dict, attack: Attack) -> list[str]:
-    """What must hold on any machine, however busy: the times are judged elsewhere."""
+    """Asserts what must hold on any machine, however busy; the times are judged elsewhere."""
     ours, did = row["gateway"], row["attackers"]
     found = [
         f"the attack did not run: {name} {did[name]}"
@@ -171,7 +172,7 @@ def failures(row: dict, attack: Attack) -> list[str]:
         found.append(f"/health failed {row['admin']['errors']} times")
     if row["grown_mib"] > attack.most_memory_mib:
         found.append(f"{row['grown_mib']} MiB more memory")
-    # Lines of the ordinary client, who has proved who he is, are never left out.
+    # Log lines of the ordinary client, whose requests are verified, are never left out.
     if row["log_bytes"] > attack.most_log_bytes + 400 * (ours["requests"] + did["succeeded"]):
         found.append(f"the log grew by {row['log_bytes'] / 2**20:.1f} MiB")
     if row["died"] is not None:

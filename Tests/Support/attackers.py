@@ -1,5 +1,6 @@
-"""Attackers and an ordinary client, as processes of Benchmarks/Fairness: flood.c sends as fast as it can, or as
-slowly as it is told, and counts what became of it; probe.c sends requests at a rate, and measures the answers.
+"""Attackers and an ordinary client, as processes of Benchmarks/Fairness: flood.c sends as fast as it can,
+or as slowly as requested, and counts the results; probe.c sends requests at a rate, and measures the
+answers.
 """
 
 import json
@@ -56,7 +57,7 @@ class Attack:
     # Whether nginx has the same thing to lose.
     has_nginx: bool = True
     transports: tuple[str, ...] = ("plain", "tls")
-    # What the server may grow by while it is attacked; what it does by default, docs/operations.md says.
+    # What the server may grow by while it is attacked; what it does by default, docs/operate/limits.md says.
     most_memory_mib: int = 128
     # What refusals of strangers may add to the log in 30 s; more where many addresses send them.
     most_log_bytes: int = 256 << 10
@@ -73,7 +74,7 @@ def build_tools() -> None:
         made = TOOLS / name
         if made.exists() and made.stat().st_mtime > newest:
             continue
-        # Tests that run side by side may each compile: whoever is last puts the same file there.
+        # Tests that run in parallel may each compile: the last one writes the same file again.
         fresh = TOOLS / f"{name}.{pathlib.Path('/proc/self').resolve().name}"
         subprocess.run(
             [

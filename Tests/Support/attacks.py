@@ -1,5 +1,6 @@
-"""The attacks of strangers on a running server. script/fairness runs each for as long as it is told, and
-Tests/Faults/test_attacks.py for two seconds. Each says what its attackers must have achieved to count as run.
+"""The attacks of unauthenticated clients on a running server. script/fairness runs each for a given time,
+and Tests/Faults/test_attacks.py for two seconds. Each states what its attackers must have achieved to count
+as run.
 """
 
 import ssl
@@ -44,7 +45,7 @@ def unfinished_form(target: Target) -> list[bytes]:
 
 
 def unfinished_claimed_body(target: Target) -> list[bytes]:
-    """The same under the id of a live key, and a signature that does not hold."""
+    """The same under the id of an existing key, with a signature that does not verify."""
     signed = target.key.head(
         "POST", "/", body_digest="sha-256=:" + "A" * 43 + "=:", length="Content-Length: 1048576"
     )
@@ -95,7 +96,7 @@ def forged(name: str, count: int = 16) -> Callable[[Target], list[bytes]]:
 
 
 def forged_secret(target: Target) -> list[bytes]:
-    """A signature over 90 fields that does not hold, under the id of a live key."""
+    """A signature over 90 fields that does not verify, under the id of an existing key."""
     fields = [(f"x-field-{index}", "v" * 120) for index in range(90)]
     return [without_signature(target.key.head("GET", "/", fields=fields)) * 4]
 

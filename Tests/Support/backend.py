@@ -1,4 +1,4 @@
-"""A backend that keeps every byte it was sent, and answers as a test tells it to."""
+"""A backend that records every byte it receives, and responds as a test specifies."""
 
 import socket
 import threading
@@ -74,7 +74,7 @@ class Backend:
         self.cut()
 
     def cut(self) -> None:
-        """Cuts every connection, as a backend that is started anew does."""
+        """Cuts every connection, like a backend that restarts."""
         for sock in list(self.open):
             try:
                 sock.shutdown(socket.SHUT_RDWR)

@@ -29,7 +29,7 @@ def bearing(gateway: Gateway, token: str, method: str = "GET", path: str = "/ses
 
 
 def asked(connection: Connection, request: bytes) -> tuple[str, Answer]:
-    """What is said of the request: `accepted`, or the refusal's code."""
+    """The result of the request: `accepted`, or the refusal's code."""
     connection.send(request)
     answer = connection.answer()
     return "accepted" if answer.status == 200 else json.loads(answer.body)["code"], answer

@@ -1,4 +1,4 @@
-"""A server of a debug build, which can be told to be broken, and what an attacker does to its requests."""
+"""A server of a debug build with planted faults, and an attacker's changes to its requests."""
 
 import base64
 import json
@@ -54,7 +54,7 @@ def code(answer) -> str | None:
 
 
 def stolen(server: Breakable, person: Person) -> ReleaseKey:
-    """The session's key of its first epoch, as somebody copies it from the device's memory."""
+    """The session's key of its first epoch, as an attacker copies it from the device's memory."""
     root = vault(pathlib.Path(person.profile))[ROOT]
     secret = base64.urlsafe_b64encode(request_key(root)).decode().rstrip("=")
     return ReleaseKey(f"s_{person.status()['session']}.0", secret, f"127.0.0.1:{server.port}", person.release["key_id"])

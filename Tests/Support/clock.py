@@ -9,7 +9,8 @@ from gateway import ROOT
 
 
 class Clock:
-    """What the server takes for the time, by Tests/Support/jumping_clock.c. The monotonic clock stays as it is: nobody sets that."""
+    """The server's wall clock, replaced by Tests/Support/jumping_clock.c. The monotonic clock is unchanged,
+    because it cannot be set."""
 
     def __init__(self, folder: pathlib.Path):
         library, self.path = folder / "jumping_clock.so", folder / "shift"

@@ -39,7 +39,8 @@ class Ext4:
         self.prefix = ("unshare", "-m", "sh", "-c", mount, "sh")
 
     def breaks(self, *inside: str) -> None:
-        """The kernel finds damage, and turns it read-only. `inside` runs a command where it is mounted."""
+        """Makes the kernel find damage and remount the file system read-only. `inside` runs a command where
+        it is mounted."""
         found = subprocess.run([*inside, "findmnt", "-no", "SOURCE", self.folder], capture_output=True, check=True)
         device = pathlib.Path(found.stdout.decode().strip()).name
         pathlib.Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("a test")

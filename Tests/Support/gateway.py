@@ -1,4 +1,4 @@
-"""Starts the real binary, `.build/release/countersign`, on a data folder of its own, and stops it by its process id."""
+"""Starts the real binary (products.py) on a data folder of its own, and stops it by its process id."""
 
 import json
 import os
@@ -9,11 +9,10 @@ import subprocess
 import time
 
 from ports import free_port
+from products import BINARY, ROOT
 from signing import ReleaseKey
 from wire import Answer, Connection
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("COUNTERSIGN_BINARY", str(ROOT / ".build/release/countersign"))
 
 
 def run(*arguments: object, stdin: bytes | str = b"", environment: dict[str, str] | None = None,

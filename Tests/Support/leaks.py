@@ -1,4 +1,4 @@
-"""Looks for secrets in places where none may be, however they might be written there."""
+"""Searches for secrets in places that must not contain any, in every usual encoding."""
 
 import base64
 import pathlib

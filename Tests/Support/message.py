@@ -1,4 +1,4 @@
-"""What http-message-signatures, a peer that is not ours, is given in place of a request."""
+"""The request in the form that http-message-signatures, an independent implementation, expects."""
 
 from dataclasses import dataclass, field
 

@@ -3,7 +3,6 @@
 import base64
 import collections.abc
 import json
-import os
 import pathlib
 import queue
 import secrets
@@ -13,8 +12,9 @@ import threading
 import time
 
 from gateway import ROOT, Gateway
+from products import product
 
-PROGRAM = os.environ.get("COUNTERSIGN_NOTES", str(ROOT / ".build/release/notes"))
+PROGRAM = product("notes")
 
 
 class NotesBackend:
@@ -33,7 +33,7 @@ class NotesBackend:
 
 
 def some_pin() -> str:
-    """Of a key that nobody has."""
+    """The pin of an unknown key."""
     return "sha256/" + base64.b64encode(secrets.token_bytes(32)).decode()
 
 

@@ -1,5 +1,5 @@
-"""Other readers of HTTP/1.1 to compare ours with: three proxies before a backend of their own, and two
-parsers.
+"""Other implementations of HTTP/1.1 to compare ours with: three proxies before a backend of their own, and
+two parsers.
 
 Each is given the bytes of one connection and says what became of them: `accepts` (nothing was refused),
 `refuses` (an error, or the end of the connection before an answer) or `waits` (it wants more bytes).

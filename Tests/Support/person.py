@@ -1,4 +1,4 @@
-"""Somebody with the command-line client: a profile in a folder of its own, as on a machine of its own."""
+"""A user of the command-line client: a profile in a separate folder, as on a separate machine."""
 
 import json
 import pathlib

@@ -38,7 +38,7 @@ class Sensor(Machine):
         """Lays a finger on the sensor once, as soon as it listens."""
         picture = fingerprint.picture(finger)
         with socket.socket(socket.AF_UNIX) as sensor:
-            # It listens while somebody uses it.
+            # The sensor listens only while a process uses it.
             until(lambda: sensor.connect_ex(str(self.folder / "sensor")) == 0, "the sensor is not used")
             sensor.sendall(struct.pack("ii", fingerprint.WIDTH, fingerprint.HEIGHT) + picture)
             sensor.shutdown(socket.SHUT_WR)

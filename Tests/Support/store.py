@@ -6,15 +6,16 @@ import pathlib
 import signal
 import subprocess
 import threading
+
+from products import product
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DRIVER = os.environ.get("COUNTERSIGN_STORE_DRIVER", str(ROOT / ".build/release/store-driver"))
+DRIVER = product("store-driver")
 
 
 @dataclasses.dataclass
 class Ledger:
-    """What was acknowledged, and so must be there for ever."""
+    """The acknowledged changes, which must never be lost."""
     accounts: set[str] = dataclasses.field(default_factory=set)
     sessions: set[str] = dataclasses.field(default_factory=set)
     renewed: set[str] = dataclasses.field(default_factory=set)

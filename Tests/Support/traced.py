@@ -11,7 +11,8 @@ from gateway import BINARY, Gateway
 
 
 class TracedGateway:
-    """Runs until `end`; `orders` are commands, one after the other, each of which says yes by what it prints."""
+    """Runs until `end`; `orders` are commands that run one after the other, each of which confirms by its
+    output."""
 
     def __init__(self, gateway: Gateway, folder: pathlib.Path):
         self.gateway, self.folder, self.trace = gateway, folder, folder / "trace"

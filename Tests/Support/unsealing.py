@@ -61,9 +61,9 @@ def items(path: pathlib.Path) -> dict[str, bytes]:
     return found
 
 
-# The tags of Sources/Client/State/ClientState+Contents.swift.
+# The tags of Sources/Client/State/PersistedState.swift.
 ROOT, NEXT_ROOT = 21, 24
-# The tags of an entry in Sources/Client/State/DeviceKeyItem.swift.
+# The tags of an entry in Sources/Client/State/DeviceKeys.swift.
 SIGNING_KEY, AGREEMENT_KEY = 4, 6
 
 

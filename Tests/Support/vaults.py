@@ -7,9 +7,10 @@ import subprocess
 import time
 import typing
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-DRIVER = os.environ.get("COUNTERSIGN_VAULT_DRIVER", str(ROOT / ".build/release/vault-driver"))
-# Without the keyring of whoever runs the tests.
+from products import product
+
+DRIVER = product("vault-driver")
+# Without the keyring of the user who runs the tests.
 BARE = {name: value for name, value in os.environ.items() if not name.startswith(("DBUS_", "VAULT_"))} | {"DISPLAY": ""}
 
 
@@ -33,7 +34,7 @@ def until(is_so, what: str, seconds: float = 10) -> None:
         time.sleep(0.02)
 
 
-# A bus on which everybody may do everything, and no service starts by itself.
+# A bus on which every user may do everything, and no service starts by itself.
 BUS = """<busconfig><type>{type}</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
 <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>"""
 
@@ -60,7 +61,7 @@ class Machine:
         try:
             self._begin()
         except BaseException:
-            # Nobody calls the other end of a `with` that did not begin.
+            # Python does not call `__exit__` of a `with` whose `__enter__` failed.
             self.__exit__()
             raise
         return self

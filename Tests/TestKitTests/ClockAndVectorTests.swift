@@ -58,7 +58,8 @@ import Testing
         #expect(cases.count >= 20 && SignatureVector.all.count == cases.count)
         for (vector, expected) in zip(SignatureVector.all, cases) {
             let fields = vector.fields.map { [$0.name, String(decoding: $0.value, as: UTF8.self)] }
-            let secret = vector.secret.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+            let secret = vector.secret.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+                .joined()
             #expect(vector.name == expected.name && vector.method == expected.method)
             #expect(vector.scheme == expected.transport && vector.authority == expected.authority)
             #expect(vector.target == expected.target && fields == expected.fields)

@@ -12,25 +12,25 @@ import Testing
         try await faulty.vault.setText("kept", at: name)
     }
 
-    private func ending(_ body: () async throws -> Void) async -> VaultProblem? {
+    private func ending(_ body: () async throws -> Void) async -> VaultError? {
         do {
             try await body()
             return nil
         } catch {
-            return error as? VaultProblem
+            return error as? VaultError
         }
     }
 
     @Test func aFaultHappensAtItsCallAndOnce() async throws {
         faulty.plan(.locked, at: .read, number: 2)
-        #expect(try await faulty.vault.text(name).certain() == "kept")
+        #expect(try await faulty.vault.text(name).get() == "kept")
         #expect(faulty.pending == 1)
         guard case .locked = await faulty.vault.text(name) else {
             Issue.record("not locked")
             return
         }
         #expect(faulty.pending == 0)
-        #expect(try await faulty.vault.text(name).certain() == "kept")
+        #expect(try await faulty.vault.text(name).get() == "kept")
         #expect(faulty.calls == [.write, .read, .read, .read])
     }
 
@@ -40,24 +40,26 @@ import Testing
             Issue.record("written")
             return
         }
-        #expect(try await faulty.vault.text(name).certain() == "kept")
+        #expect(try await faulty.vault.text(name).get() == "kept")
         faulty.plan(.failedAfterwards, at: .write)
         guard case .failed = await ending({ try await faulty.vault.setText("new", at: name) }) else {
             Issue.record("did not fail")
             return
         }
-        #expect(try await faulty.vault.text(name).certain() == "new")
+        #expect(try await faulty.vault.text(name).get() == "new")
     }
 
     @Test(arguments: [FaultyVault.Fault.writtenByAnother, .removedByAnother]) func whatAnotherDoesIsFoundOut(
         _ fault: FaultyVault.Fault
     ) async throws {
         faulty.plan(fault, at: .read)
-        let read = try #require(try await faulty.vault.item(name).certain())
+        let read = try #require(try await faulty.vault.item(name).get())
         #expect(read.text == "kept")
-        let late = await ending { try await faulty.vault.setText("late", at: name, expecting: .version(read.version)) }
+        let late = await ending {
+            try await faulty.vault.setText("late", at: name, expecting: .version(read.version))
+        }
         #expect(late == .changed && faulty.pending == 0)
-        #expect(try await faulty.vault.text(name).certain() == (fault == .removedByAnother ? nil : "kept"))
+        #expect(try await faulty.vault.text(name).get() == (fault == .removedByAnother ? nil : "kept"))
     }
 
     @Test func alwaysIsUntilItEnds() async throws {
@@ -75,19 +77,21 @@ import Testing
     @Test func aSlowCallTakesItsTime() async throws {
         faulty.plan(.slow(milliseconds: 60), at: .read)
         let began = ContinuousClock.now
-        #expect(try await faulty.vault.text(name).certain() == "kept")
+        #expect(try await faulty.vault.text(name).get() == "kept")
         #expect(ContinuousClock.now - began >= .milliseconds(60))
     }
 
     @Test func aPersonIsThereOrIsNot() async throws {
         let person = ScriptedPerson()
         let presence = person.presence
-        guard case .present = try await presence.setBytes([1, 2], at: name, in: faulty.vault, reason: "keep") else {
+        guard case .present = try await presence.setBytes([1, 2], at: name, in: faulty.vault, reason: "keep")
+        else {
             Issue.record("not kept")
             return
         }
         person.refuse(.retry)
-        guard case .notPresent(.retry, _) = try await presence.bytes(name, in: faulty.vault, reason: "pay") else {
+        guard case .notPresent(.retry, _) = try await presence.bytes(name, in: faulty.vault, reason: "pay")
+        else {
             Issue.record("came out")
             return
         }

@@ -7,11 +7,13 @@ import Testing
 
 @Suite struct MockTransportTests {
     private func request(_ body: RequestBody = .none) throws -> OutgoingRequest {
-        OutgoingRequest("POST", Origin(.tls, try Trust.Host("api.example.com")), "/notes?a=1", body: body)
+        OutgoingRequest(
+            "POST", origin: Origin(.tls, host: try Trust.Host("api.example.com")), target: "/notes?a=1",
+            body: body)
     }
 
     private func failure(_ transport: MockTransport, _ request: OutgoingRequest) async -> TransportError? {
-        do throws(TransportError) {
+        do {
             let response = try await transport.send(request)
             _ = try await response.body.collect(upTo: 1000)
             return nil
@@ -21,13 +23,15 @@ import Testing
     }
 
     @Test func stepsAreTakenInOrderAndThenTheClosureIsAsked() async throws {
-        let transport = MockTransport([.answer(MockAnswer(404)), .answer(MockAnswer(text: "two"))]) { request in
-            MockAnswer(201, text: "\(request.method) \(request.url) \(request.value(of: "content-type") ?? "-")")
+        let transport = MockTransport([.answer(MockResponse(404)), .answer(MockResponse(text: "two"))]) {
+            request in
+            MockResponse(
+                201, text: "\(request.method) \(request.url) \(request.value(of: "content-type") ?? "-")")
         }
         #expect(try await transport.send(request()).status == 404)
         #expect(try await transport.send(request()).body.collect(upTo: 10) == Array("two".utf8))
         var third = try request(.bytes([1, 2]))
-        third.fields = [HeaderField("Content-Type", "text/plain")]
+        third.fields = [HeaderField("Content-Type", value: "text/plain")]
         let response = try await transport.send(third)
         let expected = "POST https://api.example.com/notes?a=1 text/plain"
         #expect(try await response.body.collect(upTo: 100) == Array(expected.utf8))
@@ -43,19 +47,22 @@ import Testing
     }
 
     @Test func whatWasNotSentIsNotReadAndNotSeen() async throws {
-        let once = OnceBody(.bytes(1), Pieces([[7]]))
-        let transport = MockTransport([.fail(TransportError(.offline, .notSent)), .answer(MockAnswer())])
-        #expect(try await failure(transport, request(.once(once))) == TransportError(.offline, .notSent))
+        let once = OnceBody(.bytes(1), pieces: Pieces([[7]]))
+        let transport = MockTransport([
+            .fail(TransportError(.offline, fate: .notSent)), .answer(MockResponse()),
+        ])
+        #expect(
+            try await failure(transport, request(.once(once))) == TransportError(.offline, fate: .notSent))
         #expect(!once.isUsedUp && transport.seen.isEmpty)
         #expect(try await failure(transport, request(.once(once))) == nil)
         #expect(once.isUsedUp && transport.seen.map(\.body) == [[7]])
-        transport.append(.answer(MockAnswer()))
+        transport.append(.answer(MockResponse()))
         #expect(try await failure(transport, request(.once(once)))?.cause == .bodyUsedUp)
     }
 
     @Test func whatIsLostOnTheWayBackWasSeen() async throws {
-        let lost = TransportError(.connectionLost("test"), .outcomeUnknown)
-        let transport = MockTransport([.fail(lost), .answer(MockAnswer(text: "half").breakingOff())])
+        let lost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)
+        let transport = MockTransport([.fail(lost), .answer(MockResponse(text: "half").breakingOff())])
         #expect(try await failure(transport, request()) == lost)
         #expect(try await failure(transport, request())?.fate == .brokenOff)
         #expect(transport.seen.count == 2)
@@ -63,7 +70,7 @@ import Testing
 
     @Test func aStreamOfAnotherLengthIsRefused() async throws {
         let body = ReplayableBody(.bytes(3)) { Pieces([[1], [2]]) }
-        let transport = MockTransport([.answer(MockAnswer())])
+        let transport = MockTransport([.answer(MockResponse())])
         guard case .body = try await failure(transport, request(.replayable(body)))?.cause else {
             Issue.record("taken")
             return
@@ -73,8 +80,8 @@ import Testing
     /// What the real transport does not send, a test must not get through either.
     @Test func aRequestThatCannotBeSentIsRefused() async throws {
         var request = try request()
-        request.fields = [HeaderField("X", "a\r\nb")]
-        let transport = MockTransport([.answer(MockAnswer())])
+        request.fields = [HeaderField("X", value: "a\r\nb")]
+        let transport = MockTransport([.answer(MockResponse())])
         guard case .malformedRequest = await failure(transport, request)?.cause else {
             Issue.record("taken")
             return
@@ -84,7 +91,7 @@ import Testing
 
     @Test func anAnswerWaitsForTheClock() async throws {
         let clock = ManualClock()
-        let transport = MockTransport([.answer(MockAnswer().after(.seconds(30)))], clock: clock)
+        let transport = MockTransport([.answer(MockResponse().after(.seconds(30)))], clock: clock)
         let request = try request()
         async let status = transport.send(request).status
         while clock.sleepers == 0 { await Task.yield() }
@@ -96,17 +103,17 @@ import Testing
 
     @Test func cancellingEndsTheWait() async throws {
         let clock = ManualClock()
-        let transport = MockTransport([.answer(MockAnswer().after(.seconds(30)))], clock: clock)
+        let transport = MockTransport([.answer(MockResponse().after(.seconds(30)))], clock: clock)
         let request = try request()
         let task = Task { await failure(transport, request) }
         while clock.sleepers == 0 { await Task.yield() }
         task.cancel()
-        #expect(await task.value == TransportError(.cancelled, .outcomeUnknown))
+        #expect(await task.value == TransportError(.cancelled, fate: .outcomeUnknown))
     }
 
     @Test func progressIsTold() async throws {
         let far = Locked<[TransferProgress]>([])
-        var answer = MockAnswer()
+        var answer = MockResponse()
         answer.pieces = [[1], [2, 3]]
         let transport = MockTransport([.answer(answer)])
         let response = try await transport.send(request(.bytes([9]))) { now in far.with { $0.append(now) } }

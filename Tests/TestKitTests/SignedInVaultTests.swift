@@ -3,19 +3,23 @@ import CountersignTestKit
 import Testing
 
 @Suite struct SignedInVaultTests {
-    private func client(_ vault: Vault, _ transport: MockTransport, _ clock: ManualClock) throws -> CountersignClient {
+    private func client(_ vault: Vault, _ transport: MockTransport, _ clock: ManualClock) throws
+        -> CountersignClient
+    {
         var options = CountersignOptions()
-        options.carriage = .custom(transport)
+        options.transport = .custom(transport)
         options.clock = clock.deviceClock
         options.missingAuthorityKey = .leavesRefusalsUnverified
-        let key = try ReleaseKey(id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
+        let key = try ReleaseKey(
+            id: "r_test", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ", app: "notes")
         return try CountersignClient(
-            release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system, options: options)
+            release: key, baseURL: "https://api.example.com", vault: .using(vault), trust: .system,
+            options: options)
     }
 
     @Test func aClientIsSignedInWithoutAServer() async throws {
         let faulty = try FaultyVault()
-        let transport = MockTransport { request in MockAnswer(text: request.target) }
+        let transport = MockTransport { request in MockResponse(text: request.target) }
         try faulty.vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
         let client = try client(faulty.vault, transport, ManualClock())
         let (data, response) = try await client.data(for: APIRequest("/notes"))
@@ -30,7 +34,8 @@ import Testing
         #expect(account.name == "anna")
     }
 
-    /// Without it nobody is, so it is this that does it; and a vault that is closed is neither.
+    /// Without ``pretend(_:isSignedInTo:app:)`` no account is signed in; a closed vault is neither signed in
+    /// nor signed out.
     @Test func aClientOverAnEmptyVaultIsNot() async throws {
         let faulty = try FaultyVault()
         let transport = MockTransport([])
@@ -40,7 +45,8 @@ import Testing
 
         let closed = try FaultyVault()
         try closed.vault.pretend("anna", isSignedInTo: "api.example.com", app: "notes")
-        // Asked whose the call is, and again before it is sent: an interceptor in between might answer without it.
+        // The vault is read to determine the call's account, and again before sending: an interceptor in
+        // between may respond without it.
         for number in 1...2 { closed.plan(.locked, at: .read, number: number) }
         let other = try self.client(closed.vault, transport, ManualClock())
         do {

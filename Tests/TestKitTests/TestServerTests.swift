@@ -3,14 +3,18 @@ import CountersignTrust
 import Glibc
 import Testing
 
-/// What a test believes of who sent what: a server that overlooked it would let every test of a refusal pass.
+/// The test server counts every byte that it receives; if it missed some, tests that expect nothing to be
+/// sent would pass wrongly.
 @Suite(.timeLimit(.minutes(1)))
 struct TestServerTests {
-    /// Application data where no handshake was, in two records: the one that makes OpenSSL give up, and one behind it.
+    /// Application data without a handshake, in two records: OpenSSL fails at the first, and the second
+    /// follows.
     @Test func countsWhatComesInAHandshakeThatFails() async throws {
         var request = CertificateRequest("Alone", hosts: ["api.example.com"], at: 1_700_000_000)
         request.key = .p256
-        let server = try TestServer(.tls(TestServer.Identity([Issued.selfSigned(request)]))) { _ in }
+        let server = try TestServer(.tls(TestServer.Credentials([IssuedCertificate.selfSigned(request)]))) {
+            _ in
+        }
         defer { server.stop() }
         let client = try Self.connect(server.port)
         let record: [UInt8] = [23, 3, 3, 0, 5] + Array("hello".utf8)

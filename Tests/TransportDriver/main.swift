@@ -1,5 +1,5 @@
-// One request with the transport, for tests in Tests/Interop: which server, whom to trust, through what proxy; prints what
-// came of it as a line of JSON.
+// One request with the transport, for tests in Tests/Interop: which server, whom to trust, through what
+// proxy; prints what came of it as a line of JSON.
 import CountersignTransport
 import CountersignTrust
 import CountersignWire
@@ -32,11 +32,15 @@ func run(_ options: Options) async throws -> JSONValue {
     let policy: Trust.Policy = pins.isEmpty ? .system : try .pins([pins[0]], backups: Array(pins.dropFirst()))
     let trust = Trust([Trust.Rule(try Trust.HostPattern(options.one("host")), policy)], others: .refused)
     let transport = try HTTPTransport(trust: trust, options: settings)
-    let request = OutgoingRequest("GET", Origin(.tls, host, port: options.port("port")), options.one("target"))
-    do throws(TransportError) {
+    let request = OutgoingRequest(
+        "GET", origin: Origin(.tls, host: host, port: options.port("port")), target: options.one("target"))
+    do {
         let response = try await transport.send(request)
         let body = try await response.body.collect(upTo: 1 << 20)
-        return ["status": .integer(Int64(response.status)), "body": .string(String(decoding: body, as: UTF8.self))]
+        return [
+            "status": .integer(Int64(response.status)),
+            "body": .string(String(decoding: body, as: UTF8.self)),
+        ]
     } catch {
         var reasons: [JSONValue] = []
         var served: [JSONValue] = []

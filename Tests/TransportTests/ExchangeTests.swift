@@ -19,19 +19,23 @@ struct ExchangeTests {
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
                 heads.with { $0.append(head) }
-                let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }.flatMap {
+                let length = head.split(separator: "\r\n").first { $0.hasPrefix("Content-Length: ") }.flatMap
+                {
                     Int($0.dropFirst(16))
                 }
                 let body = connection.readBody(length ?? 0)
                 bodies.with { $0.append(body) }
-                connection.answer("404 Not Found", "no", fields: "X-Twice: a\r\nx-twice:  b \r\n")
+                connection.answer("404 Not Found", body: "no", fields: "X-Twice: a\r\nx-twice:  b \r\n")
             }
         }
         defer { server.stop() }
         let transport = try transport()
         var request = OutgoingRequest(
-            "PATCH", try server.plainOrigin, "/a%2Fb//../c?x=%20&y",
-            fields: [HeaderField("B-second", "2"), HeaderField("a-First", ""), HeaderField("B-second", "1")],
+            "PATCH", origin: try server.plainOrigin, target: "/a%2Fb//../c?x=%20&y",
+            fields: [
+                HeaderField("B-second", value: "2"), HeaderField("a-First", value: ""),
+                HeaderField("B-second", value: "1"),
+            ],
             body: .bytes([0, 255, 13, 10]))
         request.authority = "other.example:1"
         let response = try await transport.send(request)
@@ -50,10 +54,12 @@ struct ExchangeTests {
         #expect(bodies.with { $0 } == [[0, 255, 13, 10]])
 
         // The same connection again, for a request without a body that must say so, and one that must not.
-        _ = await outcome(transport, OutgoingRequest("POST", try server.plainOrigin, "/"))
-        _ = await outcome(transport, OutgoingRequest("DELETE", try server.plainOrigin, "/"))
+        _ = await outcome(transport, OutgoingRequest("POST", origin: try server.plainOrigin, target: "/"))
+        _ = await outcome(transport, OutgoingRequest("DELETE", origin: try server.plainOrigin, target: "/"))
         let rest = heads.with { Array($0.dropFirst()) }
-        #expect(rest.count == 2 && rest[0].contains("Content-Length: 0\r\n") && !rest[1].contains("Content-Length"))
+        #expect(
+            rest.count == 2 && rest[0].contains("Content-Length: 0\r\n")
+                && !rest[1].contains("Content-Length"))
         #expect(server.tally.connections == 1)
     }
 
@@ -68,7 +74,8 @@ struct ExchangeTests {
         defer { server.stop() }
         let transport = try transport()
         for (method, expected) in [("HEAD", ""), ("GET", "12345")] {
-            let response = try await transport.send(OutgoingRequest(method, try server.plainOrigin, "/"))
+            let response = try await transport.send(
+                OutgoingRequest(method, origin: try server.plainOrigin, target: "/"))
             #expect(response.status == 200 && response.value(of: "link") == nil)
             #expect(try await response.body.collect(upTo: 10) == Array(expected.utf8))
         }
@@ -76,28 +83,37 @@ struct ExchangeTests {
 
     @Test func redirectsAreNotFollowed() async throws {
         let server = try TestServer(.plain) { connection in
-            while connection.readHead() != nil { connection.answer("302 Found", fields: "Location: /elsewhere\r\n") }
+            while connection.readHead() != nil {
+                connection.answer("302 Found", fields: "Location: /elsewhere\r\n")
+            }
         }
         defer { server.stop() }
-        #expect(try await outcome(transport(), OutgoingRequest("GET", try server.plainOrigin, "/")).get() == 302)
+        #expect(
+            try await outcome(
+                transport(), OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
+            ).get() == 302)
         #expect(server.tally.connections == 1)
     }
 
     @Test(arguments: [
-        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X", "a\r\nY: b")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X", bytes: [0])]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("X: y\r\nZ", "")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("content-Length", "3")]),
-        OutgoingRequest("GET", .nowhere, "/", fields: [HeaderField("Transfer-Encoding", "chunked")]),
-        OutgoingRequest("GET", .nowhere, "/ HTTP/1.1\r\nX: y"),
-        OutgoingRequest("GET", .nowhere, "http://elsewhere/"),
-        OutgoingRequest("GET /x", .nowhere, "/"),
-        OutgoingRequest("", .nowhere, "/"),
-        OutgoingRequest("HEAD", .nowhere, "/", body: .bytes([1])),
-        OutgoingRequest("CONNECT", .nowhere, "/"),
+        OutgoingRequest("GET", origin: .nowhere, target: "/", fields: [HeaderField("X", value: "a\r\nY: b")]),
+        OutgoingRequest("GET", origin: .nowhere, target: "/", fields: [HeaderField("X", bytes: [0])]),
+        OutgoingRequest("GET", origin: .nowhere, target: "/", fields: [HeaderField("X: y\r\nZ", value: "")]),
+        OutgoingRequest(
+            "GET", origin: .nowhere, target: "/", fields: [HeaderField("content-Length", value: "3")]),
+        OutgoingRequest(
+            "GET", origin: .nowhere, target: "/", fields: [HeaderField("Transfer-Encoding", value: "chunked")]
+        ),
+        OutgoingRequest("GET", origin: .nowhere, target: "/ HTTP/1.1\r\nX: y"),
+        OutgoingRequest("GET", origin: .nowhere, target: "http://elsewhere/"),
+        OutgoingRequest("GET /x", origin: .nowhere, target: "/"),
+        OutgoingRequest("", origin: .nowhere, target: "/"),
+        OutgoingRequest("HEAD", origin: .nowhere, target: "/", body: .bytes([1])),
+        OutgoingRequest("CONNECT", origin: .nowhere, target: "/"),
     ])
     func whatWouldBeAnotherRequestIsRefused(_ request: OutgoingRequest) async throws {
-        guard case .failure(let error) = await outcome(try transport(), request), case .malformedRequest = error.cause
+        guard case .failure(let error) = await outcome(try transport(), request),
+            case .malformedRequest = error.cause
         else {
             Issue.record("sent")
             return
@@ -105,7 +121,8 @@ struct ExchangeTests {
         #expect(error.fate == .notSent)
     }
 
-    /// libcurl sends a request again by itself where a connection that was used before closes without an answer.
+    /// libcurl sends a request again by itself where a connection that was used before closes without an
+    /// answer.
     @Test(arguments: ["GET", "POST"])
     func nothingIsSentTwice(_ method: String) async throws {
         let seen = Locked(0)
@@ -119,8 +136,11 @@ struct ExchangeTests {
         }
         defer { server.stop() }
         let transport = try transport()
-        #expect(try await outcome(transport, OutgoingRequest("GET", try server.plainOrigin, "/")).get() == 200)
-        let second = await outcome(transport, OutgoingRequest(method, try server.plainOrigin, "/"))
+        #expect(
+            try await outcome(transport, OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
+                .get() == 200)
+        let second = await outcome(
+            transport, OutgoingRequest(method, origin: try server.plainOrigin, target: "/"))
         guard case .failure(let error) = second, case .connectionLost = error.cause else {
             Issue.record("\(second)")
             return
@@ -138,7 +158,7 @@ struct ExchangeTests {
             connection.write(Array("late".utf8))
         }
         defer { server.stop() }
-        let request = OutgoingRequest("GET", try server.plainOrigin, "/")
+        let request = OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
         var transport: HTTPTransport? = try transport()
         weak let gone = transport
         let response = try await transport?.send(request)
@@ -152,7 +172,7 @@ struct ExchangeTests {
 extension Origin {
     fileprivate static let nowhere: Origin = {
         guard let host = try? Trust.Host("nowhere.invalid") else { preconditionFailure("a host") }
-        return Origin(.plaintext, host)
+        return Origin(.plaintext, host: host)
     }()
 }
 

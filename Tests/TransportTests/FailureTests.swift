@@ -16,9 +16,14 @@ struct FailureTests {
         return error
     }
 
-    @Test(arguments: [(NetworkReachability.State.online, TransportError.Cause.hostNotFound), (.offline, .offline)])
-    func aNameThatIsNotFound(_ state: NetworkReachability.State, _ expected: TransportError.Cause) async throws {
-        let request = OutgoingRequest("GET", Origin(.tls, try Trust.Host("nothing.invalid")), "/")
+    @Test(arguments: [
+        (NetworkReachability.State.online, TransportError.Cause.hostNotFound), (.offline, .offline),
+    ])
+    func aNameThatIsNotFound(_ state: NetworkReachability.State, _ expected: TransportError.Cause)
+        async throws
+    {
+        let request = OutgoingRequest(
+            "GET", origin: Origin(.tls, host: try Trust.Host("nothing.invalid")), target: "/")
         let error = try await failure(request) { $0.reachability = NetworkReachability { state } }
         #expect(error?.cause == expected && error?.fate == .notSent)
     }
@@ -28,14 +33,14 @@ struct FailureTests {
         let origin = try server.plainOrigin
         server.stop()
         #expect(await eventually { server.isClosed })
-        let error = try await failure(OutgoingRequest("GET", origin, "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: origin, target: "/"))
         #expect(error?.cause == .connectionRefused && error?.fate == .notSent)
     }
 
     @Test func noHandshakeInTime() async throws {
         let server = try TestServer(.plain) { while $0.read() != nil {} }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.origin(), "/")) {
+        let error = try await failure(OutgoingRequest("GET", origin: try server.origin(), target: "/")) {
             $0.connectTimeout = .within(.milliseconds(100))
         }
         #expect(error?.cause == .timedOut(.connecting) && error?.fate == .notSent)
@@ -44,7 +49,7 @@ struct FailureTests {
     @Test func aServerThatHangs() async throws {
         let server = try TestServer(.plain) { while $0.read() != nil {} }
         defer { server.stop() }
-        let request = OutgoingRequest("POST", try server.plainOrigin, "/", body: .bytes([1]))
+        let request = OutgoingRequest("POST", origin: try server.plainOrigin, target: "/", body: .bytes([1]))
         let error = try await failure(request) { $0.idleTimeout = .within(.milliseconds(100)) }
         #expect(error?.cause == .timedOut(.idle) && error?.fate == .outcomeUnknown)
         #expect(await eventually { server.tally.received > 0 })
@@ -57,7 +62,7 @@ struct FailureTests {
             while connection.write([0x61]) { TestServer.rest(milliseconds: 10) }
         }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.plainOrigin, "/")) {
+        let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")) {
             $0.idleTimeout = .within(.seconds(30))
             $0.totalTimeout = .within(.seconds(1))
         }
@@ -70,7 +75,7 @@ struct FailureTests {
             connection.write(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345".utf8))
         }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.plainOrigin, "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
         guard case .connectionLost = error?.cause else {
             Issue.record("\(String(describing: error))")
             return
@@ -81,7 +86,7 @@ struct FailureTests {
     @Test func aConnectionThatIsCutBeforeTheAnswer() async throws {
         let server = try TestServer(.plain) { _ = $0.readHead() }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.plainOrigin, "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
         guard case .connectionLost = error?.cause else {
             Issue.record("\(String(describing: error))")
             return
@@ -89,14 +94,16 @@ struct FailureTests {
         #expect(error?.fate == .outcomeUnknown)
     }
 
-    @Test(arguments: ["hello\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 999 X\r\n\r\n", "SSH-2.0-x\r\n\r\n"])
+    @Test(arguments: [
+        "hello\r\n\r\n", "HTTP/1.1 20 OK\r\n\r\n", "HTTP/1.1 999 X\r\n\r\n", "SSH-2.0-x\r\n\r\n",
+    ])
     func whatIsNotHTTP(_ answer: String) async throws {
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
             connection.write(Array(answer.utf8))
         }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.plainOrigin, "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
         guard case .malformedAnswer = error?.cause else {
             Issue.record("\(String(describing: error))")
             return
@@ -112,7 +119,7 @@ struct FailureTests {
             while connection.write(line) {}
         }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.plainOrigin, "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
         guard case .malformedAnswer = error?.cause else {
             Issue.record("\(String(describing: error))")
             return
@@ -125,7 +132,7 @@ struct FailureTests {
             connection.write(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
         }
         defer { server.stop() }
-        let error = try await failure(OutgoingRequest("GET", try server.origin(), "/"))
+        let error = try await failure(OutgoingRequest("GET", origin: try server.origin(), target: "/"))
         guard case .tls = error?.cause else {
             Issue.record("\(String(describing: error))")
             return
@@ -136,11 +143,12 @@ struct FailureTests {
     @Test func anAnswerThatIsTooLarge() async throws {
         let server = try TestServer(.plain) { connection in
             guard connection.readHead() != nil else { return }
-            connection.answer("200 OK", "12345")
+            connection.answer("200 OK", body: "12345")
         }
         defer { server.stop() }
         let transport = try HTTPTransport(trust: .system)
-        let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/"))
+        let response = try await transport.send(
+            OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
         await #expect(throws: TransportError.self) { try await response.body.collect(upTo: 4) }
     }
 }

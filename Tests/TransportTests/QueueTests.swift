@@ -29,7 +29,7 @@ struct QueueTests {
                 }
                 TestServer.rest(milliseconds: 10)
                 crowd.with { $0.now -= 1 }
-                connection.answer("200 OK", "ok")
+                connection.answer("200 OK", body: "ok")
             }
         }
         defer { server.stop() }
@@ -38,7 +38,9 @@ struct QueueTests {
         let answered = await withTaskGroup(of: Bool.self) { group in
             for number in 0..<100 {
                 group.addTask {
-                    (try? await outcome(transport, OutgoingRequest("GET", origin, "/\(number)")).get()) == 200
+                    (try? await outcome(
+                        transport, OutgoingRequest("GET", origin: origin, target: "/\(number)")
+                    ).get()) == 200
                 }
             }
             return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
@@ -65,7 +67,9 @@ struct QueueTests {
         let origin = try server.plainOrigin
         var tasks: [Task<Result<Int, TransportError>, Never>] = []
         for number in 0..<5 {
-            let task = Task { await outcome(transport, OutgoingRequest("GET", origin, "/\(number)")) }
+            let task = Task {
+                await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/\(number)"))
+            }
             tasks.append(task)
             // So that they come in this order.
             try await Task.sleep(for: .milliseconds(60))
@@ -91,28 +95,37 @@ struct QueueTests {
         defer { server.stop() }
         let transport = try transport(limit: 1)
         let origin = try server.plainOrigin
-        let hanging = Task { await outcome(transport, OutgoingRequest("GET", origin, "/hang")) }
+        let hanging = Task {
+            await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/hang"))
+        }
         #expect(await eventually { server.tally.received > 0 })
-        let queued = Task { await outcome(transport, OutgoingRequest("GET", origin, "/queued")) }
+        let queued = Task {
+            await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/queued"))
+        }
         try await Task.sleep(for: .milliseconds(20))
         queued.cancel()
-        #expect(await queued.value == .failure(TransportError(.cancelled, .notSent)))
+        #expect(await queued.value == .failure(TransportError(.cancelled, fate: .notSent)))
         hanging.cancel()
-        #expect(await hanging.value == .failure(TransportError(.cancelled, .outcomeUnknown)))
+        #expect(await hanging.value == .failure(TransportError(.cancelled, fate: .outcomeUnknown)))
         #expect(await eventually { ended.with { $0 } == 1 })
-        #expect(try await outcome(transport, OutgoingRequest("GET", origin, "/")).get() == 200)
+        #expect(
+            try await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/")).get() == 200)
         let late = Task {
             while !Task.isCancelled { await Task.yield() }
-            return await outcome(transport, OutgoingRequest("GET", origin, "/late"))
+            return await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/late"))
         }
         late.cancel()
-        #expect(await late.value == .failure(TransportError(.cancelled, .notSent)))
+        #expect(await late.value == .failure(TransportError(.cancelled, fate: .notSent)))
     }
 
     @Test func whoseTimeIsUpGivesHisPlaceToTheNext() async throws {
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {
-                if head.hasPrefix("GET /hang ") { while connection.read() != nil {} } else { connection.answer() }
+                if head.hasPrefix("GET /hang ") {
+                    while connection.read() != nil {}
+                } else {
+                    connection.answer()
+                }
             }
         }
         defer { server.stop() }
@@ -121,10 +134,12 @@ struct QueueTests {
         options.idleTimeout = .within(.milliseconds(200))
         let transport = try HTTPTransport(trust: .system, options: options)
         let origin = try server.plainOrigin
-        let hanging = Task { await outcome(transport, OutgoingRequest("GET", origin, "/hang")) }
+        let hanging = Task {
+            await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/hang"))
+        }
         #expect(await eventually { server.tally.received > 0 })
-        let next = Task { await outcome(transport, OutgoingRequest("GET", origin, "/next")) }
-        #expect(await hanging.value == .failure(TransportError(.timedOut(.idle), .outcomeUnknown)))
+        let next = Task { await outcome(transport, OutgoingRequest("GET", origin: origin, target: "/next")) }
+        #expect(await hanging.value == .failure(TransportError(.timedOut(.idle), fate: .outcomeUnknown)))
         let began = ContinuousClock.now
         #expect(try await next.value.get() == 200)
         // Without a wait for some other event.
@@ -140,7 +155,8 @@ struct QueueTests {
         defer { server.stop() }
         let transport = try transport(limit: 1)
         for _ in 0..<3 {
-            let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/"))
+            let response = try await transport.send(
+                OutgoingRequest("GET", origin: try server.plainOrigin, target: "/"))
             #expect(response.status == 200)
         }
         #expect(server.tally.connections == 3)
@@ -154,11 +170,11 @@ struct QueueTests {
         }
         defer { server.stop() }
         let transport = try transport(limit: 1)
-        let request = OutgoingRequest("GET", try server.plainOrigin, "/")
+        let request = OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
         let reading = Task { await outcome(transport, request) }
         #expect(await eventually { server.tally.received > 0 })
         try await Task.sleep(for: .milliseconds(50))
         reading.cancel()
-        #expect(await reading.value == .failure(TransportError(.cancelled, .brokenOff)))
+        #expect(await reading.value == .failure(TransportError(.cancelled, fate: .brokenOff)))
     }
 }

@@ -18,8 +18,9 @@ struct StreamTests {
         defer { fclose(file) }
         var line = [CChar](repeating: 0, count: 128)
         fgets(&line, Int32(line.count), file)
-        let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
-            separator: " ")
+        let words = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            .split(
+                separator: " ")
         let resident = try #require(words.count > 1 ? Int(words[1]) : nil)
         return resident * Int(sysconf(Int32(_SC_PAGESIZE)))
     }
@@ -38,10 +39,12 @@ struct StreamTests {
         defer { server.stop() }
         let seen = Locked(TransferProgress())
         let transport = try HTTPTransport(trust: .system)
-        let response = try await transport.send(OutgoingRequest("GET", try server.plainOrigin, "/")) { progress in
+        let response = try await transport.send(
+            OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
+        ) { progress in
             seen.with { $0 = progress }
         }
-        // Nobody reads: the server comes to a stop, long before the end.
+        // The client does not read, so the server stalls long before the end.
         var last = -1
         while case let now = written.with({ $0 }), now != last {
             last = now
@@ -89,7 +92,7 @@ struct StreamTests {
                 wait()
                 var count = 0
                 while count < length, let part = connection.read() { count += part.count }
-                connection.answer("200 OK", "\(count)")
+                connection.answer("200 OK", body: "\(count)")
             }
         }
     }
@@ -102,7 +105,7 @@ struct StreamTests {
         defer { server.stop() }
         let pieces = Pieces(count: StreamTests.length / 100_000)
         let body = RequestBody.replayable(ReplayableBody(.bytes(StreamTests.length)) { pieces })
-        let request = OutgoingRequest("POST", try server.plainOrigin, "/", body: body)
+        let request = OutgoingRequest("POST", origin: try server.plainOrigin, target: "/", body: body)
         let seen = Locked(TransferProgress())
         let transport = try HTTPTransport(trust: .system)
         let task = Task {
@@ -134,7 +137,8 @@ struct StreamTests {
         defer { server.stop() }
         let body = RequestBody.replayable(ReplayableBody(.unknown) { Pieces(count: 1, size: 3) })
         let transport = try HTTPTransport(trust: .system)
-        let result = await outcome(transport, OutgoingRequest("POST", try server.plainOrigin, "/", body: body))
+        let result = await outcome(
+            transport, OutgoingRequest("POST", origin: try server.plainOrigin, target: "/", body: body))
         #expect(try result.get() == 200)
         #expect(
             got.with { $0 }.contains("Transfer-Encoding: chunked\r\n")
@@ -147,19 +151,22 @@ struct StreamTests {
         let transport = try HTTPTransport(trust: .system)
         let replayable = RequestBody.replayable(ReplayableBody(.bytes(300)) { Pieces(count: 3, size: 100) })
         for _ in 0..<2 {
-            let request = OutgoingRequest("PUT", try server.plainOrigin, "/", body: replayable)
+            let request = OutgoingRequest(
+                "PUT", origin: try server.plainOrigin, target: "/", body: replayable)
             #expect(try await outcome(transport, request).get() == 200)
         }
-        let once = OnceBody(.bytes(300), Pieces(count: 3, size: 100))
-        // Where nobody listens it is not touched.
+        let once = OnceBody(.bytes(300), pieces: Pieces(count: 3, size: 100))
+        // On a refused connection the body is not read.
         let closed = OutgoingRequest(
-            "PUT", Origin(.plaintext, try Trust.Host("127.0.0.1"), port: 1), "/", body: .once(once))
-        #expect(await outcome(transport, closed) == .failure(TransportError(.connectionRefused, .notSent)))
+            "PUT", origin: Origin(.plaintext, host: try Trust.Host("127.0.0.1"), port: 1), target: "/",
+            body: .once(once))
+        #expect(
+            await outcome(transport, closed) == .failure(TransportError(.connectionRefused, fate: .notSent)))
         #expect(!once.isUsedUp)
-        let request = OutgoingRequest("PUT", try server.plainOrigin, "/", body: .once(once))
+        let request = OutgoingRequest("PUT", origin: try server.plainOrigin, target: "/", body: .once(once))
         #expect(try await outcome(transport, request).get() == 200)
         #expect(once.isUsedUp)
-        #expect(await outcome(transport, request) == .failure(TransportError(.bodyUsedUp, .notSent)))
+        #expect(await outcome(transport, request) == .failure(TransportError(.bodyUsedUp, fate: .notSent)))
     }
 
     @Test(arguments: [2, 4])
@@ -173,7 +180,8 @@ struct StreamTests {
         defer { server.stop() }
         let body = RequestBody.replayable(ReplayableBody(.bytes(300)) { Pieces(count: count, size: 100) })
         let transport = try HTTPTransport(trust: .system)
-        let result = await outcome(transport, OutgoingRequest("PUT", try server.plainOrigin, "/", body: body))
+        let result = await outcome(
+            transport, OutgoingRequest("PUT", origin: try server.plainOrigin, target: "/", body: body))
         guard case .failure(let error) = result, case .body = error.cause else {
             // Of a stream that is too long, so much may have gone out that the server has its answer ready.
             #expect(count == 4 && answered.with { $0 } == 1)

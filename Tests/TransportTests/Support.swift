@@ -2,32 +2,32 @@ import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 
-/// An authority with one between it and the servers, and a second authority that is somebody else's; at a time of their
-/// own, so that no clock but the argument counts.
+/// A root authority, an intermediate authority and an unrelated second root; issued at a fixed time, so that
+/// only the time argument counts.
 struct Authorities: Sendable {
     let time: Int64 = 2_000_000_000
-    let root: Issued
-    let middle: Issued
+    let root: IssuedCertificate
+    let middle: IssuedCertificate
     /// Another authority, which the machine trusts as well.
-    let other: Issued
+    let other: IssuedCertificate
 
     static let shared = Result { try Authorities() }
 
     private init() throws {
         var request = CertificateRequest("Root", at: time)
         request.role = .authority
-        root = try Issued.selfSigned(request)
+        root = try IssuedCertificate.selfSigned(request)
         request.subject = "Other Root"
-        other = try Issued.selfSigned(request)
+        other = try IssuedCertificate.selfSigned(request)
         request.subject = "Middle"
         middle = try root.issue(request)
     }
 
     /// A server's certificate, changed as wanted.
     func server(
-        _ hosts: [String] = ["api.example.com"], by issuer: Issued? = nil,
+        _ hosts: [String] = ["api.example.com"], by issuer: IssuedCertificate? = nil,
         _ change: (inout CertificateRequest) -> Void = { _ in }
-    ) throws -> Issued {
+    ) throws -> IssuedCertificate {
         var request = CertificateRequest("Server", hosts: hosts, at: time)
         change(&request)
         return try (issuer ?? middle).issue(request)
@@ -47,17 +47,19 @@ struct Authorities: Sendable {
     }
 }
 
-/// A key that nobody has.
+/// The pin of an unknown key.
 let strangePin = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
-func pin(_ issued: Issued) -> String { issued.certificate.pin.description }
+func pin(_ issued: IssuedCertificate) -> String { issued.certificate.pin.description }
 
 extension TestServer {
     var plainOrigin: Origin {
-        get throws { Origin(.plaintext, try Trust.Host("127.0.0.1"), port: port) }
+        get throws { Origin(.plaintext, host: try Trust.Host("127.0.0.1"), port: port) }
     }
 
-    func origin(_ host: String = "api.example.com") throws -> Origin { Origin(.tls, try Trust.Host(host), port: port) }
+    func origin(_ host: String = "api.example.com") throws -> Origin {
+        Origin(.tls, host: try Trust.Host(host), port: port)
+    }
 }
 
 /// What a request came to.

@@ -3,7 +3,8 @@ import Testing
 @testable import CountersignTransport
 
 struct UploadChannelTests {
-    /// Were it only ever emptied when all of it went out, a file of gigabytes would be in memory before it was sent.
+    /// Were it only ever emptied when all of it went out, a file of gigabytes would be in memory before it
+    /// was sent.
     @Test func aStreamThatIsAlwaysAheadIsNotKept() async throws {
         let length = 16 * UploadChannel.limit
         let channel = UploadChannel(.bytes(length)) {}
@@ -24,7 +25,7 @@ struct UploadChannelTests {
             switch channel.take(into: room) {
             case .bytes(let count):
                 taken += count
-                mostHeld = max(mostHeld, channel.held)
+                mostHeld = max(mostHeld, channel.bufferedBytes)
             case .nothingYet: break
             case .end: break sending
             case .failed(let detail):

@@ -12,8 +12,8 @@ struct CertificateFileTests {
         return folder.path()
     }
 
-    private func issued(_ name: String) throws -> Issued {
-        try Issued.selfSigned(CertificateRequest(name, hosts: [name], at: 2_000_000_000))
+    private func issued(_ name: String) throws -> IssuedCertificate {
+        try IssuedCertificate.selfSigned(CertificateRequest(name, hosts: [name], at: 2_000_000_000))
     }
 
     @Test func aFolderOfBothKinds() throws {
@@ -31,16 +31,19 @@ struct CertificateFileTests {
             ("x.cer", try good.pem().certificate), ("x.cer", good.certificate.der + [0]),
             ("x.cer", good.certificate.der.dropLast()),
             ("x.pem", good.certificate.der), ("x.pem", Array("-----BEGIN CERTIFICATE-----\nAAAA\n".utf8)),
-            ("x.pem", Array("-----BEGIN CERTIFICATE-----\nAA*A\n-----END CERTIFICATE-----\n".utf8)), ("x.pem", []),
+            ("x.pem", Array("-----BEGIN CERTIFICATE-----\nAA*A\n-----END CERTIFICATE-----\n".utf8)),
+            ("x.pem", []),
         ] as [(String, [UInt8])] {
             let path = try folder(["a.cer": good.certificate.der, name: bytes])
             defer { try? FileManager.default.removeItem(atPath: path) }
-            #expect(throws: TrustProblem.self, "\(name) \(bytes.count)") { try Trust.Certificate.all(inFolder: path) }
+            #expect(throws: TrustError.self, "\(name) \(bytes.count)") {
+                try Trust.Certificate.all(inFolder: path)
+            }
         }
         let empty = try folder([:])
         defer { try? FileManager.default.removeItem(atPath: empty) }
-        #expect(throws: TrustProblem.self) { try Trust.Certificate.all(inFolder: empty) }
-        #expect(throws: TrustProblem.self) { try Trust.Certificate.all(inFolder: empty + "/none") }
+        #expect(throws: TrustError.self) { try Trust.Certificate.all(inFolder: empty) }
+        #expect(throws: TrustError.self) { try Trust.Certificate.all(inFolder: empty + "/none") }
     }
 
     @Test func aCertificateThatIsChangedAnywhereTrapsNobody() throws {
@@ -55,7 +58,7 @@ struct CertificateFileTests {
                     #expect(certificate.der == changed)
                 }
             }
-            #expect(throws: TrustProblem.self) { try Trust.Certificate(der: Array(der[..<index])) }
+            #expect(throws: TrustError.self) { try Trust.Certificate(der: Array(der[..<index])) }
         }
         // Most bytes are a key's, a name's or a signature's: whether those hold is for the chain to say.
         #expect(read > 0 && read < der.count * 6)

@@ -13,9 +13,9 @@ struct ManifestTests {
         let kept = Locked<[UInt8]?>(nil)
         let isBroken = Locked(false)
 
-        func read() throws(ManifestProblem) -> [UInt8]? { kept.with { $0 } }
+        func read() throws(ManifestError) -> [UInt8]? { kept.with { $0 } }
 
-        func write(_ bytes: [UInt8]) throws(ManifestProblem) {
+        func write(_ bytes: [UInt8]) throws(ManifestError) {
             guard !isBroken.with({ $0 }) else { throw .store("broken") }
             kept.with { $0 = bytes }
         }
@@ -40,7 +40,8 @@ struct ManifestTests {
     }
 
     private func manifest(
-        _ version: Int, app: String = "shop", from: Int = 1000, till: Int = 2000, host: String = "new.example.com",
+        _ version: Int, app: String = "shop", from: Int = 1000, till: Int = 2000,
+        host: String = "new.example.com",
         backups: String = "[\"\(ManifestTests.pinB)\"]", more: String = ""
     ) -> String {
         """
@@ -69,11 +70,11 @@ struct ManifestTests {
         let keeper = try keeper()
         _ = try keeper.takeUp(signed(manifest(7)), at: 1500)
         for version in [1, 3, 6, 7] {
-            #expect(throws: ManifestProblem.notNewer(version: version, inForce: 7)) {
+            #expect(throws: ManifestError.notNewer(version: version, inForce: 7)) {
                 try keeper.takeUp(signed(manifest(version)), at: 1500)
             }
             // After a restart, too.
-            #expect(throws: ManifestProblem.notNewer(version: version, inForce: 7)) {
+            #expect(throws: ManifestError.notNewer(version: version, inForce: 7)) {
                 try self.keeper().takeUp(signed(manifest(version)), at: 1500)
             }
         }
@@ -89,24 +90,28 @@ struct ManifestTests {
 
     @Test func itsTimeAndAnExpiryThatBringsNothingBack() throws {
         let keeper = try keeper()
-        #expect(throws: ManifestProblem.notYetValid(from: 1000)) { try keeper.takeUp(signed(manifest(4)), at: 999) }
-        #expect(throws: ManifestProblem.expired(at: 2000)) { try keeper.takeUp(signed(manifest(4)), at: 2001) }
+        #expect(throws: ManifestError.notYetValid(from: 1000)) {
+            try keeper.takeUp(signed(manifest(4)), at: 999)
+        }
+        #expect(throws: ManifestError.expired(at: 2000)) {
+            try keeper.takeUp(signed(manifest(4)), at: 2001)
+        }
         #expect(keeper.current.version == 3)
         _ = try keeper.takeUp(signed(manifest(4)), at: 2000)
         // Years later it is what is in force still, and the one before it is refused.
         #expect(try self.keeper().current.version == 4)
-        #expect(throws: ManifestProblem.notNewer(version: 3, inForce: 4)) {
+        #expect(throws: ManifestError.notNewer(version: 3, inForce: 4)) {
             try keeper.takeUp(signed(manifest(3, till: 9_000_000)), at: 8_000_000)
         }
     }
 
     @Test func onlyOurs() throws {
         let keeper = try keeper()
-        #expect(throws: ManifestProblem.otherApp("bank")) {
+        #expect(throws: ManifestError.otherApp("bank")) {
             try keeper.takeUp(signed(manifest(4, app: "bank")), at: 1500)
         }
         let stranger = try PrivateKey(random: .ed25519)
-        #expect(throws: ManifestProblem.badSignature) {
+        #expect(throws: ManifestError.badSignature) {
             try keeper.takeUp(signed(manifest(4), by: stranger), at: 1500)
         }
         // A signature by our key over the same bytes, made for something else.
@@ -114,7 +119,7 @@ struct ManifestTests {
         let signature = key.sign(text.span)
         let bare = try #require(signature)
         let forged = "{\"manifest\":\"\(base64url(text))\",\"signature\":\"\(base64url(bare))\"}"
-        #expect(throws: ManifestProblem.badSignature) { try keeper.takeUp(Array(forged.utf8), at: 1500) }
+        #expect(throws: ManifestError.badSignature) { try keeper.takeUp(Array(forged.utf8), at: 1500) }
         #expect(keeper.current.version == 3 && store.kept.with { $0 } == nil)
     }
 
@@ -124,7 +129,7 @@ struct ManifestTests {
         for index in good.indices {
             var changed = good
             changed[index] ^= 1
-            #expect(throws: ManifestProblem.self) { try keeper.takeUp(changed, at: 1500) }
+            #expect(throws: ManifestError.self) { try keeper.takeUp(changed, at: 1500) }
         }
         #expect(keeper.current.version == 3)
     }
@@ -132,7 +137,7 @@ struct ManifestTests {
     @Test func whatIsNotDurableDoesNotCount() throws {
         let keeper = try keeper()
         store.isBroken.with { $0 = true }
-        #expect(throws: ManifestProblem.store("broken")) { try keeper.takeUp(signed(manifest(4)), at: 1500) }
+        #expect(throws: ManifestError.store("broken")) { try keeper.takeUp(signed(manifest(4)), at: 1500) }
         #expect(keeper.current.version == 3)
         store.isBroken.with { $0 = false }
         _ = try keeper.takeUp(signed(manifest(4)), at: 1500)
@@ -152,7 +157,7 @@ struct ManifestTests {
                 _ = try keeper.takeUp(signed(text), at: 1500)
                 Issue.record("taken: \(text)")
             } catch {
-                guard case .malformed = error as? ManifestProblem else {
+                guard case .malformed = error as? ManifestError else {
                     Issue.record("\(error)")
                     continue
                 }
@@ -171,18 +176,19 @@ struct ManifestTests {
         try file.write([4])
         #expect(try file.read() == [4])
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))
-        #expect(throws: ManifestProblem.self) { try ManifestFile(path + "/none/file").write([1]) }
-        #expect(throws: ManifestProblem.self) { try ManifestFile(path + "/file").read() }
+        #expect(throws: ManifestError.self) { try ManifestFile(path + "/none/file").write([1]) }
+        #expect(throws: ManifestError.self) { try ManifestFile(path + "/file").read() }
         // What is there and cannot be what we wrote is not taken for nothing.
         try file.write([UInt8](repeating: 0x20, count: 70_000))
-        #expect(throws: ManifestProblem.self) { try file.read() }
+        #expect(throws: ManifestError.self) { try file.read() }
         try file.write(Array("{}".utf8))
-        #expect(throws: ManifestProblem.self) {
+        #expect(throws: ManifestError.self) {
             try TrustKeeper(builtIn: builtIn, version: 3, app: "shop", keys: [raw(key)], store: file)
         }
     }
 
     private func base64url(_ bytes: [UInt8]) -> String {
-        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
+        Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
+            "=", with: "")
     }
 }

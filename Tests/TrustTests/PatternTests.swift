@@ -24,13 +24,14 @@ struct PatternTests {
             let host = try Trust.Host(item.host)
             #expect(pattern.matches(host) == item.matches, "\(item)")
             // What is written is read again as the same.
-            #expect(try Trust.HostPattern(pattern.description) == pattern && Trust.Host(host.description) == host)
+            #expect(
+                try Trust.HostPattern(pattern.description) == pattern && Trust.Host(host.description) == host)
         }
         for text in file.notPatterns {
-            #expect(throws: TrustProblem.self, "\(text)") { try Trust.HostPattern(text) }
+            #expect(throws: TrustError.self, "\(text)") { try Trust.HostPattern(text) }
         }
         for text in file.notHosts {
-            #expect(throws: TrustProblem.self, "\(text)") { try Trust.Host(text) }
+            #expect(throws: TrustError.self, "\(text)") { try Trust.Host(text) }
         }
     }
 
@@ -48,21 +49,25 @@ struct PatternTests {
         #expect(cases.count > 15)
         for item in cases {
             let isAddress = item.name.hasPrefix("address:")
-            // A name that looks like an address is written as a name all the same, which no authority should do.
+            // A name that looks like an address is written as a name all the same, which no authority should
+            // do.
             var request = CertificateRequest("Server", at: 2_000_000_000)
             request.alternativeNames = [isAddress ? "IP:" + item.name.dropFirst(8) : "DNS:" + item.name]
-            let certificate = try Issued.selfSigned(request).certificate
+            let certificate = try IssuedCertificate.selfSigned(request).certificate
             #expect(certificate.isFor(try Trust.Host(item.host)) == item.matches, "\(item)")
         }
     }
 
     @Test func theRuleThatSaysMostCounts() throws {
-        let rules = try ["**.example.com", "*.example.com", "api.example.com", "**.a.example.com", "api.example.com"]
-            .map {
-                try Trust.Rule.host($0, .system)
-            }
+        let rules = try [
+            "**.example.com", "*.example.com", "api.example.com", "**.a.example.com", "api.example.com",
+        ]
+        .map {
+            try Trust.Rule.host($0, .system)
+        }
         for (host, expected) in [
-            ("api.example.com", ["api.example.com", "api.example.com"]), ("www.example.com", ["*.example.com"]),
+            ("api.example.com", ["api.example.com", "api.example.com"]),
+            ("www.example.com", ["*.example.com"]),
             // Two stars may stand for nothing, and three labels say more than two.
             ("a.example.com", ["**.a.example.com"]), ("b.a.example.com", ["**.a.example.com"]),
             ("b.c.example.com", ["**.example.com"]), ("example.com", ["**.example.com"]), ("example.org", []),

@@ -84,7 +84,7 @@ package struct DeviceKeyContract {
     private static func badPoint(_ backEnd: any DeviceKeyBackEnd) throws(DeviceKeyError) -> String? {
         let key = try backEnd.agreementKey(try backEnd.makeKey(for: .agreement).wrapped)
         guard let point = P256Point([4] + [UInt8](repeating: 1, count: 64)) else { return "no point" }
-        do throws(DeviceKeyError) {
+        do {
             _ = try key.sharedSecret(with: point)
             return "it is taken"
         } catch {
@@ -127,7 +127,7 @@ package struct DeviceKeyContract {
     private static func notLost(
         _ backEnd: any DeviceKeyBackEnd, _ wrapped: Secret, _ use: DeviceKeyUse
     ) -> String? {
-        do throws(DeviceKeyError) {
+        do {
             switch use {
             case .signing: _ = try backEnd.signingKey(wrapped).sign(message)
             case .agreement: try backEnd.agreementKey(wrapped).verifyUsable()

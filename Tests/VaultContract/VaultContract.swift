@@ -1,6 +1,6 @@
-// What every vault must do, whatever keeps it: one suite for the memory, the sealed file under each guard, and the Secret
-// Service. Plain functions that give what was wrong, because some back ends can only be had in a process of their own. Never
-// shipped.
+// What every vault must do, whatever keeps it: one suite for the memory, the sealed file under each guard,
+// and the Secret Service. Plain functions that give what was wrong, because some back ends can only be had in
+// a process of their own. Never shipped.
 import CountersignSeal
 import CountersignVault
 
@@ -25,7 +25,7 @@ package struct VaultContract {
         }
     }
 
-    typealias Rule = (name: String, check: @Sendable (VaultContract) throws(VaultProblem) -> String?)
+    typealias Rule = (name: String, check: @Sendable (VaultContract) throws(VaultError) -> String?)
 
     static let rules: [Rule] = [
         ("what is not there is absent", absence), ("text and bytes come back as they were", contents),
@@ -37,45 +37,48 @@ package struct VaultContract {
 
     static func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
 
-    static func bytes(_ secret: Secret) -> [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
+    static func bytes(_ secret: Secret) -> [UInt8] {
+        secret.withExposedBytes { span in span.indices.map { span[$0] } }
+    }
 
-    private static func item(_ account: String, _ service: String = "contract") throws(VaultProblem) -> ItemName {
+    private static func item(_ account: String, _ service: String = "contract") throws(VaultError) -> ItemName
+    {
         try ItemName(service: service, account: account)
     }
 
-    private static func text(_ vault: Vault, _ name: ItemName) throws(VaultProblem) -> String? {
-        try vault.read(name).certain().map { String(decoding: bytes($0.contents.secret), as: UTF8.self) }
+    private static func text(_ vault: Vault, _ name: ItemName) throws(VaultError) -> String? {
+        try vault.read(name).get().map { String(decoding: bytes($0.contents.secret), as: UTF8.self) }
     }
 
-    private static func absence(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func absence(_ here: VaultContract) throws(VaultError) -> String? {
         if case .absent = here.vault.read(try item("nobody")) { return nil }
         return "read \(here.vault.read(try item("nobody")))"
     }
 
-    private static func contents(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func contents(_ here: VaultContract) throws(VaultError) -> String? {
         let name = try item("contents")
         for bytes in [[], [0], Array(0...255), Array(repeating: 7, count: 20_000)] as [[UInt8]] {
             try here.vault.write(.bytes(Secret(copying: bytes.span)), to: name)
-            guard let found = try here.vault.read(name).certain() else { return "lost \(bytes.count) bytes" }
+            guard let found = try here.vault.read(name).get() else { return "lost \(bytes.count) bytes" }
             guard self.bytes(found.contents.secret) == bytes, found.contents.kind == .bytes else {
                 return "\(bytes.count) bytes came back otherwise"
             }
         }
         try here.vault.write(.text(secret("gruß 🔑")), to: name)
-        guard let found = try here.vault.read(name).certain(), found.contents.kind == .text else {
+        guard let found = try here.vault.read(name).get(), found.contents.kind == .text else {
             return "lost a text"
         }
         return bytes(found.contents.secret) == Array("gruß 🔑".utf8) ? nil : "a text came back otherwise"
     }
 
-    private static func survival(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func survival(_ here: VaultContract) throws(VaultError) -> String? {
         let name = try item("survivor")
         let version = try here.vault.write(.text(secret("kept")), to: name)
-        let found = try here.reopen().read(name).certain()
+        let found = try here.reopen().read(name).get()
         return found?.version == version ? nil : "found \(String(describing: found?.version))"
     }
 
-    private static func listing(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func listing(_ here: VaultContract) throws(VaultError) -> String? {
         for (service, account) in [("list.a", "2"), ("list.a", "1"), ("list.b", "1")] {
             try here.vault.write(.text(secret("x")), to: item(account, service))
         }
@@ -85,18 +88,19 @@ package struct VaultContract {
         return all.map(\.description) == ["list.a / 1", "list.a / 2", "list.b / 1"] ? nil : "all are \(all)"
     }
 
-    private static func spelling(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func spelling(_ here: VaultContract) throws(VaultError) -> String? {
         let (whole, parts) = ("\u{E9}", "e\u{301}")
         try here.vault.write(.text(secret("whole")), to: item(whole))
         try here.vault.write(.text(secret("parts")), to: item(parts))
-        guard try text(here.vault, item(whole)) == "whole", try text(here.vault, item(parts)) == "parts" else {
+        guard try text(here.vault, item(whole)) == "whole", try text(here.vault, item(parts)) == "parts"
+        else {
             return "two spellings of é are one name"
         }
         try here.vault.write(.text(secret("upper")), to: item("CASE"))
         return try text(here.vault, item("case")) == nil ? nil : "CASE and case are one name"
     }
 
-    private static func removal(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func removal(_ here: VaultContract) throws(VaultError) -> String? {
         let (name, other) = (try item("gone"), try item("stays"))
         try here.vault.write(.text(secret("x")), to: name)
         try here.vault.write(.text(secret("y")), to: other)
@@ -107,46 +111,49 @@ package struct VaultContract {
     }
 
     /// A refresh that began before a sign-out must not end it; nor one from the life before this one.
-    private static func lateWriter(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func lateWriter(_ here: VaultContract) throws(VaultError) -> String? {
         let name = try item("session")
         let first = try here.vault.write(.bytes(secret("first")), to: name)
         let second = try here.vault.write(.bytes(secret("second")), to: name, expecting: .version(first))
         guard
-            isRefused({ () throws(VaultProblem) in
+            isRefused({ () throws(VaultError) in
                 try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(first))
             })
         else { return "an old version was overwritten from" }
-        guard isRefused({ () throws(VaultProblem) in try here.vault.erase(name, expecting: .version(first)) }) else {
+        guard isRefused({ () throws(VaultError) in try here.vault.erase(name, expecting: .version(first)) })
+        else {
             return "an old version removed"
         }
         try here.vault.erase(name, expecting: .version(second))
         guard
-            isRefused({ () throws(VaultProblem) in
+            isRefused({ () throws(VaultError) in
                 try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(second))
             })
         else { return "a signed-out user came back" }
         guard case .absent = here.vault.read(name) else { return "something is left after sign-out" }
         try here.vault.write(.bytes(secret("first")), to: name, expecting: .absent)
-        let isKept = isRefused { () throws(VaultProblem) in
+        let isKept = isRefused { () throws(VaultError) in
             try here.vault.write(.bytes(secret("late")), to: name, expecting: .version(first))
         }
         return isKept ? nil : "a version of the life before was taken"
     }
 
-    private static func onlyWhereAbsent(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func onlyWhereAbsent(_ here: VaultContract) throws(VaultError) -> String? {
         let name = try item("once")
         try here.vault.write(.text(secret("a")), to: name, expecting: .absent)
         guard
-            isRefused({ () throws(VaultProblem) in
+            isRefused({ () throws(VaultError) in
                 try here.vault.write(.text(secret("b")), to: name, expecting: .absent)
             })
         else { return "overwritten" }
         return try text(here.vault, name) == "a" ? nil : "changed although refused"
     }
 
-    private static func names(_ here: VaultContract) throws(VaultProblem) -> String? {
+    private static func names(_ here: VaultContract) throws(VaultError) -> String? {
         for bad in ["", "a\0b", "a\nb", String(repeating: "x", count: 256)] {
-            if (try? ItemName(service: bad, account: "a")) != nil { return "took a service of \(bad.utf8.count) bytes" }
+            if (try? ItemName(service: bad, account: "a")) != nil {
+                return "took a service of \(bad.utf8.count) bytes"
+            }
             if (try? ItemName(service: "s", account: bad)) != nil {
                 return "took an account of \(bad.utf8.count) bytes"
             }
@@ -156,7 +163,7 @@ package struct VaultContract {
         return try text(here.vault, longest) == "long" ? nil : "the longest name is lost"
     }
 
-    private static func isRefused<Result>(_ change: () throws(VaultProblem) -> Result) -> Bool {
+    private static func isRefused<Result>(_ change: () throws(VaultError) -> Result) -> Bool {
         do {
             _ = try change()
             return false

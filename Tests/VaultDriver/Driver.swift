@@ -11,7 +11,7 @@ struct Driver: Sendable {
     /// Where the platform chose.
     private let platform: PlatformVault?
 
-    init(backEnd: String, folder: String) throws(VaultProblem) {
+    init(backEnd: String, folder: String) throws(VaultError) {
         self.backEnd = backEnd
         self.folder = folder
         platform = backEnd == "platform" ? try Driver.platform(folder) : nil
@@ -20,7 +20,7 @@ struct Driver: Sendable {
 
     static let passphrase = variable("VAULT_PASSPHRASE")
 
-    private static func vault(_ backEnd: String, _ folder: String) throws(VaultProblem) -> Vault {
+    private static func vault(_ backEnd: String, _ folder: String) throws(VaultError) -> Vault {
         if backEnd == "place" { return Vault(place(folder)) }
         return Vault(try store(backEnd, "\(folder)/items.sealed"), locks: VaultLocks(folder: folder))
     }
@@ -32,8 +32,8 @@ struct Driver: Sendable {
             .afterReinstall(rule, services: ["countersign"])
     }
 
-    private static func platform(_ folder: String) throws(VaultProblem) -> PlatformVault {
-        var means = PlatformVault.Means()
+    private static func platform(_ folder: String) throws(VaultError) -> PlatformVault {
+        var means = PlatformVault.Capabilities()
         means.passphrase = passphrase
         if let device = getenv("VAULT_TPM") { means.tpm = TPMGuard(device: String(cString: device)) }
         if let program = getenv("VAULT_SYSTEMD_CREDS") {
@@ -42,7 +42,7 @@ struct Driver: Sendable {
         return try PlatformVault(folder: folder, means: means)
     }
 
-    private static func store(_ backEnd: String, _ path: String) throws(VaultProblem) -> any ItemStore {
+    private static func store(_ backEnd: String, _ path: String) throws(VaultError) -> any ItemStore {
         switch backEnd {
         case "secret-service": return SecretServiceStore()
         case "systemd-creds": return SealedFile(path, guardedBy: SystemdCredsGuard())
@@ -54,16 +54,18 @@ struct Driver: Sendable {
         }
     }
 
-    func run(_ command: String, _ words: [String]) async throws(VaultProblem) {
+    func run(_ command: String, _ words: [String]) async throws(VaultError) {
         switch (command, words.count) {
         case ("contract", 0): try contract()
         case ("choice", 0): try choice()
         case ("names", 0): for name in try vault.list() { say("\(name)") }
         case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
-        case ("reread", 2): while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
+        case ("reread", 2):
+            while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
         case ("remove", 2): try vault.erase(ItemName(service: words[0], account: words[1]))
         case ("write", 3):
-            try vault.write(.text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
+            try vault.write(
+                .text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
         case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
         case ("device-keys", 0): try deviceKeys()
@@ -78,35 +80,39 @@ struct Driver: Sendable {
         secret.withExposedBytes { span in String(decoding: span.indices.map { span[$0] }, as: UTF8.self) }
     }
 
-    private func contract() throws(VaultProblem) {
+    private func contract() throws(VaultError) {
         let (backEnd, folder, vault) = (backEnd, folder, vault)
         let results = VaultContract(vault, reopen: { (try? Driver.vault(backEnd, folder)) ?? vault }).run()
-        for result in results { say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)") }
+        for result in results {
+            say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
+        }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
     }
 
-    private func deviceKeys() throws(VaultProblem) {
+    private func deviceKeys() throws(VaultError) {
         guard backEnd.hasPrefix("tpm=") else { throw .failed("device keys are a TPM's here") }
         let results = DeviceKeyContract(TPMKeys(device: String(backEnd.dropFirst(4)))).run()
-        for result in results { say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)") }
+        for result in results {
+            say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
+        }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
     }
 
-    private func choice() throws(VaultProblem) {
+    private func choice() throws(VaultError) {
         guard let platform else { throw .failed("the platform chose nothing") }
         say("chose \(platform.backEnd.rawValue)")
-        for passed in platform.passedOver { say("not \(passed.backEnd.rawValue) \(passed.reason)") }
+        for passed in platform.rejectedBackEnds { say("not \(passed.backEnd.rawValue) \(passed.reason)") }
     }
 
-    private func read(_ name: ItemName) throws(VaultProblem) {
-        guard let item = try vault.read(name).certain() else { return say("absent") }
+    private func read(_ name: ItemName) throws(VaultError) {
+        guard let item = try vault.read(name).get() else { return say("absent") }
         say("value \(Driver.text(item.contents.secret))")
     }
 
-    private func count(_ name: ItemName, _ times: Int) throws(VaultProblem) {
+    private func count(_ name: ItemName, _ times: Int) throws(VaultError) {
         var (done, beaten) = (0, 0)
         while done < times {
-            let item = try vault.read(name).certain()
+            let item = try vault.read(name).get()
             let number = item.flatMap { Int(Driver.text($0.contents.secret)) } ?? 0
             let expected: Vault.Expectation = item.map { .version($0.version) } ?? .absent
             do {
@@ -120,7 +126,7 @@ struct Driver: Sendable {
         say("beaten \(beaten)")
     }
 
-    private func load(_ name: ItemName) throws(VaultProblem) {
+    private func load(_ name: ItemName) throws(VaultError) {
         var number = 0
         while true {
             number += 1
@@ -129,7 +135,7 @@ struct Driver: Sendable {
         }
     }
 
-    private func lease(_ patience: Duration) async throws(VaultProblem) {
+    private func lease(_ patience: Duration) async throws(VaultError) {
         let lease = try await vault.lease(within: patience)
         say("leased")
         while getchar() != EOF {}

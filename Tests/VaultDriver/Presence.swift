@@ -3,10 +3,11 @@ import CountersignVault
 import Glibc
 
 extension Driver {
-    /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD is what the person types (unset:
-    /// gives up), VAULT_PAM the folder with PAM's service `countersign`, VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no
-    /// reader is asked), VAULT_PATIENCE for how many seconds one is waited for (unset: 1).
-    func runPresence(_ command: String, _ words: [String]) async throws(VaultProblem) {
+    /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD
+    /// is what the person types (unset: gives up), VAULT_PAM the folder with PAM's service `countersign`,
+    /// VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no reader is asked), VAULT_PATIENCE for
+    /// how many seconds one is waited for (unset: 1).
+    func runPresence(_ command: String, _ words: [String]) async throws(VaultError) {
         switch (command, words.count) {
         case ("bind", 3):
             let name = try ItemName(service: words[0], account: words[1])
@@ -31,7 +32,8 @@ extension Driver {
         let patience = getenv("VAULT_PATIENCE").flatMap { Int(String(cString: $0)) } ?? 1
         return UserPresence(
             MachinePresence(
-                fingerprint: finger, check: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
+                fingerprint: finger,
+                check: PAMPasswordCheck(service: "countersign", user: "root", folder: folder),
                 tpm: tpm, cost: .init(memory: 64, passes: 1), patience: .seconds(patience),
                 password: { _ in getenv("VAULT_PASSWORD").map { String(cString: $0) } }))
     }

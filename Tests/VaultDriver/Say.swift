@@ -1,6 +1,6 @@
 import Glibc
 
-/// One line on standard output, at once: who is killed after it has said it.
+/// Writes one line to standard output, unbuffered: it is out before the process can be killed.
 func say(_ line: String) {
     let bytes = Array("\(line)\n".utf8)
     _ = write(1, bytes, bytes.count)

@@ -27,10 +27,10 @@ import VaultContract
     /// The contract finds a store that breaks it.
     @Test func aStoreThatForgetsBreaksTheContract() throws {
         struct Forgetful: ItemStore {
-            func find(_ name: ItemName) -> Reading<Secret> { .absent }
-            func names() throws(VaultProblem) -> [ItemName] { [] }
-            func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {}
-            func remove(_ name: ItemName) throws(VaultProblem) {}
+            func find(_ name: ItemName) -> VaultReadResult<Secret> { .absent }
+            func names() throws(VaultError) -> [ItemName] { [] }
+            func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {}
+            func remove(_ name: ItemName) throws(VaultError) {}
         }
         try withFolder { folder throws in
             let vault = Vault(Forgetful(), locks: VaultLocks(folder: folder))
@@ -50,15 +50,16 @@ import VaultContract
             let expected = state == .locked ? "locked" : "failed"
             #expect(try kind(vault.read(item("a"))) == expected)
             let name = try item("a")
-            #expect(ending { () throws(VaultProblem) in try vault.list() } == expected)
+            #expect(ending { () throws(VaultError) in try vault.list() } == expected)
             #expect(
-                ending { () throws(VaultProblem) in try vault.erase(name, expecting: .version(version)) } == expected)
+                ending { () throws(VaultError) in try vault.erase(name, expecting: .version(version)) }
+                    == expected)
             #expect(
-                ending { () throws(VaultProblem) in
+                ending { () throws(VaultError) in
                     try vault.write(.text(secret("x")), to: name, expecting: .absent)
                 } == expected)
             store.become(.open)
-            #expect(try text(vault.read(item("a")).certain()?.contents.secret) == "held")
+            #expect(try text(vault.read(item("a")).get()?.contents.secret) == "held")
         }
     }
 }

@@ -42,14 +42,14 @@ import VaultContract
     }
 
     @Test func hardwareThatHangsIsNotWaitedFor() {
-        let deadline = HardwareDeadline("test", patience: .milliseconds(50))
+        let deadline = DeadlineQueue("test", patience: .milliseconds(50))
         let release = DispatchSemaphore(value: 0)
         #expect(deadline.run { 1 } == 1)
         #expect(deadline.run { release.wait() } == nil)
         // The thread is still in the first call: the next one does not join it there.
         #expect(deadline.run { 2 } == nil)
         release.signal()
-        let later = HardwareDeadline("test", patience: .seconds(10))
+        let later = DeadlineQueue("test", patience: .seconds(10))
         #expect(later.run { 3 } == 3)
         var answer: Int?
         for _ in 0..<100 where answer == nil { answer = deadline.run { 4 } }
@@ -65,7 +65,7 @@ import VaultContract
             ("", 0, false),
         ])
     func enclaveErrors(_ row: (domain: String, code: Int, isLoss: Bool)) {
-        let error = DeviceKeyError(EnclaveFailure(domain: row.domain, code: row.code))
+        let error = DeviceKeyError(EnclaveError(domain: row.domain, code: row.code))
         switch error {
         case .lost: #expect(row.isLoss)
         case .unavailable: #expect(!row.isLoss)
@@ -73,7 +73,7 @@ import VaultContract
         }
     }
 
-    #if os(Linux)
+    #if os(Linux) && TPM
         @Test func aTPMThatIsNotThereIsUnavailable() {
             let keys = TPMKeys(device: "device:/nonexistent/tpm", patience: .seconds(5))
             #expect { try keys.makeKey(for: .signing) } throws: { error in
@@ -107,8 +107,8 @@ import VaultContract
     #endif
 }
 
-#if os(Linux)
-    /// Two ports in a row on which somebody listens and nobody answers; closed with the value.
+#if os(Linux) && TPM
+    /// Two consecutive ports with listening sockets that never answer; closed on deallocation.
     private final class SilentPorts {
         let port: UInt16
         private let sockets: [Int32]

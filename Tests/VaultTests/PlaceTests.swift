@@ -6,17 +6,17 @@ import Testing
 @testable import CountersignVault
 
 /// A machine whose keyring outlives programs, and how often it was opened.
-private final class Machine: StoreOpening {
+private final class Machine: StoreProvider {
     let folder: String
     let store = MemoryStore()
     let opened = Mutex(0)
-    private let problem = Mutex<VaultProblem?>(nil)
+    private let problem = Mutex<VaultError?>(nil)
 
     init(_ folder: String) { self.folder = folder }
 
-    func fail(_ next: VaultProblem?) { problem.withLock { $0 = next } }
+    func fail(_ next: VaultError?) { problem.withLock { $0 = next } }
 
-    func open() throws(VaultProblem) -> (any ItemStore, StoreLifetime) {
+    func open() throws(VaultError) -> (any ItemStore, StoreLifetime) {
         opened.withLock { $0 += 1 }
         if let problem = problem.withLock({ $0 }) { throw problem }
         return (store, .outlivesTheProgram)
@@ -31,9 +31,9 @@ private final class Machine: StoreOpening {
             try await vault.setText("gruß", at: token, expecting: .absent)
             try await vault.setBytes(Array("text".utf8), at: avatar)
             let again = Vault(.folder("\(folder)/made/here"))
-            #expect(try await again.text(token).certain() == "gruß")
-            #expect(try await again.bytes(avatar).certain() == Array("text".utf8))
-            #expect(try await again.bytes(token).certain() == Array("gruß".utf8))
+            #expect(try await again.text(token).get() == "gruß")
+            #expect(try await again.bytes(avatar).get() == Array("text".utf8))
+            #expect(try await again.bytes(token).get() == Array("gruß".utf8))
             // Bytes are no text, be they one by chance.
             #expect(kind(await again.text(avatar)) == "failed")
             #expect(try await again.names() == [avatar, token])
@@ -53,9 +53,9 @@ private final class Machine: StoreOpening {
             let name = try item("session")
             let vault = Vault(.folder(folder))
             try await vault.setText("first", at: name)
-            let read = try #require(try await vault.item(name).certain())
+            let read = try #require(try await vault.item(name).get())
             try await vault.remove(name)
-            await #expect(throws: VaultProblem.changed) {
+            await #expect(throws: VaultError.changed) {
                 try await vault.setText("late", at: name, expecting: .version(read.version))
             }
             #expect(read.text == "first")
@@ -67,7 +67,9 @@ private final class Machine: StoreOpening {
         try await withFolder { folder async throws in
             let (one, other) = (Vault(.folder(folder)), Vault(.folder(folder)))
             try await one.withLease {
-                await #expect(throws: VaultProblem.self) { try await other.withLease(within: .milliseconds(60)) {} }
+                await #expect(throws: VaultError.self) {
+                    try await other.withLease(within: .milliseconds(60)) {}
+                }
             }
             try await other.withLease(within: .seconds(5)) {}
         }
@@ -124,10 +126,12 @@ private final class Machine: StoreOpening {
 
     @Test func nobodyKeepsATasksThreadWaiting() async throws {
         // More questions at once than there are threads for tasks, each answered by a task.
-        let line = BlockingLine("test")
+        let line = BlockingWorkQueue("test")
         let answers = try await withThrowingTaskGroup(of: Int?.self) { group in
             for number in 0..<64 {
-                group.addTask { try await line.run { .success(BlockingLine.wait { await answer(number) }) } }
+                group.addTask {
+                    try await line.run { .success(BlockingWorkQueue.wait { await answer(number) }) }
+                }
             }
             return try await group.reduce(into: []) { $0.append($1) }
         }
@@ -141,7 +145,8 @@ private func answer(_ number: Int) async -> Int {
 }
 
 private func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)").path
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)")
+        .path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     return try await body(folder)

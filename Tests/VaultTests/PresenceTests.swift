@@ -26,17 +26,17 @@ private final class Chip: KeyGuard {
     private let key = Mutex<Secret?>(nil)
 
     func clear() { key.withLock { $0 = nil } }
-    func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] {
+    func seal(_ key: Secret) throws(VaultError) -> [UInt8] {
         self.key.withLock { $0 = key }
         return [1]
     }
-    func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret {
+    func open(_ sealed: [UInt8]) throws(VaultError) -> Secret {
         guard let key = key.withLock({ $0 }) else { throw .failed("test") }
         return key
     }
 }
 
-/// Nil for who is there.
+/// Nil if the user is present.
 private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
     if case .notPresent(let step, _) = answer { step } else { nil }
 }
@@ -47,10 +47,11 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
         (-1, PresenceStep.retry), (-2, .loginPage), (-3, .loginPage), (-4, .loginPage), (-5, .loginPage),
         (-6, .loginPage), (-128, .loginPage),
         (-7, .loginPage), (-8, .passcodeOrPassword), (-9, .passcodeOrPassword), (-10, .passcodeOrPassword),
-        (-11, .passcodeOrPassword), (-1004, .passcodeOrPassword), (0, .passcodeOrPassword), (1, .passcodeOrPassword),
+        (-11, .passcodeOrPassword), (-1004, .passcodeOrPassword), (0, .passcodeOrPassword),
+        (1, .passcodeOrPassword),
         (-25_293, .passcodeOrPassword), (.min, .passcodeOrPassword), (.max, .passcodeOrPassword),
     ]) func aCodeLeadsTo(_ code: Int, _ step: PresenceStep) {
-        #expect(LocalAuthenticationError.step(code) == step)
+        #expect(LocalAuthenticationCode.step(code) == step)
     }
 
     enum Machine: String, CaseIterable { case tpm, clearedTPM, noTPM }
@@ -63,19 +64,20 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
             let chip = Chip()
             let tpm: (any KeyGuard)? = machine == .noTPM ? nil : chip
             let name = try item("anna")
-            let binder = PresenceBoxes(
+            let binder = PresenceSecretStore(
                 vault, fingerprint: nil, password: Password(right: "right"), tpm: tpm,
                 cost: .init(memory: 64, passes: 1))
             let right: @Sendable () -> Secret? = { Secret(copying: Array("right".utf8).span) }
-            let bound = try binder.bind(secret("root"), to: name, right)
+            let bound = try binder.bind(secret("root"), to: name, ask: right)
             #expect(step(bound) == nil)
             if machine == .clearedTPM { chip.clear() }
-            let presence = PresenceBoxes(
-                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password), tpm: tpm,
+            let presence = PresenceSecretStore(
+                vault, fingerprint: finger.map { Finger(verdict: $0) }, password: Password(right: password),
+                tpm: tpm,
                 cost: .init(memory: 64, passes: 1))
             let answered = typed.map { secret($0) }
             let ask: @Sendable () -> Secret? = { answered }
-            switch try presence.release(name, ask) {
+            switch try presence.release(name, ask: ask) {
             case .present(let secret): return text(secret) ?? "?"
             case .notPresent(let step, _): return "\(step)"
             }
@@ -102,7 +104,9 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
         ]
         for (machine, finger, password, typed, expected) in table {
             let found = try outcome(machine, finger, password, typed: typed)
-            #expect(found == expected, "\(machine) \(String(describing: finger)) \(password ?? "-") \(typed ?? "-")")
+            #expect(
+                found == expected,
+                "\(machine) \(String(describing: finger)) \(password ?? "-") \(typed ?? "-")")
         }
     }
 
@@ -110,32 +114,36 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
         ("right" as String?, "wrong" as String?, PresenceStep.retry), ("right", nil, .loginPage),
         (nil, "right", .loginPage),
     ])
-    func nothingIsBoundForWhoIsNotThere(_ password: String?, _ typed: String?, _ expected: PresenceStep) throws {
+    func nothingIsBoundForWhoIsNotThere(_ password: String?, _ typed: String?, _ expected: PresenceStep)
+        throws
+    {
         try withFolder { folder throws in
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder))
             let answered = typed.map { secret($0) }
             let ask: @Sendable () -> Secret? = { answered }
-            let presence = PresenceBoxes(vault, fingerprint: nil, password: Password(right: password), tpm: nil)
-            let bound = try presence.bind(secret("root"), to: item("a"), ask)
+            let presence = PresenceSecretStore(
+                vault, fingerprint: nil, password: Password(right: password), tpm: nil)
+            let bound = try presence.bind(secret("root"), to: item("a"), ask: ask)
             #expect(step(bound) == expected)
             #expect(try kind(vault.read(item("a"))) == "absent")
         }
     }
 
     @Test func aBoxBelongsToItsName() throws {
-        let box = try PresenceBox(secret("root"), for: item("a"), password: cheap("x"), tpm: nil)
+        let box = try PresenceSealedSecret(secret("root"), for: item("a"), password: cheap("x"), tpm: nil)
         let key = try cheap("x").open(box.underPassword)
-        #expect(try text(PresenceBox(box.bytes, for: item("a"))?.open(key)) == "root")
-        #expect(try PresenceBox(box.bytes, for: item("b"))?.open(key) == nil)
+        #expect(try text(PresenceSealedSecret(box.bytes, for: item("a"))?.open(key)) == "root")
+        #expect(try PresenceSealedSecret(box.bytes, for: item("b"))?.open(key) == nil)
         for count in 0..<box.bytes.count {
-            #expect(try PresenceBox(Array(box.bytes[..<count]), for: item("a"))?.open(key) == nil)
+            #expect(try PresenceSealedSecret(Array(box.bytes[..<count]), for: item("a"))?.open(key) == nil)
         }
     }
 }
 
 #if os(Linux)
     @Suite struct MachinePresenceTests {
-        /// The person is asked by a task, why is shown to him, and what he kept comes out for nobody else.
+        /// A task asks the user for a password and shows the reason; a wrong or missing password releases
+        /// nothing.
         @Test func thePersonIsAskedAndToldWhy() async throws {
             let asked = Mutex<[String]>([])
             let typed = Mutex<String?>("right")
@@ -143,7 +151,8 @@ private func step<Value>(_ answer: PresenceAnswer<Value>) -> PresenceStep? {
             let vault = Vault(MemoryStore(), locks: VaultLocks(folder: folder.path))
             let presence = UserPresence(
                 MachinePresence(
-                    fingerprint: nil, check: Password(right: "right"), tpm: nil, cost: .init(memory: 64, passes: 1)
+                    fingerprint: nil, check: Password(right: "right"), tpm: nil,
+                    cost: .init(memory: 64, passes: 1)
                 ) { reason in
                     await Task.yield()
                     asked.withLock { $0.append(reason) }

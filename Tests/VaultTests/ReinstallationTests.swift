@@ -6,14 +6,14 @@ import Testing
 
 /// A mark in memory, with the states that a file can be in.
 private final class MemoryMark: InstallationMark {
-    private let mark = Mutex<Reading<[UInt8]>>(.absent)
+    private let mark = Mutex<VaultReadResult<[UInt8]>>(.absent)
 
-    func become(_ next: Reading<[UInt8]>) { mark.withLock { $0 = next } }
-    func read() -> Reading<[UInt8]> { mark.withLock { $0 } }
-    func write(_ bytes: [UInt8]) throws(VaultProblem) { become(.value(bytes)) }
+    func become(_ next: VaultReadResult<[UInt8]>) { mark.withLock { $0 = next } }
+    func read() -> VaultReadResult<[UInt8]> { mark.withLock { $0 } }
+    func write(_ bytes: [UInt8]) throws(VaultError) { become(.value(bytes)) }
 }
 
-private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) -> [String] {
+private func accounts(_ vault: Vault, _ service: String) throws(VaultError) -> [String] {
     try vault.list().filter { $0.service == service }.map(\.account)
 }
 
@@ -25,8 +25,8 @@ private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) ->
             let (store, mark) = (MemoryStore(), MemoryMark())
             let vault = Vault(store, locks: VaultLocks(folder: folder))
             let installation = Reinstallation(mark: mark, rule: rule, services: ["app", "app.settings"])
-            #expect(try installation.settle(vault) == .firstStart)
-            #expect(try installation.settle(vault) == .sameInstallation)
+            #expect(try installation.resolve(in: vault) == .firstStart)
+            #expect(try installation.resolve(in: vault) == .sameInstallation)
             for (service, account) in [("app", "a"), ("app.settings", "b"), ("another app", "c")] {
                 try vault.write(.text(secret("held")), to: item(account, service))
             }
@@ -39,15 +39,17 @@ private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) ->
     ) throws {
         try withVault(rule) { vault, _, mark, installation throws in
             mark.become(.absent)
-            #expect(try installation.settle(vault) == .reinstalled(removed: removed))
+            #expect(try installation.resolve(in: vault) == .reinstalled(removed: removed))
             #expect(try accounts(vault, "app").count + accounts(vault, "app.settings").count == 2 - removed)
             #expect(try accounts(vault, "another app") == ["c"])
-            #expect(try installation.settle(vault) == .sameInstallation)
+            #expect(try installation.resolve(in: vault) == .sameInstallation)
         }
     }
 
-    /// A phone that was not unlocked yet shows no files and no keychain: taken for a new installation, that would sign its user out.
-    @Test(arguments: ["mark locked", "mark failed", "vault locked", "vault failed"]) func nothingIsForgottenWhenUnsure(
+    /// A phone that was not unlocked yet shows no files and no keychain: taken for a new installation, that
+    /// would sign its user out.
+    @Test(arguments: ["mark locked", "mark failed", "vault locked", "vault failed"])
+    func nothingIsForgottenWhenUnsure(
         _ what: String
     ) throws {
         try withVault(.forget) { vault, store, mark, installation throws in
@@ -62,7 +64,7 @@ private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) ->
                 store.become(.failing)
                 mark.become(.absent)
             }
-            #expect(try installation.settle(vault) == .undecided)
+            #expect(try installation.resolve(in: vault) == .undecided)
             store.become(.open)
             mark.become(before)
             #expect(try accounts(vault, "app") == ["a"])
@@ -72,7 +74,7 @@ private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) ->
     @Test func aMarkFromABackupForgetsNothing() throws {
         try withVault(.forget) { vault, _, mark, installation throws in
             mark.become(.value([1, 2, 3]))
-            #expect(try installation.settle(vault) == .reinstalled(removed: 0))
+            #expect(try installation.resolve(in: vault) == .reinstalled(removed: 0))
             #expect(try accounts(vault, "app") == ["a"])
         }
     }
@@ -82,7 +84,7 @@ private func accounts(_ vault: Vault, _ service: String) throws(VaultProblem) ->
             let mark = MarkFile("\(folder)/mark")
             #expect(kind(mark.read()) == "absent")
             try mark.write([1, 2])
-            #expect(try MarkFile("\(folder)/mark").read().certain() == [1, 2])
+            #expect(try MarkFile("\(folder)/mark").read().get() == [1, 2])
         }
     }
 }

@@ -10,10 +10,10 @@ import Testing
         let store = MemoryStore()
         let clings = Mutex(true)
 
-        func find(_ name: ItemName) -> Reading<Secret> { store.find(name) }
-        func names() throws(VaultProblem) -> [ItemName] { try store.names() }
-        func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) { try store.put(bytes, at: name) }
-        func remove(_ name: ItemName) throws(VaultProblem) {
+        func find(_ name: ItemName) -> VaultReadResult<Secret> { store.find(name) }
+        func names() throws(VaultError) -> [ItemName] { try store.names() }
+        func put(_ bytes: Secret, at name: ItemName) throws(VaultError) { try store.put(bytes, at: name) }
+        func remove(_ name: ItemName) throws(VaultError) {
             if clings.withLock({ $0 }) { throw .failed("test") }
             try store.remove(name)
         }
@@ -22,14 +22,17 @@ import Testing
     @Test func whatCouldNotBeRemovedIsNotSaidToBeGone() throws {
         try withFolder { folder in
             let (name, disk) = (try item("session"), Clinging())
-            let vault = RememberingVault(over: Vault(disk, locks: VaultLocks(folder: folder)), .outlivesTheProcess)
+            let vault = SwitchableVault(
+                over: Vault(disk, locks: VaultLocks(folder: folder)), persistence: .outlivesTheProcess)
             try vault.vault.write(.text("alice"), to: name)
             for _ in 0..<2 {
-                #expect(ending { () throws(VaultProblem) in try vault.keep([name], .endsWithTheProcess) } == "failed")
+                #expect(
+                    ending { () throws(VaultError) in try vault.move([name], to: .endsWithTheProcess) }
+                        == "failed")
                 #expect(kind(disk.find(name)) == "value")
             }
             disk.clings.withLock { $0 = false }
-            try vault.keep([name], .endsWithTheProcess)
+            try vault.move([name], to: .endsWithTheProcess)
             #expect(kind(disk.find(name)) == "absent")
             #expect(kind(vault.vault.read(name)) == "value", "this process goes on")
         }
@@ -38,12 +41,13 @@ import Testing
     @Test func whatIsToOutliveTheProcessIsWhereTheNextOneLooks() throws {
         try withFolder { folder in
             let (name, disk) = (try item("session"), MemoryStore())
-            let vault = RememberingVault(over: Vault(disk, locks: VaultLocks(folder: folder)), .endsWithTheProcess)
+            let vault = SwitchableVault(
+                over: Vault(disk, locks: VaultLocks(folder: folder)), persistence: .endsWithTheProcess)
             let version = try vault.vault.write(.text("alice"), to: name)
             #expect(kind(disk.find(name)) == "absent")
             for _ in 0..<2 {
-                try vault.keep([name], .outlivesTheProcess)
-                #expect(try vault.vault.read(name).certain()?.version == version)
+                try vault.move([name], to: .outlivesTheProcess)
+                #expect(try vault.vault.read(name).get()?.version == version)
                 #expect(kind(disk.find(name)) == "value")
             }
         }

@@ -14,18 +14,31 @@ import Testing
         }
     }
 
-    private func bytes(_ path: String) throws -> [UInt8] { try Array(Data(contentsOf: URL(fileURLWithPath: path))) }
+    private func bytes(_ path: String) throws -> [UInt8] {
+        try Array(Data(contentsOf: URL(fileURLWithPath: path)))
+    }
 
     private func write(_ bytes: [UInt8], _ path: String) throws {
         try Data(bytes).write(to: URL(fileURLWithPath: path))
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
     }
 
+    /// Two vaults under one passphrase have two salts and so two keys: a table of guesses computed for one vault
+    /// does not apply to another. Source: RFC 9106 §3.1.
+    @Test func eachVaultHasASaltOfItsOwn() throws {
+        let key = secret("0123456789abcdef0123456789abcdef")
+        let sealed = try (0..<8).map { _ in try cheap("right").seal(key) }
+        let salts = sealed.map { Array($0[9..<(9 + Argon2id.saltCount)]) }
+        #expect(Set(salts).count == sealed.count)
+        for salt in salts { #expect(Set(salt).count > 1, "\(salt)") }
+    }
+
     @Test func itIsSealedAndTheOwnersAlone() throws {
         try withFile("right") { path, file throws in
             let text = String(decoding: try bytes(path), as: UTF8.self)
             #expect(!text.contains("held in secret") && !text.contains("test"))
-            #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+            #expect(
+                try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
             #expect(try kind(file.find(item("a"))) == "value")
             #expect(try kind(file.find(item("b"))) == "absent")
         }
@@ -38,14 +51,15 @@ import Testing
             let before = try bytes(path)
             let name = try item("a")
             #expect(kind(file.find(name)) == "locked")
-            #expect(ending { () throws(VaultProblem) in try file.names() } == "locked")
-            #expect(ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } == "locked")
-            #expect(ending { () throws(VaultProblem) in try file.remove(name) } == "locked")
+            #expect(ending { () throws(VaultError) in try file.names() } == "locked")
+            #expect(ending { () throws(VaultError) in try file.put(secret("new"), at: name) } == "locked")
+            #expect(ending { () throws(VaultError) in try file.remove(name) } == "locked")
             #expect(try bytes(path) == before)
         }
     }
 
-    /// Whatever a byte is changed to, and wherever the file is cut off: never absent, never a value, never written over.
+    /// Whatever a byte is changed to, and wherever the file is cut off: never absent, never a value, never
+    /// written over.
     @Test func anAlteredFileIsNeitherReadNorTakenForAbsent() throws {
         try withFile("right") { path, file throws in
             let whole = try bytes(path)
@@ -61,7 +75,8 @@ import Testing
                 let found = kind(SealedFile(path, guardedBy: cheap("right")).find(name))
                 #expect(found == "failed" || found == "locked", "\(number)")
                 #expect(
-                    ending { () throws(VaultProblem) in try file.put(secret("new"), at: name) } != "done", "\(number)")
+                    ending { () throws(VaultError) in try file.put(secret("new"), at: name) } != "done",
+                    "\(number)")
                 #expect(try self.bytes(path) == bytes)
             }
             try write(whole, path)
@@ -76,14 +91,14 @@ import Testing
         var forged = try cheap("right").seal(MasterKey.random())
         forged.replaceSubrange(at..<at + 4, with: price)
         let sealed = forged
-        #expect(ending { () throws(VaultProblem) in try cheap("right").open(sealed) } == "failed")
+        #expect(ending { () throws(VaultError) in try cheap("right").open(sealed) } == "failed")
     }
 
     @Test func anotherGuardsFileIsNotAbsent() throws {
         struct Other: KeyGuard {
             let kind = KeyGuardKind.tpm
-            func seal(_ key: Secret) throws(VaultProblem) -> [UInt8] { throw .failed("test") }
-            func open(_ sealed: [UInt8]) throws(VaultProblem) -> Secret { throw .failed("test") }
+            func seal(_ key: Secret) throws(VaultError) -> [UInt8] { throw .failed("test") }
+            func open(_ sealed: [UInt8]) throws(VaultError) -> Secret { throw .failed("test") }
         }
         try withFile("right") { path, _ throws in
             #expect(try kind(SealedFile(path, guardedBy: Other()).find(item("a"))) == "failed")
@@ -108,6 +123,8 @@ import Testing
             // The same name twice.
             ([1, 0, 1, 0, 1, 0, 0, 0, 0, 0x61, 0x62, 0, 1, 0, 1, 0, 0, 0, 0, 0x61, 0x62], false),
         ]
-        for (bytes, isGood) in table { #expect((ItemTable(Secret(copying: bytes.span)) != nil) == isGood, "\(bytes)") }
+        for (bytes, isGood) in table {
+            #expect((ItemTable(Secret(copying: bytes.span)) != nil) == isGood, "\(bytes)")
+        }
     }
 }

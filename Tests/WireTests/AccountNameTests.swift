@@ -24,7 +24,7 @@ import Testing
             #expect(try AccountName(checking: name.bytes.span) == name, "\(scalars(row.text))")
             let typed = Array(row.text.utf8)
             guard typed != name.bytes else { continue }
-            #expect(throws: AccountName.Problem.notNormal, "\(scalars(row.text))") {
+            #expect(throws: AccountName.AccountNameError.notNormal, "\(scalars(row.text))") {
                 try AccountName(checking: typed.span)
             }
         }
@@ -39,13 +39,13 @@ import Testing
             guard let scalar = Unicode.Scalar(number) else { continue }
             while range < ranges.count, ranges[range][1] < number { range += 1 }
             let expected = range < ranges.count && ranges[range][0] <= number
-            if (NameCharacters.refusal(of: scalar) == nil) != expected { wrong.append(number) }
+            if (AccountNameCharacters.rejection(of: scalar) == nil) != expected { wrong.append(number) }
         }
         #expect(wrong.isEmpty, "\(wrong.prefix(10).map { String($0, radix: 16) })")
     }
 
     @Test("what cannot be taken is named", arguments: refusedTable)
-    func refused(_ row: (text: [UInt8], problem: AccountName.Problem, message: String)) {
+    func refused(_ row: (text: [UInt8], problem: AccountName.AccountNameError, message: String)) {
         #expect(throws: row.problem) { try AccountName(normalizing: row.text.span) }
         #expect(row.problem.description.contains(row.message))
     }
@@ -61,7 +61,7 @@ import Testing
 
 private func scalars(_ text: String) -> [String] { text.unicodeScalars.map { String($0.value, radix: 16) } }
 
-private let refusedTable: [(text: [UInt8], problem: AccountName.Problem, message: String)] = [
+private let refusedTable: [(text: [UInt8], problem: AccountName.AccountNameError, message: String)] = [
     ([], .empty, "at least one"),
     (Array(String(repeating: "a", count: 129).utf8), .tooLong, "128 bytes"),
     (Array(String(repeating: "a", count: 513).utf8), .tooLong, "128 bytes"),

@@ -27,7 +27,8 @@ struct FieldMaskTests {
         let few: FieldMask = [1, 63, 64, 127]
         #expect(few.intersects([64]) && !few.intersects([0, 2, 65]))
         #expect(few.subtracting([63, 127]) == [1, 64])
-        #expect(FieldMask.all.subtracting(few).intersects([0]) && !FieldMask.all.subtracting(few).intersects(few))
+        #expect(
+            FieldMask.all.subtracting(few).intersects([0]) && !FieldMask.all.subtracting(few).intersects(few))
         var both = few
         both.formUnion([2])
         #expect(both == [1, 2, 63, 64, 127])

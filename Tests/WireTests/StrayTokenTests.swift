@@ -13,16 +13,18 @@ import Testing
         ])
     func redacted(_ row: (text: String, shown: String)) {
         let bytes = Array(row.text.utf8)
-        #expect(StrayToken.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) } == row.shown)
+        #expect(
+            BearerTokenScanner.redacted(bytes.span).map { String(decoding: $0, as: UTF8.self) } == row.shown)
     }
 
     @Test(
         "and all else is",
         arguments: [
-            "", "_", "b_", "l_short", "b_\(secret.prefix(21))", "r_\(secret)", "total_\(secret)", "s_\(secret).0",
+            "", "_", "b_", "l_short", "b_\(secret.prefix(21))", "r_\(secret)", "total_\(secret)",
+            "s_\(secret).0",
         ])
     func kept(_ text: String) {
         let bytes = Array(text.utf8)
-        #expect(StrayToken.redacted(bytes.span) == nil)
+        #expect(BearerTokenScanner.redacted(bytes.span) == nil)
     }
 }

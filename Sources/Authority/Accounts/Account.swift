@@ -1,29 +1,30 @@
 import CountersignGate
 import CountersignWire
 
-/// Somebody who may sign in to an app.
+/// A person's identity in one app.
 package struct Account: Sendable, Equatable {
     package enum State: String, Sendable, CaseIterable {
         case active
         case locked
-        /// Nobody's any more. Its name is kept from being registered by somebody else, whom the backend would take for them.
+        /// The account was removed. Its name stays reserved, because the backend would take a new
+        /// account of that name for the old one.
         case removed
     }
 
-    /// The row; never another account's.
+    /// The row's number; it is never reused for another account.
     package var number: Int64
     package var app: AppName
     package var name: AccountName
-    /// The backend's own number of the user. Accounts on the login ladder have one, others may.
+    /// The backend's user id. Accounts on the login ladder have one; others may.
     package var userID: Int64?
     /// Whole Unix seconds.
     package var created: Int64
     package var state = State.active
-    /// What OPAQUE needs; nil for an account that has not got there yet.
+    /// The OPAQUE registration; nil for an account that has not registered yet.
     package var registration: StoredRegistration?
-    /// What its rung of the login ladder needs. An account with a `registration` has none.
+    /// The credential of the account's rung of the login ladder. An account with a `registration` has none.
     package var legacy: LegacyCredential?
-    /// The hash of a one-time code with which a forgotten password may be set anew, and until when.
+    /// The hash of a one-time code that replaces a forgotten password, and its expiry.
     package var reset: StoredReset?
 
     package init(number: Int64, app: AppName, name: AccountName, userID: Int64? = nil, created: Int64) {
@@ -34,8 +35,8 @@ package struct Account: Sendable, Equatable {
         self.created = created
     }
 
-    /// Whether what a login proved is what the account still has: its registration, by its credential's name, or its rung, by what
-    /// is sealed for it. Nil stands for whatever rung it is on.
+    /// Whether the account still has the credential that a login proved: the name of its registration's
+    /// credential, or the sealed value of its rung. Nil stands for any rung.
     package func isProved(by credential: [UInt8]?) -> Bool {
         guard let credential else { return registration == nil && legacy != nil }
         return registration?.credential == credential || legacy?.sealed == credential
@@ -47,10 +48,10 @@ package struct StoredRegistration: Sendable, Equatable {
     /// Bytes of a credential's name.
     package static let credentialCount = 16
 
-    /// Names the OPRF key: random, and new with each registration, so that who starts another registration under a name learns
-    /// nothing about the password of the one that stands.
+    /// Names the OPRF key: random, and new with each registration, so that a client that starts another
+    /// registration under a name learns nothing about the password of the existing one.
     package var credential: [UInt8]
-    /// OPAQUE's record, under the master key.
+    /// OPAQUE's record, sealed under the master key.
     package var sealedRecord: [UInt8]
 
     package init(credential: [UInt8], sealedRecord: [UInt8]) {
@@ -62,11 +63,34 @@ package struct StoredRegistration: Sendable, Equatable {
 package struct StoredReset: Sendable, Equatable {
     /// SHA-256 of the code.
     package var codeHash: [UInt8]
-    /// Whole Unix seconds; from then on it is no good.
+    /// Whole Unix seconds from which the code is refused.
     package var until: Int64
 
     package init(codeHash: [UInt8], until: Int64) {
         self.codeHash = codeHash
         self.until = until
+    }
+}
+
+extension AccountIdentity {
+    /// The subject as the backend receives it. A name of digits only has its first digit escaped; the
+    /// account with the name `42` would otherwise be taken for user 42.
+    package init(_ account: Account) {
+        if let userID = account.userID {
+            self.init(number: account.number, subject: "\(userID)")
+            return
+        }
+        let bytes = account.name.bytes
+        let readsAsNumber = bytes.allSatisfy { ASCII.isDigit($0) }
+        var text = ByteBuffer(capacity: bytes.count * 3)
+        for (index, byte) in bytes.enumerated() {
+            let isVisible = byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "%")
+            if isVisible, index > 0 || !readsAsNumber {
+                text.append(byte)
+            } else {
+                PercentEncoding.escape(byte, into: &text)
+            }
+        }
+        self.init(number: account.number, subject: text.span.text)
     }
 }

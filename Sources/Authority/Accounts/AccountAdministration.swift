@@ -1,40 +1,165 @@
+import CountersignGate
+import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What administrators do to accounts that concerns passwords. Each is durable, and seen by a running server, once it returns.
+/// Administration of accounts and their passwords. Each change is durable, and visible to a running server,
+/// when its call returns.
 extension Deployment {
-    /// With a password that whoever runs the command has seen, or without one: then it is set with a reset code.
+    /// Adds an account with a password that the administrator knows, or without one; a reset code then sets
+    /// the password.
     package func addAccount(
         _ name: AccountName, of app: AppName, password: Secret?, userID: Int64? = nil, at now: Int64
-    ) throws(Fault) -> Account {
+    ) throws(OperationalError) -> Account {
         _ = try self.app(app)
         var account = AccountDraft(app: app, name: name, userID: userID, created: now)
-        account.registration = try password.map { (password) throws(Fault) in
+        account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
         }
         let told: [(name: String, value: JSONValue)] = [("password", .bool(password != nil))]
-        switch try store.insert(account, recording: recording(.accountAdd, .account(name, of: app), told)) {
+        switch try store.insert(
+            account, recording: auditDraft(for: .accountAdd, on: .account(name, of: app), details: told))
+        {
         case .yes(let account): return account
-        case .taken(.name): throw Fault(.failed, "account \(name): \(app) has, or had, one of that name")
-        case .taken(.userID): throw Fault(.failed, "account \(name): another has the user id \(userID ?? 0)")
+        case .taken(.name):
+            throw OperationalError(.failed, message: "account \(name): \(app) has, or had, one of that name")
+        case .taken(.userID):
+            throw OperationalError(
+                .failed, message: "account \(name): another account has the user id \(userID ?? 0)")
         }
     }
 
-    /// A code with which the account's password is set anew, once, within `lifetime` seconds; in the place of an earlier one.
-    /// Until it is used the password that stands goes on standing.
+    /// Issues a reset code that replaces the account's password once within `lifetime` seconds, in place of
+    /// an earlier code. The old password is valid until the code is used.
     package func resetAccount(
         _ name: AccountName, of app: AppName, lifetime: Int64 = ResetCode.lifetime, at now: Int64
-    ) throws(Fault) -> (code: ResetCode, until: Int64) {
+    ) throws(OperationalError) -> (code: ResetCode, until: Int64) {
         guard let account = try store.account(name, of: app), account.state != .removed else {
-            throw Fault(.failed, "account \(name): \(app) has none of that name")
+            throw OperationalError(.failed, message: "account \(name): \(app) has none of that name")
         }
         let code = ResetCode()
         let until = now + lifetime
-        let draft = recording(.accountReset, .account(name, of: app), [("until", .integer(until))])
+        let draft = auditDraft(
+            for: .accountReset, on: .account(name, of: app), details: [("until", .integer(until))])
         let change = AccountChange.setReset(StoredReset(codeHash: code.hash, until: until))
-        guard case .yes = try store.change(account.number, if: .anything, change, at: now, recording: draft) else {
-            throw Fault(.failed, "account \(name): it was removed meanwhile")
+        guard
+            case .yes = try store.change(
+                account.number, if: .anything, applying: change, at: now, recording: draft)
+        else {
+            throw OperationalError(.failed, message: "account \(name): it was removed meanwhile")
         }
         return (code, until)
     }
+}
+
+/// Administration of accounts and sessions. Each change is durable, and visible to a running server, when
+/// its call returns.
+extension Deployment {
+    package func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
+        _ = try self.app(app)
+        guard let account = try store.account(name, of: app) else {
+            throw OperationalError(.failed, message: "account \(name): \(app) has none of that name")
+        }
+        return account
+    }
+
+    /// Adds an account whose clients still send its password by a rung of the ladder. The store keeps the
+    /// rung's value wrapped, and never the password. Computes a slow hash.
+    package func addLegacyAccount(
+        _ name: AccountName, of app: AppName, on rung: Rung, password: Secret, userID: Int64? = nil,
+        at now: Int64
+    ) throws(OperationalError) -> Account {
+        let app = try self.app(app)
+        var draft = AccountDraft(app: app.name, name: name, userID: userID, created: now)
+        let settings = try ladder(of: app, policy: try app.policy())
+        let kept: Secret
+        do {
+            kept = try LoginLadder.storedValue(of: password, on: rung, settings: settings)
+        } catch {
+            throw OperationalError(.failed, message: "account \(name): \(error)")
+        }
+        do {
+            draft.legacy = try LegacyCredential(
+                keeping: kept, on: rung, of: LegacyAccountID(app: app.name, name: name), under: masterKey,
+                cost: .standard)
+        } catch {
+            throw OperationalError(.failed, message: "not enough memory for one password hash")
+        }
+        let told: [(name: String, value: JSONValue)] = [("legacy", .string(rung.rawValue))]
+        let audit = auditDraft(for: .accountAdd, on: .account(name, of: app.name), details: told)
+        switch try store.insert(draft, recording: audit) {
+        case .yes(let account): return account
+        case .taken(.name):
+            throw OperationalError(
+                .failed, message: "account \(name): \(app.name) has, or had, one of that name")
+        case .taken(.userID):
+            throw OperationalError(
+                .failed, message: "account \(name): another account has the user id \(userID ?? 0)")
+        }
+    }
+
+    /// Refuses all logins of the account until it is unlocked, and ends its sessions.
+    package func lockAccount(_ name: AccountName, of app: AppName, at now: Int64) throws(OperationalError)
+        -> [SessionID]
+    {
+        try change(name, of: app, applying: .lock, action: .accountLock, at: now)
+    }
+
+    package func unlockAccount(_ name: AccountName, of app: AppName, at now: Int64) throws(OperationalError) {
+        _ = try change(name, of: app, applying: .unlock, action: .accountUnlock, at: now)
+    }
+
+    /// Removes the account permanently: drops its credentials and ends its sessions. The name stays
+    /// reserved, because the backend knows an account by it.
+    package func removeAccount(_ name: AccountName, of app: AppName, at now: Int64) throws(OperationalError)
+        -> [SessionID]
+    {
+        try change(name, of: app, applying: .remove, action: .accountRemove, at: now)
+    }
+
+    /// A page of the app's accounts with numbers above `number`, in order, removed ones included.
+    package func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError)
+        -> [Account]
+    {
+        _ = try self.app(app)
+        return try store.accounts(of: app, after: number, limit: limit)
+    }
+
+    /// Ends one session of any account.
+    package func revokeSession(_ id: SessionID, at now: Int64) throws(OperationalError)
+        -> SessionRevokeOutcome
+    {
+        guard let session = try store.session(id) else {
+            throw OperationalError(.failed, message: "session \(id): there is none")
+        }
+        let draft = auditDraft(
+            for: .sessionRevoke, on: .session(id, of: session.app),
+            details: [("account", .integer(session.account))])
+        let ended = try store.end(.one(id), with: SessionTermination(.revoked, at: now), recording: draft)
+        generation.advance()
+        return ended.isEmpty ? .hadEnded : .yes
+    }
+
+    private func change(
+        _ name: AccountName, of app: AppName, applying change: AccountChange, action: AuditAction,
+        at now: Int64
+    ) throws(OperationalError) -> [SessionID] {
+        let account = try account(name, of: app)
+        guard account.state != .removed else {
+            throw OperationalError(.failed, message: "account \(name): was removed; that is for good")
+        }
+        let draft = auditDraft(for: action, on: .account(name, of: app))
+        switch try store.change(account.number, if: .anything, applying: change, at: now, recording: draft) {
+        case .yes(let ended):
+            generation.advance()
+            return ended
+        case .missing: throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
+        }
+    }
+}
+
+package enum SessionRevokeOutcome: Sendable, Equatable {
+    case yes
+    /// The session had ended before.
+    case hadEnded
 }

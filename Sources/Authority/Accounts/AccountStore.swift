@@ -1,29 +1,33 @@
 import CountersignSeal
 import CountersignWire
 
-/// Accounts. Secrets reach it sealed or hashed. Each change is recorded in the audit log in the same transaction; what ends
-/// sessions ends them in it too.
+/// The stored accounts. Secrets reach the store sealed or hashed. The transaction of a change also records
+/// it in the audit log and ends the sessions that it ends.
 package protocol AccountStore: Sendable {
-    func account(_ name: AccountName, of app: AppName) throws(Fault) -> Account?
-    func account(_ number: Int64) throws(Fault) -> Account?
-    /// By number, of those behind `number`; removed ones too.
-    func accounts(of app: AppName, after number: Int64, limit: Int) throws(Fault) -> [Account]
+    func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account?
+    func account(_ number: Int64) throws(OperationalError) -> Account?
+    /// By number, those above `number`, removed ones included.
+    func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account]
 
-    /// Adds it under a new number. `userID` nil for an account with a legacy credential: the store chooses one more than the app's
-    /// highest. Taken: by name, a removed account's included, or by user id.
-    func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(Fault) -> AccountInserted
+    /// Adds the account under a new number. If `userID` is nil for an account with a legacy credential, the
+    /// store chooses the app's highest user id plus one. The outcome is `taken` if the name, also of a
+    /// removed account, or the user id exists.
+    func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
+        -> AccountInsertOutcome
 
-    /// Many at once, for imports: those that are taken are told by their index, and the others are added.
-    func insert(_ accounts: [AccountDraft], recording draft: AuditDraft) throws(Fault) -> [Int: AccountConflict]
+    /// Adds many accounts at once, for imports; returns the conflicts by index and adds the others.
+    func insert(_ accounts: [AccountDraft], recording draft: AuditDraft) throws(OperationalError) -> [Int:
+        AccountConflict]
 
-    /// All of it or none; `missing` where the account is not there or `expected` does not hold.
+    /// Applies the whole change or nothing; `missing` if the account does not exist or `expected` does not
+    /// hold.
     func change(
-        _ number: Int64, if expected: AccountExpectation, _ change: AccountChange, at now: Int64,
+        _ number: Int64, if expected: AccountPrecondition, applying change: AccountChange, at now: Int64,
         recording draft: AuditDraft
-    ) throws(Fault) -> AccountChanged
+    ) throws(OperationalError) -> AccountChangeOutcome
 
-    /// A device that has signed in to the account before, and has not been forgotten; nil for others.
-    func knownDevice(_ id: [UInt8], of account: Int64) throws(Fault) -> KnownDevice?
+    /// A device that has signed in to the account before and has not been forgotten; nil for others.
+    func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice?
 }
 
 package struct AccountDraft: Sendable {
@@ -42,25 +46,25 @@ package struct AccountDraft: Sendable {
     }
 }
 
-package enum AccountInserted: Sendable, Equatable {
+package enum AccountInsertOutcome: Sendable, Equatable {
     case yes(Account)
     case taken(AccountConflict)
 }
 
 package enum AccountConflict: Sendable, Equatable { case name, userID }
 
-/// What must still be so for a change to come about: read before, and perhaps changed since.
-package enum AccountExpectation: Sendable, Equatable {
+/// What must still hold in the change's transaction: it was read before, and may have changed since.
+package enum AccountPrecondition: Sendable, Equatable {
     case anything
-    /// Its registration is still this one, by its credential (nil: it has none).
+    /// The account's registration still has this credential (nil: it has no registration).
     case credential([UInt8]?)
-    /// It is still on the ladder by this.
+    /// The account's legacy credential is still this one.
     case legacy(LegacyCredential)
-    /// This reset code is still good.
+    /// The account's reset code is still this one and has not expired.
     case reset(codeHash: [UInt8])
 
-    /// For stores, within the change's transaction. Hashes of codes are compared as they come: who sends a code does not
-    /// choose its hash.
+    /// For stores, within the change's transaction. Comparing hashes of codes need not take constant time:
+    /// a sender cannot choose the hash of its code.
     package func holds(of account: Account, at now: Int64) -> Bool {
         switch self {
         case .anything: true
@@ -77,41 +81,43 @@ package enum AccountChange: Sendable {
     case unlock
     /// Ends all sessions and drops every credential; the name stays taken.
     case remove
-    /// Takes the place of every other credential and reset code. Ends all sessions but `keeping`, and forgets the devices that
-    /// the account was known on but that session's.
+    /// Replaces every other credential and reset code. Ends all sessions except `keeping`, and forgets the
+    /// account's known devices except that session's.
     case register(StoredRegistration, keeping: SessionID?)
-    /// Puts the account on a rung of the ladder, in place of a registration. Ends all sessions and forgets all devices.
+    /// Puts the account on a rung of the ladder in place of a registration. Ends all sessions and forgets
+    /// all devices.
     case legacy(LegacyCredential)
-    /// Another password on a rung of the ladder. Ends all sessions but `keeping`, and forgets all devices.
+    /// Replaces the password on a rung of the ladder. Ends all sessions except `keeping`, and forgets all
+    /// devices.
     case legacyPassword(LegacyCredential, keeping: SessionID?)
-    /// The account leaves the ladder by registering, and keeps its sessions: its password is the same.
+    /// Takes the account off the ladder by a registration of the same password; its sessions continue.
     case upgrade(StoredRegistration)
     case setReset(StoredReset?)
 }
 
-package enum AccountChanged: Sendable, Equatable {
-    /// And the sessions that ended with it.
+package enum AccountChangeOutcome: Sendable, Equatable {
+    /// With the sessions that the change ended.
     case yes(ended: [SessionID])
     case missing
 }
 
-extension AccountInserted: StoreOutcome {
-    package var cameAbout: Bool { if case .yes = self { true } else { false } }
+extension AccountInsertOutcome: StoreOutcome {
+    package var didChange: Bool { if case .yes = self { true } else { false } }
 }
 
-extension AccountChanged: StoreOutcome {
-    package var cameAbout: Bool { self != .missing }
+extension AccountChangeOutcome: StoreOutcome {
+    package var didChange: Bool { self != .missing }
 }
 
 package struct KnownDevice: Sendable, Equatable {
-    /// Devices that one account is known on; the newest are kept.
+    /// The number of known devices of an account; the newest are kept.
     package static let mostOfAccount = 20
 
     /// SHA-256 of the signing key.
     package var id: [UInt8]
     /// The signing key: 65 bytes on P-256.
     package var signingKey: [UInt8]
-    /// Whole Unix seconds of its last login.
+    /// Whole Unix seconds of the device's last login.
     package var lastSeen: Int64
 
     package init(id: [UInt8], signingKey: [UInt8], lastSeen: Int64) {

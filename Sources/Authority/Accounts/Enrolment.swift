@@ -1,95 +1,108 @@
 import CountersignGate
 import CountersignWire
 
-/// Puts a registration in its place, through the server's writer: a sign-up's, one by a reset code, and the one that changes a
-/// password. Each is decided and recorded in the transaction that writes it.
+/// Stores a registration through the server's writer: a sign-up's, one by a reset code, or one that changes
+/// a password. The transaction that writes it also decides and records it.
 package final class Enrolment: Sendable {
-    private let sessions: SessionLife
+    private let sessions: SessionLifecycle
 
-    package init(_ sessions: SessionLife) { self.sessions = sessions }
+    package init(_ sessions: SessionLifecycle) { self.sessions = sessions }
 
-    /// Makes the account; `name-taken` where there is, or was, one of that name.
-    nonisolated(nonsending) package func signUp(
-        _ registration: StoredRegistration, _ name: AccountName, in app: AppName, at now: Int64
+    /// Adds the account; refuses with `name-taken` if the app has, or had, one of that name.
+    package func signUp(
+        _ registration: StoredRegistration, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) {
         var account = AccountDraft(app: app, name: name, created: now)
         account.registration = registration
-        let (added, draft) = (account, recording(.accountRegister, name, app))
-        let inserted = try await sessions.writer.write { (store) throws(Fault) in
+        let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
+        let inserted = try await sessions.writer.write { (store) throws(OperationalError) in
             try store.insert(added, recording: draft)
         }
-        guard case .yes = inserted else { throw Refusal(.nameTaken, "\(app) has an account of that name") }
+        guard case .yes = inserted else {
+            throw Refusal(.nameTaken, detail: "\(app) has an account of that name")
+        }
     }
 
-    /// The same on a rung of the ladder, under the app's next user id; nil where there is, or was, one of
-    /// that name.
-    nonisolated(nonsending) package func signUp(
-        _ credential: LegacyCredential, _ name: AccountName, in app: AppName, at now: Int64
+    /// Adds an account on a rung of the ladder under the app's next user id; returns nil if the app has, or
+    /// had, one of that name.
+    package func signUp(
+        _ credential: LegacyCredential, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) -> Account? {
         var account = AccountDraft(app: app, name: name, created: now)
         account.legacy = credential
-        let (added, draft) = (account, recording(.accountRegister, name, app))
-        let inserted = try await sessions.writer.write { (store) throws(Fault) in
+        let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
+        let inserted = try await sessions.writer.write { (store) throws(OperationalError) in
             try store.insert(added, recording: draft)
         }
         guard case .yes(let made) = inserted else { return nil }
         return made
     }
 
-    /// In place of what the account's rung was judged by when the old password was proved; ends all sessions
-    /// but that one. False where it is not on the ladder by that any more, or is locked.
-    nonisolated(nonsending) package func change(
+    /// Replaces the legacy credential that the old password was verified against; ends all sessions except
+    /// `session`. Returns false if the account no longer has that credential or is locked.
+    package func change(
         _ credential: LegacyCredential, of account: Account, keeping session: SessionID?, at now: Int64
     ) async throws(Refusal) -> Bool {
         guard let legacy = account.legacy else { return false }
-        let draft = recording(.accountPassword, account.name, account.app)
-        let replaced = try await sessions.writer.write { (store) throws(Fault) -> Replaced in
+        let draft = auditDraft(for: .accountPassword, name: account.name, in: account.app)
+        let replaced = try await sessions.writer.write { (store) throws(OperationalError) -> ReplaceOutcome in
             guard try store.account(account.number)?.state == .active else { return .wrong }
             let changed = try store.change(
-                account.number, if: .legacy(legacy), .legacyPassword(credential, keeping: session), at: now,
+                account.number, if: .legacy(legacy), applying: .legacyPassword(credential, keeping: session),
+                at: now,
                 recording: draft)
             guard case .yes(let ended) = changed else { return .wrong }
-            return .yes(ended: try SessionLife.rows(of: ended, in: store))
+            return .yes(ended: try SessionLifecycle.rows(of: ended, in: store))
         }
         guard case .yes(let ended) = replaced else { return false }
-        sessions.live.take(ended)
+        sessions.directory.apply(ended)
         return true
     }
 
-    /// In place of whatever opened the account before; ends all of its sessions. `wrong-credentials` for a code that is not
-    /// good, and for a name without an account, by the same way through the writer; `forbidden` where the account is locked, to who
-    /// holds the code, which stays good.
-    nonisolated(nonsending) package func reset(
-        _ registration: StoredRegistration, _ name: AccountName, in app: AppName, by code: ResetCode, at now: Int64
+    /// Replaces every credential of the account by a reset code; ends all of its sessions. Refuses with
+    /// `wrong-credentials` for an invalid code and, by the same path through the writer, for a name without
+    /// an account; with `forbidden` if the account is locked: only a holder of the code learns that, and
+    /// the code stays valid.
+    package func reset(
+        _ registration: StoredRegistration, name: AccountName, in app: AppName, by code: ResetCode,
+        at now: Int64
     ) async throws(Refusal) {
         let replacement = Replacement(
             expected: .reset(codeHash: code.hash), registration: registration, kept: nil,
-            draft: recording(.accountReset, name, app))
-        try await put(replacement, at: now) { (store) throws(Fault) in try store.account(name, of: app) }
+            draft: auditDraft(for: .accountReset, name: name, in: app))
+        try await replaceCredential(replacement, at: now) { (store) throws(OperationalError) in
+            try store.account(name, of: app)
+        }
     }
 
-    /// In place of the registration whose password was proved; ends all sessions but that one.
-    nonisolated(nonsending) package func change(
-        _ registration: StoredRegistration, of proved: ProvedLogin, keeping session: SessionID, at now: Int64
+    /// Replaces the registration whose password was verified; ends all sessions except `session`.
+    package func change(
+        _ registration: StoredRegistration, of proved: VerifiedLogin, keeping session: SessionID,
+        at now: Int64
     ) async throws(Refusal) {
         let account = proved.account
         let replacement = Replacement(
             expected: .credential(proved.credential), registration: registration, kept: session,
-            draft: recording(.accountPassword, account.name, account.app))
-        try await put(replacement, at: now) { (store) throws(Fault) in try store.account(account.number) }
+            draft: auditDraft(for: .accountPassword, name: account.name, in: account.app))
+        try await replaceCredential(replacement, at: now) { (store) throws(OperationalError) in
+            try store.account(account.number)
+        }
     }
 
-    /// Takes an account off the ladder by a registration of the password that its login has just proved; its sessions go on. Nil
-    /// where it is not on the ladder by that any more, or is locked. Source: decision 0021.
-    nonisolated(nonsending) package func upgrade(
+    /// Takes an account off the ladder by a registration of the password that its login just proved; its
+    /// sessions continue. Returns nil if the account no longer has that legacy credential or is locked.
+    /// Source: decision 0021.
+    package func upgrade(
         _ account: Account, to registration: StoredRegistration, at now: Int64
     ) async throws(Refusal) -> Account? {
         guard let legacy = account.legacy else { return nil }
-        let draft = recording(.accountUpgrade, account.name, account.app)
-        let changed = try await sessions.writer.write { (store) throws(Fault) -> AccountChanged in
+        let draft = auditDraft(for: .accountUpgrade, name: account.name, in: account.app)
+        let changed = try await sessions.writer.write {
+            (store) throws(OperationalError) -> AccountChangeOutcome in
             guard try store.account(account.number)?.state == .active else { return .missing }
             return try store.change(
-                account.number, if: .legacy(legacy), .upgrade(registration), at: now, recording: draft)
+                account.number, if: .legacy(legacy), applying: .upgrade(registration), at: now,
+                recording: draft)
         }
         guard case .yes = changed else { return nil }
         var upgraded = account
@@ -97,44 +110,47 @@ package final class Enrolment: Sendable {
         return upgraded
     }
 
-    /// A registration that takes the place of another credential.
+    /// A registration that replaces another credential.
     private struct Replacement: Sendable {
-        let expected: AccountExpectation
+        let expected: AccountPrecondition
         let registration: StoredRegistration
-        /// The session that stays.
+        /// The session that stays live.
         let kept: SessionID?
         let draft: AuditDraft
     }
 
-    private enum Replaced: Sendable {
+    private enum ReplaceOutcome: Sendable {
         case yes(ended: [StoredSession])
         case wrong
         case locked
     }
 
-    /// What has ended with the change is let in no more once this returns. A locked account keeps what it has: to let somebody in
-    /// again is for who locked it to decide.
-    nonisolated(nonsending) private func put(
-        _ new: Replacement, at now: Int64, for find: @escaping @Sendable (any Store) throws(Fault) -> Account?
+    /// When this returns, the gate no longer accepts the sessions that the change ended. A locked account
+    /// stays unchanged: only the administrator unlocks it.
+    private func replaceCredential(
+        _ new: Replacement, at now: Int64,
+        for find: @escaping @Sendable (any Store) throws(OperationalError) -> Account?
     ) async throws(Refusal) {
-        let replaced = try await sessions.writer.write { (store) throws(Fault) -> Replaced in
-            guard let account = try find(store), account.state != .removed, new.expected.holds(of: account, at: now)
+        let replaced = try await sessions.writer.write { (store) throws(OperationalError) -> ReplaceOutcome in
+            guard let account = try find(store), account.state != .removed,
+                new.expected.holds(of: account, at: now)
             else { return .wrong }
             guard account.state == .active else { return .locked }
             let changed = try store.change(
-                account.number, if: new.expected, .register(new.registration, keeping: new.kept), at: now,
+                account.number, if: new.expected, applying: .register(new.registration, keeping: new.kept),
+                at: now,
                 recording: new.draft)
             guard case .yes(let ended) = changed else { return .wrong }
-            return .yes(ended: try SessionLife.rows(of: ended, in: store))
+            return .yes(ended: try SessionLifecycle.rows(of: ended, in: store))
         }
         switch replaced {
-        case .yes(let ended): sessions.live.take(ended)
-        case .wrong: throw Login.wrong
-        case .locked: throw Refusal(.forbidden, "the account is locked")
+        case .yes(let ended): sessions.directory.apply(ended)
+        case .wrong: throw Login.wrongCredentials
+        case .locked: throw Refusal(.forbidden, detail: "the account is locked")
         }
     }
 
-    private func recording(_ action: AuditAction, _ name: AccountName, _ app: AppName) -> AuditDraft {
-        sessions.deployment.recording(action, .account(name, of: app), by: .account(name, of: app))
+    private func auditDraft(for action: AuditAction, name: AccountName, in app: AppName) -> AuditDraft {
+        sessions.deployment.auditDraft(for: action, on: .account(name, of: app), by: .account(name, of: app))
     }
 }

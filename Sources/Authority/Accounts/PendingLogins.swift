@@ -1,13 +1,64 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// The logins that were begun and not finished: each for a minute, and so many at most.
+/// A login between its start and its finish. ``PendingLogins`` hands it out once, so that one task at a
+/// time holds it; this makes it safe to send.
+final class PendingLogin: @unchecked Sendable {
+    /// The party that started the login. When the table is full, a party's logins displace its own and not
+    /// those of others.
+    enum Holder: Sendable, Hashable {
+        case address(ClientAddress)
+        /// A device that the account knows, by its id and the account.
+        case device([UInt8])
+    }
+
+    let binding: LoginBinding
+    let app: AppName
+    let purpose: LoginBinding.Purpose
+    /// The account's row; nil for names without one, whose logins end like a wrong password's.
+    let account: Int64?
+    /// The credential of the registration that the password is proved against.
+    let credential: [UInt8]
+    let ke1: [UInt8]
+    let ke2: [UInt8]
+    /// The debit of the start. `session` is the session of a change of password.
+    let receipt: LoginLimits.Receipt
+    let session: SessionID?
+    private var login: ServerLogin?
+
+    init(
+        _ login: consuming ServerLogin, start: LoginStart, account: Int64?, credential: [UInt8],
+        receipt: LoginLimits.Receipt
+    ) {
+        ke2 = login.ke2.bytes
+        self.login = consume login
+        binding = start.binding
+        app = start.app
+        purpose = start.purpose
+        ke1 = start.ke1.bytes
+        session = start.session
+        self.account = account
+        self.credential = credential
+        self.receipt = receipt
+    }
+
+    /// OPAQUE's session key if the client's MAC verifies; nil if it does not, and at every later call.
+    func finish(_ ke3: [UInt8]) -> Secret? {
+        guard let login = login.take(), let ke3 = try? KE3(ke3) else { return nil }
+        return try? login.finish(ke3)
+    }
+}
+
+/// The logins that were started and not finished, each for a minute, at most `capacity` of them.
 ///
-/// **When it is full** the newcomer takes the place of the oldest login of whoever has the most of them. A flood from one
-/// address pushes out its own; to push out another's it must come from as many addresses as there are places, and the limits
-/// count every start of each.
+/// **When the table is full**, a new login displaces the oldest login of the holder with the most. A flood
+/// from one address displaces its own logins; to displace others it needs as many addresses as the table
+/// has places, and the limits count every start of each.
 ///
-/// Safe to share: all of its state is under the lock.
+/// Safe to share: all state is accessed under the lock.
 package final class PendingLogins: @unchecked Sendable {
     /// Seconds from start to finish.
     package static let lifetime: Int64 = 60
@@ -23,23 +74,24 @@ package final class PendingLogins: @unchecked Sendable {
     private let capacity: Int
     private let monitor = Monitor()
     private var entries: [[UInt8]: Entry] = [:]
-    /// Ids in the order in which they came, which is the order in which they run out; some are of logins that are over.
+    /// Ids in the order of their starts, which is the order of their expiry; some belong to logins that are
+    /// over.
     private var order: [[UInt8]] = []
-    /// Where in ``order`` those begin that are not known to be over.
+    /// The index in ``order`` of the first id that is not known to be over.
     private var first = 0
     private var counts: [PendingLogin.Holder: Int] = [:]
 
-    /// Room for so many; each takes less than 2 KiB.
+    /// Room for `capacity` logins; each takes less than 2 KiB.
     package init(capacity: Int) { self.capacity = max(capacity, 1) }
 
-    package var count: Int { monitor.hold { entries.count } }
-    /// Ids that are held, of logins that are over too.
-    var remembered: Int { monitor.hold { order.count } }
+    package var count: Int { monitor.withLock { entries.count } }
+    /// Ids in ``order``, including those of logins that are over.
+    var remembered: Int { monitor.withLock { order.count } }
 
-    /// The id under which it will be taken: 16 random bytes.
+    /// Returns the id by which ``take(_:at:)`` finds the login: 16 random bytes.
     func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {
         let id = SystemRandom().bytes(PendingLogins.idCount)
-        monitor.hold {
+        monitor.withLock {
             dropOld(at: now)
             if entries.count >= capacity { makeRoom() }
             entries[id] = Entry(login: login, holder: holder, until: now + PendingLogins.lifetime)
@@ -49,16 +101,16 @@ package final class PendingLogins: @unchecked Sendable {
         return id
     }
 
-    /// The login of that id, which then is nobody else's; nil where there is none, or its time is over.
+    /// Removes and returns the login of that id; nil if there is none or it has expired.
     func take(_ id: [UInt8], at now: Int64) -> PendingLogin? {
-        monitor.hold {
+        monitor.withLock {
             guard let entry = remove(id), now < entry.until else { return nil }
             return entry.login
         }
     }
 
-    /// Forgets those whose time is over, with their keys: for a timer, so that they go although nobody comes.
-    package func expire(at now: Int64) { monitor.hold { dropOld(at: now) } }
+    /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.
+    package func expire(at now: Int64) { monitor.withLock { dropOld(at: now) } }
 
     private func dropOld(at now: Int64) {
         while first < order.count {
@@ -68,7 +120,7 @@ package final class PendingLogins: @unchecked Sendable {
             }
             first += 1
         }
-        // In large steps, so that the array is not moved for each.
+        // Ids are removed in large steps, so that the array is not moved for each.
         if first > capacity {
             order.removeFirst(first)
             first = 0
@@ -78,7 +130,7 @@ package final class PendingLogins: @unchecked Sendable {
         first = 0
     }
 
-    /// Looks at every holder, and at the logins from the oldest on: only where the table is full.
+    /// Searches all holders, and the logins from the oldest on; only called when the table is full.
     private func makeRoom() {
         guard let heaviest = counts.max(by: { $0.value < $1.value })?.key,
             let oldest = order[first...].first(where: { entries[$0]?.holder == heaviest })

@@ -1,16 +1,16 @@
 import CountersignSeal
 import CountersignWire
 
-/// A one-time code with which a forgotten password is set anew: twenty characters, 100 random bits. Printed once; only its
-/// hash is kept.
+/// A one-time code that replaces a forgotten password: twenty characters, 100 random bits. It is printed
+/// once; the store keeps only its hash.
 package struct ResetCode: Sendable, CustomStringConvertible, CustomReflectable {
-    /// Seconds for which it is good, unless said otherwise.
+    /// The default lifetime in seconds.
     package static let lifetime: Int64 = 3_600
 
     package static let expected = "twenty digits and letters, in groups of four"
 
     private static let length = 20
-    /// Digits and letters without those that are taken for one another. Source: Crockford's base 32.
+    /// Digits and letters without those that are easily confused. Source: Crockford's base 32.
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
     private let letters: Secret
@@ -21,7 +21,7 @@ package struct ResetCode: Sendable, CustomStringConvertible, CustomReflectable {
         self.letters = Secret(copying: letters.span)
     }
 
-    /// As somebody typed it: in either case, with or without the dashes. Nil for what no code is.
+    /// Parses typed text: in either case, with or without dashes. Nil if it is not a code.
     package init?(typed text: String) {
         guard text.utf8.count <= 64 else { return nil }
         var letters: [UInt8] = []
@@ -38,13 +38,13 @@ package struct ResetCode: Sendable, CustomStringConvertible, CustomReflectable {
         self.letters = Secret(copying: letters.span)
     }
 
-    /// What is kept of it: SHA-256, which is enough for what was drawn from 2^100.
+    /// SHA-256, the only form in which the store keeps the code; a plain hash suffices for 100 random bits.
     package var hash: [UInt8] {
         let digest = letters.prefixed(by: "countersign/1 reset code\0").withExposedBytes { SHA256.digest($0) }
         return digest.indices.map { digest[$0] }
     }
 
-    /// In five groups of four, for the one who is to deliver it.
+    /// Five groups of four characters, for delivery to the account's owner.
     package var text: String {
         letters.withExposedBytes { letters in
             let groups = stride(from: 0, to: letters.count, by: 4).map { start in

@@ -1,52 +1,59 @@
 import CountersignSeal
 import CountersignWire
 
-/// The chain of the log's records: each tag is `HMAC-SHA256(key, 1 ‖ tag before ‖ record)`, so that none can be altered,
-/// removed or moved without the key; and the head, authenticated too, says how many there are, so that the end cannot be
-/// cut off. The key is sealed under the master key: who has the database alone can do none of it unseen.
+/// The chain of the log's records. Each tag is `HMAC-SHA256(key, 1 ‖ previous tag ‖ record)`, so that no
+/// record can be altered, removed or moved without the key. The head, also authenticated, contains the
+/// number of records, so that the end cannot be cut off. The key is sealed under the master key: access to
+/// the database alone does not allow undetected changes.
 ///
-/// What it cannot show is a whole database put back from an earlier copy, log and head alike: for that,
-/// ``AuditHead/text`` is noted elsewhere, and the verification asked whether the log still has it.
+/// The chain does not detect a whole database, log and head together, that was restored from an earlier
+/// copy. For that, note ``AuditHead/text`` elsewhere and let the verification check that the log still
+/// contains it.
 struct AuditChain: Sendable {
     static let keyCount = 32
     static let tagCount = 32
-    /// Stands for the tag before the first record.
+    /// The previous tag of the first record.
     static let firstTag = [UInt8](repeating: 0, count: tagCount)
 
     private let hmac: HMACSHA256
 
     init(key: Secret) { hmac = key.withExposedBytes { HMACSHA256(key: $0) } }
 
-    func tag(of record: [UInt8], behind tag: [UInt8]) -> [UInt8] { authenticate(1, tag + record) }
+    func tag(of record: [UInt8], behind tag: [UInt8]) -> [UInt8] {
+        authenticate(kind: 1, message: tag + record)
+    }
 
     /// `number (8 bytes) ‖ tag ‖ HMAC(key, 2 ‖ number ‖ tag)`.
     func sealed(_ head: AuditHead) -> [UInt8] {
         let content = head.content
-        return content + authenticate(2, content)
+        return content + authenticate(kind: 2, message: content)
     }
 
-    /// Nil where it was not made with this key.
+    /// Nil if it was not made with this key.
     func head(_ sealed: [UInt8]) -> AuditHead? {
         guard sealed.count == 8 + 2 * AuditChain.tagCount else { return nil }
         let head = AuditHead(
             number: Int64(bitPattern: sealed[..<8].reduce(0) { $0 << 8 | UInt64($1) }),
             tag: Array(sealed[8..<8 + AuditChain.tagCount]))
-        guard holds(authenticate(2, head.content), Array(sealed[(8 + AuditChain.tagCount)...])) else { return nil }
+        guard
+            isEqual(
+                authenticate(kind: 2, message: head.content), to: Array(sealed[(8 + AuditChain.tagCount)...]))
+        else { return nil }
         return head
     }
 
-    func holds(_ computed: [UInt8], _ stored: [UInt8]) -> Bool {
+    func isEqual(_ computed: [UInt8], to stored: [UInt8]) -> Bool {
         ConstantTime.equals(computed.span, stored.span) == .equal
     }
 
-    /// The first byte keeps records and heads apart: no record's tag is ever a head's.
-    private func authenticate(_ kind: UInt8, _ message: [UInt8]) -> [UInt8] {
+    /// The first byte separates records from heads: a record's tag never authenticates a head.
+    private func authenticate(kind: UInt8, message: [UInt8]) -> [UInt8] {
         let digest = hmac.authenticate(([kind] + message).span)
         return digest.indices.map { digest[$0] }
     }
 }
 
-/// Where the log ends: the number and tag of its last record.
+/// The end of the log: the number and tag of its last record.
 package struct AuditHead: Sendable, Equatable {
     package var number: Int64
     package var tag: [UInt8]
@@ -57,7 +64,7 @@ package struct AuditHead: Sendable, Equatable {
         (0..<8).map { UInt8(truncatingIfNeeded: UInt64(bitPattern: number) >> UInt64(56 - 8 * $0)) } + tag
     }
 
-    /// `NUMBER:TAG`, the tag in hexadecimal: to be noted elsewhere. It tells nothing about the key.
+    /// `NUMBER:TAG`, the tag in hexadecimal, to note elsewhere. It reveals nothing about the key.
     package var text: String { "\(number):\(Hex.encode(tag.span))" }
 
     package init(number: Int64, tag: [UInt8]) {
@@ -65,7 +72,7 @@ package struct AuditHead: Sendable, Equatable {
         self.tag = tag
     }
 
-    /// Nil where it is not what ``text`` writes.
+    /// Parses the form that ``text`` writes; nil for anything else.
     package init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, let number = Int64(parts[0]), number >= 0,

@@ -2,16 +2,17 @@ import CountersignSchemes
 import CountersignWire
 import Glibc
 
-/// What somebody did, before it has its place in the log. Never holds a secret: who adds a detail sees to that.
+/// An action before it has its place in the log. It never contains a secret: the code that adds a detail
+/// must ensure that.
 package struct AuditEntry: Sendable {
     package var actor: AuditActor
     package var action: AuditAction
     package var subject: AuditSubject
-    /// By name, in the order in which they are shown.
+    /// By name, in display order.
     package var details: [(name: String, value: JSONValue)]
 
-    /// The record's bytes: one JSON object, without white space, members in this order. They are what is authenticated
-    /// and kept; nobody writes them again from what they mean.
+    /// The record's bytes: one JSON object, without white space, members in this order. The log
+    /// authenticates and stores these bytes; they are never encoded again from their meaning.
     func record(number: Int64, at time: Int64) -> [UInt8] {
         var members: [(name: String, value: JSONValue)] = [
             ("number", .integer(number)), ("time", .integer(time)), ("actor", actor.json),
@@ -23,13 +24,14 @@ package struct AuditEntry: Sendable {
     }
 }
 
-/// Who did it.
+/// The party that performed the action.
 package enum AuditActor: Sendable, Equatable {
-    /// Whoever ran the command, by the system's word: the real user id, and the login name where it has one.
+    /// The user that ran the command, as the system reports it: the real user id, and the login name if
+    /// there is one.
     case user(id: UInt32, name: String?)
-    /// The account itself, signed in or by its reset code.
+    /// The account itself, by a session or its reset code.
     case account(AccountName, of: AppName)
-    /// The server, by its rules.
+    /// The server, applying its rules.
     case server
 
     package static var thisProcess: AuditActor {
@@ -37,7 +39,9 @@ package enum AuditActor: Sendable, Equatable {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 16_384)
-        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil, let name = entry.pw_name else {
+        guard getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, found != nil,
+            let name = entry.pw_name
+        else {
             return .user(id: id, name: nil)
         }
         return .user(id: id, name: String(cString: name))
@@ -54,7 +58,7 @@ package enum AuditActor: Sendable, Equatable {
     }
 }
 
-/// What was done.
+/// The kind of action.
 package enum AuditAction: String, Sendable, CaseIterable {
     case appAdd = "app.add"
     case appPolicy = "app.policy"
@@ -83,7 +87,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case replayConfirmClock = "replay.confirm-clock"
 }
 
-/// What it was done to.
+/// The object of the action.
 package enum AuditSubject: Sendable {
     case deployment
     case app(AppName)
@@ -95,9 +99,12 @@ package enum AuditSubject: Sendable {
         switch self {
         case .deployment: []
         case .app(let name): [("app", .string(name.description))]
-        case .release(let id, let app): [("app", .string(app.description)), ("release", .string(id.description))]
-        case .account(let name, let app): [("app", .string(app.description)), ("account", .string(name.description))]
-        case .session(let id, let app): [("app", .string(app.description)), ("session", .string(id.description))]
+        case .release(let id, let app):
+            [("app", .string(app.description)), ("release", .string(id.description))]
+        case .account(let name, let app):
+            [("app", .string(app.description)), ("account", .string(name.description))]
+        case .session(let id, let app):
+            [("app", .string(app.description)), ("session", .string(id.description))]
         }
     }
 }

@@ -1,38 +1,41 @@
 import CountersignSeal
 import CountersignWire
 
-/// What is wrong with the log, if anything.
+/// A defect of the log.
 package enum AuditFinding: Sendable, Equatable {
-    /// Records that were there are gone: in the middle, or at the end.
+    /// Records are missing, in the middle or at the end.
     case missing(ClosedRange<Int64>)
-    /// The record in this place is not what was written there.
+    /// The record at this number is not the one that was written there.
     case altered(Int64)
-    /// The record in this place belongs to another.
+    /// The record at this number has the number of another.
     case moved(from: Int64, to: Int64)
-    /// There are records behind the end that the head tells of: the head is an older one.
+    /// There are records after the one that the head names: the head is an older one.
     case beyondHead(ClosedRange<Int64>)
-    /// The head is gone, or was not made with this deployment's key: how many records there were is not known.
+    /// The head is missing, or was not made with this deployment's key; the number of records is then
+    /// unknown.
     case headMissing
     case headAltered
-    /// The log does not have the head that was noted elsewhere: all of it was put back to an earlier state, or replaced.
+    /// The log does not contain the head that was noted elsewhere: the whole log was replaced, or restored
+    /// from an earlier state.
     case notedHeadMissing(AuditHead)
 }
 
-/// The outcome of reading the whole log.
+/// The result of verifying the whole log.
 package struct AuditVerification: Sendable, Equatable {
-    /// How many records there are.
+    /// The number of records.
     package var records: Int64 = 0
-    /// Where the log ends, where that can be known.
+    /// The end of the log, if its head is authentic.
     package var head: AuditHead?
     package var findings: [AuditFinding] = []
 }
 
 extension AuditChain {
-    /// Records read at once.
+    /// Records per read.
     private static let page = 1_000
 
-    /// Reads all of the log. Appending may go on meanwhile: what is added after the head was read is not looked at.
-    func verify(_ store: any AuditStore, noted: AuditHead?) throws(Fault) -> AuditVerification {
+    /// Reads the whole log. Appending may continue meanwhile; records added after the head was read are
+    /// ignored.
+    func verify(_ store: any AuditStore, noted: AuditHead?) throws(OperationalError) -> AuditVerification {
         let end = try store.auditEnd()
         var walk = Walk(chain: self, noted: noted)
         var after = Int64.min
@@ -49,10 +52,11 @@ extension AuditChain {
         let chain: AuditChain
         let noted: AuditHead?
         var outcome = AuditVerification()
-        /// Of the record before.
+        /// The number of the previous record.
         var number: Int64 = 0
-        /// What its tag is or, where it was altered, may have been, so that one alteration is told of once; empty where
-        /// it is gone or another's, and the next record cannot be checked against it.
+        /// The possible tags of the previous record: its own, and if it was altered the original ones, so
+        /// that one alteration gives one finding. Empty if the previous record is missing or moved; the
+        /// next one can then not be checked against it.
         var tags = [AuditChain.firstTag]
         var hasNoted: Bool
 
@@ -65,7 +69,7 @@ extension AuditChain {
         mutating func see(_ row: AuditRow) {
             outcome.records += 1
             guard row.number > number else {
-                // Ours begin at 1.
+                // Numbers begin at 1.
                 return outcome.findings.append(.altered(row.number))
             }
             if row.number - number > 1 {
@@ -73,11 +77,13 @@ extension AuditChain {
                 tags = []
             }
             tags = check(row)
-            if let noted, noted.number == row.number, chain.holds(noted.tag, row.tag) { hasNoted = true }
+            if let noted, noted.number == row.number, chain.isEqual(noted.tag, to: row.tag) {
+                hasNoted = true
+            }
             number = row.number
         }
 
-        /// Answers what the record after it may be tied to.
+        /// Returns the tags that the next record may be chained to.
         private mutating func check(_ row: AuditRow) -> [[UInt8]] {
             let claimed = AuditChain.number(in: row)
             if let claimed, claimed != row.number {
@@ -85,9 +91,12 @@ extension AuditChain {
                 return []
             }
             let right = tags.map { chain.tag(of: row.record, behind: $0) }
-            if claimed != nil, tags.isEmpty || right.contains(where: { chain.holds($0, row.tag) }) { return [row.tag] }
+            if claimed != nil, tags.isEmpty || right.contains(where: { chain.isEqual($0, to: row.tag) }) {
+                return [row.tag]
+            }
             outcome.findings.append(.altered(row.number))
-            // Not all: in a log that was altered throughout there would be as many as records.
+            // Bounded: in a log that was altered throughout there would otherwise be as many tags as
+            // records.
             return [row.tag] + right.prefix(2)
         }
 
@@ -101,7 +110,8 @@ extension AuditChain {
             if let head = outcome.head {
                 if head.number > number { outcome.findings.append(.missing(number + 1...head.number)) }
                 if head.number < number { outcome.findings.append(.beyondHead(head.number + 1...number)) }
-                if head.number == number, outcome.findings.isEmpty, !tags.contains(where: { chain.holds($0, head.tag) })
+                if head.number == number, outcome.findings.isEmpty,
+                    !tags.contains(where: { chain.isEqual($0, to: head.tag) })
                 {
                     outcome.findings.append(.altered(number))
                 }
@@ -111,7 +121,7 @@ extension AuditChain {
         }
     }
 
-    /// The number that a record itself says it has; nil where it cannot be read.
+    /// The number in the record itself; nil if it cannot be read.
     private static func number(in row: AuditRow) -> Int64? {
         guard let document = row.document, let number = document.root["number"] else { return nil }
         return document.integer(number, in: 1...Int.max).map(Int64.init)

@@ -1,37 +1,44 @@
 import CountersignWire
 import Glibc
+import Synchronization
 
-/// The folder that holds a deployment: database, keys, certificate. Of mode 0700; nothing else is written anywhere.
+/// The folder that holds a deployment: database, keys, certificate. It has mode 0700, and nothing is
+/// written outside it.
 package struct DataFolder: Sendable, Equatable {
-    /// What to do where there is no such folder.
-    package enum Absence: Sendable { case isAFault, makesOne }
+    /// Whether a missing folder is an error or is created.
+    package enum MissingFolderAction: Sendable { case fail, create }
 
     package let path: String
 
-    package init(_ path: String, absence: Absence) throws(Fault) {
+    package init(_ path: String, absence: MissingFolderAction) throws(OperationalError) {
         self.path = path
         var status = stat()
         if stat(path, &status) != 0 {
-            guard errno == ENOENT, absence == .makesOne else { throw DataFolder.absent(path, errno) }
+            guard errno == ENOENT, absence == .create else {
+                throw DataFolder.missingFolder(path, code: errno)
+            }
             guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
                 if errno == ENOENT {
-                    throw Fault(.unreachable, "\(path): the folder it is to be made in does not exist")
+                    throw OperationalError(
+                        .unreachable, message: "\(path): the folder it is to be made in does not exist")
                 }
-                throw SystemFault(errno, "\(path): cannot make the data folder").fault(.unreachable)
+                throw SystemCallError(errno, while: "\(path): cannot make the data folder").fault(
+                    .unreachable)
             }
-            guard stat(path, &status) == 0 else { throw DataFolder.absent(path, errno) }
+            guard stat(path, &status) == 0 else { throw DataFolder.missingFolder(path, code: errno) }
         }
         guard status.st_mode & S_IFMT == S_IFDIR else {
-            throw Fault(.unreachable, "\(path): not a folder; expected the data folder")
+            throw OperationalError(.unreachable, message: "\(path): not a folder; expected the data folder")
         }
         guard access(path, R_OK | W_OK | X_OK) == 0 else {
-            throw SystemFault(errno, "\(path): cannot write to the data folder").fault(.unreachable)
+            throw SystemCallError(errno, while: "\(path): cannot write to the data folder").fault(
+                .unreachable)
         }
     }
 
-    /// Takes every right from the owner's group and from others, as for a folder that was made beforehand.
-    /// Answers one sentence where that is not for us to do: another user owns the folder, or it is one that
-    /// all users share (`/tmp`).
+    /// Removes all permissions of the group and of others, as for a folder that was created beforehand.
+    /// Returns one sentence if the mode could not be set: another user owns the folder, or it is one that
+    /// users share (`/tmp`).
     package func closeToOthers() -> String? {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return nil }
@@ -60,25 +67,80 @@ package struct DataFolder: Sendable, Equatable {
     package var decideSecret: String { file("decide-secret") }
     package var tls: String { file("tls") }
 
-    private static func absent(_ path: String, _ code: Int32) -> Fault {
+    private static func missingFolder(_ path: String, code: Int32) -> OperationalError {
         if code == ENOENT {
-            return Fault(
+            return OperationalError(
                 .unreachable,
-                "\(path): no data folder there; `countersign serve` or `countersign app add` makes one (--data DIR)")
+                message:
+                    "\(path): no data folder there; `countersign serve` or `countersign app add` "
+                    + "makes one (--data DIR)"
+            )
         }
-        return SystemFault(code, "\(path): cannot open the data folder").fault(.unreachable)
+        return SystemCallError(code, while: "\(path): cannot open the data folder").fault(.unreachable)
     }
 }
 
-/// An errno with what we were about.
-package struct SystemFault {
+/// An errno with the operation that failed.
+package struct SystemCallError {
     private let code: Int32
     private let what: String
 
-    package init(_ code: Int32, _ what: String) {
+    package init(_ code: Int32, while what: String) {
         self.code = code
         self.what = what
     }
 
-    package func fault(_ kind: Fault.Kind) -> Fault { Fault(kind, "\(what): \(String(cString: strerror(code)))") }
+    package func fault(_ kind: OperationalError.Kind) -> OperationalError {
+        OperationalError(kind, message: "\(what): \(String(cString: strerror(code)))")
+    }
+}
+
+/// A counter that all processes on this data folder share: a process that changes the store increments it,
+/// and the server compares it with the value that its memory is based on. Reading it costs one load from
+/// mapped memory.
+///
+/// It is only a hint: if a process dies between its commit and the increment, the store's own revision
+/// still shows the change (``ReleaseKeyDirectory/reconcile()``).
+///
+/// Safe to share: the page is mapped once until deinit, and accessed only as an atomic.
+package final class DeploymentGeneration: @unchecked Sendable {
+    private let page: UnsafeMutableRawPointer
+    private static let size = MemoryLayout<Atomic<UInt64>>.size
+
+    package init(_ path: String) throws(OperationalError) {
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+        }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw OperationalError(.unreachable, message: "\(path): not a file")
+        }
+        if status.st_size < DeploymentGeneration.size {
+            // Reserved, not only sized: on a full disk, writing to a hole of a mapped file kills the
+            // process.
+            let code = posix_fallocate(file, 0, off_t(DeploymentGeneration.size))
+            guard code == 0 else {
+                throw SystemCallError(code, while: "\(path): cannot make").fault(.unreachable)
+            }
+        }
+        guard let page = mmap(nil, DeploymentGeneration.size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0),
+            page != MAP_FAILED
+        else {
+            throw SystemCallError(errno, while: "\(path): cannot map").fault(.unreachable)
+        }
+        self.page = page
+    }
+
+    deinit { munmap(page, DeploymentGeneration.size) }
+
+    package var current: UInt64 {
+        page.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.load(ordering: .acquiring)
+    }
+
+    /// Call this after a change is committed.
+    package func advance() {
+        page.assumingMemoryBound(to: Atomic<UInt64>.self).pointee.add(1, ordering: .acquiringAndReleasing)
+    }
 }

@@ -6,30 +6,38 @@ import Glibc
 package enum KeyFile {
     private static let mostBytes = 4096
 
-    /// Its bytes without white space at the end; nil where there is no such file. Refused where others may read it:
-    /// then it is no secret any more, and to go on would hide that.
-    package static func read(_ path: String) throws(Fault) -> Secret? {
+    /// The file's bytes without trailing white space; nil if there is no such file. Throws if others may
+    /// read the file: it is then no longer secret, and continuing would hide that.
+    package static func read(_ path: String) throws(OperationalError) -> Secret? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         if file < 0, errno == ENOENT { return nil }
-        guard file >= 0 else { throw SystemFault(errno, "\(path): cannot open").fault(.unreachable) }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+        }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Fault(.unreachable, "\(path): not a file")
+            throw OperationalError(.unreachable, message: "\(path): not a file")
         }
         guard status.st_mode & 0o077 == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
-            throw Fault(.failed, "\(path): mode 0\(mode) lets others read this secret; expected 0600 (chmod 600)")
+            throw OperationalError(
+                .failed,
+                message: "\(path): mode 0\(mode) lets others read this secret; expected 0600 (chmod 600)")
         }
         var bytes = [UInt8](repeating: 0, count: mostBytes)
-        defer { bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } } }
+        defer {
+            bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
+        }
         var count = 0
         while count < mostBytes {
             let here = bytes.withUnsafeMutableBytes {
                 Glibc.read(file, $0.baseAddress.map { $0 + count }, mostBytes - count)
             }
             if here < 0, errno == EINTR { continue }
-            guard here >= 0 else { throw SystemFault(errno, "\(path): cannot read").fault(.unreachable) }
+            guard here >= 0 else {
+                throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
+            }
             if here == 0 { break }
             count += here
         }
@@ -37,12 +45,14 @@ package enum KeyFile {
         return Secret(copying: bytes.span.extracting(0..<count))
     }
 
-    /// Makes the file, whole and durable or not at all. Where one is there already it stays, which is no fault: two
-    /// processes may start at once, and both then read the winner's.
-    package static func make(_ path: String, _ secret: Secret) throws(Fault) {
+    /// Creates the file, complete and durable or not at all. An existing file stays, without an error: of
+    /// two processes that start at once, both then read the first one's file.
+    package static func make(at path: String, holding secret: Secret) throws(OperationalError) {
         let draft = KeyFile.draftName(for: path)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw SystemFault(errno, "\(draft): cannot make").fault(.unreachable) }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
+        }
         defer { unlink(draft) }
         let written = secret.withExposedBytes { bytes in
             bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
@@ -51,16 +61,17 @@ package enum KeyFile {
         let synced = fsync(file)
         close(file)
         guard written == secret.count, synced == 0 else {
-            throw SystemFault(written < 0 ? code : ENOSPC, "\(path): cannot write").fault(.unreachable)
+            throw SystemCallError(written < 0 ? code : ENOSPC, while: "\(path): cannot write").fault(
+                .unreachable)
         }
         guard link(draft, path) == 0 || errno == EEXIST else {
-            throw SystemFault(errno, "\(path): cannot make").fault(.unreachable)
+            throw SystemCallError(errno, while: "\(path): cannot make").fault(.unreachable)
         }
         syncFolder(of: path)
     }
 
-    /// A name of its own for a file that is not whole yet. Random, not a process id: in a container each start has the
-    /// same one, and a draft that a crash left would be in the way for ever.
+    /// A unique name for a file that is not complete yet. It is random and not a process id: in a container
+    /// each start has the same one, and a draft left by a crash would block every later start.
     package static func draftName(for path: String) -> String {
         "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
     }
@@ -71,5 +82,60 @@ package enum KeyFile {
         guard folder >= 0 else { return }
         fsync(folder)
         close(folder)
+    }
+}
+
+/// The sources of the master key, in order: the environment, a systemd credential, a file of mode 0600 in
+/// the data folder, which the first use creates.
+package struct MasterKeySource: Sendable {
+    private let environment: [String: String]
+    private let folder: DataFolder
+
+    package static let variable = "COUNTERSIGN_MASTER_KEY"
+    private static let expected = "expected 32 bytes as 64 hexadecimal digits or as base64url"
+
+    package init(environment: [String: String], folder: DataFolder) {
+        self.environment = environment
+        self.folder = folder
+    }
+
+    /// Nil if no source has a key.
+    package func find() throws(OperationalError) -> MasterKey? {
+        if let text = environment[MasterKeySource.variable] {
+            let bytes = Array(text.utf8)
+            guard let key = MasterKey(text: bytes.span) else {
+                throw OperationalError(
+                    .failed, message: "\(MasterKeySource.variable): \(MasterKeySource.expected)")
+            }
+            return key
+        }
+        if let credentials = environment["CREDENTIALS_DIRECTORY"], !credentials.isEmpty,
+            let key = try read("\(credentials)/countersign-master-key")
+        {
+            return key
+        }
+        return try read(folder.masterKey)
+    }
+
+    /// For a deployment that has not sealed anything yet: the existing key, or a new one in the folder.
+    package func findOrMake() throws(OperationalError) -> MasterKey {
+        if let key = try find() { return key }
+        guard let key = MasterKey(MasterKey.random()) else {
+            throw OperationalError(.failed, message: "libsodium did not start")
+        }
+        try KeyFile.make(at: folder.masterKey, holding: key.text())
+        guard let kept = try read(folder.masterKey) else {
+            throw OperationalError(
+                .unreachable, message: "\(folder.masterKey): it was removed while it was created")
+        }
+        return kept
+    }
+
+    private func read(_ path: String) throws(OperationalError) -> MasterKey? {
+        guard let text = try KeyFile.read(path) else { return nil }
+        guard let key = text.withExposedBytes({ MasterKey(text: $0) }) else {
+            throw OperationalError(.failed, message: "\(path): \(MasterKeySource.expected)")
+        }
+        return key
     }
 }

@@ -1,14 +1,14 @@
 import CountersignSchemes
 import CountersignWire
 
-/// Whose an `Idempotency-Key` is. The two are spelled so that they cannot meet.
+/// The owner of an `Idempotency-Key`. The texts of the two kinds cannot collide.
 package enum IdempotencyScope: Sendable, Hashable, CustomStringConvertible {
     /// A session's account, by its number.
     case account(Int64)
-    /// Callers without a session, of whom nothing better is known.
+    /// Callers without a session, identified only by their release.
     case release(KeyID)
 
-    /// The first word of the text, by which stores add up what all of a kind have.
+    /// The first word of the text, by which stores sum up the usage of a kind.
     package enum Kind: String, Sendable, CaseIterable { case account, release }
 
     package var kind: Kind {
@@ -26,16 +26,16 @@ package enum IdempotencyScope: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Whose keys are counted together, so that no holder takes the room of others: an account, or the network
-/// that callers without a session call from, whatever release they name.
+/// The party whose keys are counted together, so that no holder takes the room of others: an account, or
+/// the network of callers without a session, whatever release they name.
 package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
     case account(Int64)
     /// An IPv4 address in 4 bytes, or the first 6 of an IPv6 address: one party often has a network of 48
     /// bits, which holds 65,536 networks of 64.
     case network([UInt8])
 
-    /// The first word of the text of a network; that of an account is its scope's. Stores tell both by their
-    /// 7 letters.
+    /// The first word of a network's text; an account's text is that of its scope. Stores tell both by
+    /// their first 7 letters.
     package static let network = "network"
 
     init(of scope: IdempotencyScope, from address: ClientAddress) {
@@ -54,76 +54,79 @@ package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// What is remembered of keyed requests at one time.
-package struct KeptAmount: Sendable, Equatable {
+/// The number of keys, and the bytes of their stored answers.
+package struct IdempotencyUsage: Sendable, Equatable {
     package var keys: Int
-    /// Of the answers, as they are stored.
+    /// Bytes of the answers as stored.
     package var bytes: Int
 
-    package static let none = KeptAmount(keys: 0, bytes: 0)
+    package static let none = IdempotencyUsage(keys: 0, bytes: 0)
 
     package init(keys: Int, bytes: Int) {
         self.keys = keys
         self.bytes = bytes
     }
 
-    package static func + (one: KeptAmount, other: KeptAmount) -> KeptAmount {
-        KeptAmount(keys: one.keys + other.keys, bytes: one.bytes + other.bytes)
+    package static func + (one: IdempotencyUsage, other: IdempotencyUsage) -> IdempotencyUsage {
+        IdempotencyUsage(keys: one.keys + other.keys, bytes: one.bytes + other.bytes)
     }
 
-    fileprivate func without(_ other: KeptAmount) -> KeptAmount {
-        KeptAmount(keys: max(0, keys - other.keys), bytes: max(0, bytes - other.bytes))
+    fileprivate func without(_ other: IdempotencyUsage) -> IdempotencyUsage {
+        IdempotencyUsage(keys: max(0, keys - other.keys), bytes: max(0, bytes - other.bytes))
     }
 
-    fileprivate func divided(by parts: Int) -> KeptAmount { KeptAmount(keys: keys / parts, bytes: bytes / parts) }
+    fileprivate func divided(by parts: Int) -> IdempotencyUsage {
+        IdempotencyUsage(keys: keys / parts, bytes: bytes / parts)
+    }
 
-    /// Room for one key more. The answers of requests that still run come on top of the bytes: one each.
-    fileprivate func hasRoom(beside used: KeptAmount) -> Bool { used.keys < keys && used.bytes < bytes }
+    /// Room for one more key. The answers of requests that are still running may exceed the bytes, by one
+    /// answer each.
+    fileprivate func hasRoom(beside used: IdempotencyUsage) -> Bool { used.keys < keys && used.bytes < bytes }
 }
 
-/// How much may be remembered, so that no caller fills the disk or takes the room of others.
+/// The bounds of stored idempotent requests, so that no caller fills the disk or takes the room of others.
 ///
-/// A release's key is in every copy of its app, so callers without a session have a part of their own, which
-/// sessions do not share. In each part a holder has at most a share of what is free, so that many who take as
-/// much as they can leave room for the next one; and a reserve is for holders of few keys.
+/// A release's key is in every copy of its app, so callers without a session have a part of their own,
+/// which sessions do not share. In each part a holder has at most a share of what is free, so that many
+/// greedy holders leave room for the next one; a reserve is for holders of few keys.
 package struct IdempotencyBounds: Sendable, Equatable {
-    /// By everybody.
-    package var all = KeptAmount(keys: 1_000_000, bytes: 4 << 30)
-    /// By one account.
-    package var account = KeptAmount(keys: 10_000, bytes: 64 << 20)
-    /// A holder of fewer keys finds room in the reserve, too.
+    /// For all holders together.
+    package var all = IdempotencyUsage(keys: 1_000_000, bytes: 4 << 30)
+    /// For one account.
+    package var account = IdempotencyUsage(keys: 10_000, bytes: 64 << 20)
+    /// A holder of fewer keys may also use the reserve.
     package var fewKeys = 100
 
-    /// All releases together have one part in so many of ``all``.
+    /// All releases together may use this fraction (one part in so many) of ``all``.
     private static let releasesPart = 2
-    /// One release has one part in so many.
+    /// One release may use this fraction.
     private static let releasePart = 10
-    /// One part in so many is for holders of few keys.
+    /// This fraction is reserved for holders of few keys.
     private static let reservePart = 8
-    /// Any other holder has at most one part in so many of what is free beside the reserve.
+    /// Any other holder may use at most this fraction of what is free beside the reserve.
     private static let share = 4
-    /// Bytes of answers for each of few keys; also what a key counts for where holders are compared.
+    /// Bytes of answers for each of few keys; also the weight of a key where holders are compared.
     package static let bytesOfKey = 4_096
     /// Seconds for which no finished request is displaced.
     private static let leastKeptSeconds: Int64 = 3_600
-    /// Forgotten at once where room is made.
+    /// Requests that are displaced at once to make room.
     package static let displacedAtOnce = 16
 
     package init() {}
 
     package enum Room: Sendable {
         case free
-        /// This holder, or its release, has as much as it may.
+        /// This holder, or its release, has reached its bound.
         case used
         /// This holder has little, and others have filled the part that it shares.
-        case crowded
+        case contended
     }
 
-    /// Whether `scope`, which has `own`, may begin another for a holder who has `held`: `kinds` says what all
-    /// of each kind have.
+    /// Whether `scope` may begin another request for the holder: `own` is the scope's usage, `held` the
+    /// holder's, and `kinds` the total of each kind.
     package func room(
-        for scope: IdempotencyScope, own: KeptAmount, held: KeptAmount,
-        kinds: [IdempotencyScope.Kind: KeptAmount]
+        for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage,
+        kinds: [IdempotencyScope.Kind: IdempotencyUsage]
     ) -> Room {
         let releases = kinds[.release] ?? .none
         let used = releases + (kinds[.account] ?? .none)
@@ -140,17 +143,19 @@ package struct IdempotencyBounds: Sendable, Equatable {
         }
     }
 
-    private func room(in part: KeptAmount, beside used: KeptAmount, held: KeptAmount) -> Room {
-        if few.hasRoom(beside: held) { return part.hasRoom(beside: used) ? .free : .crowded }
+    private func room(in part: IdempotencyUsage, beside used: IdempotencyUsage, held: IdempotencyUsage)
+        -> Room
+    {
+        if few.hasRoom(beside: held) { return part.hasRoom(beside: used) ? .free : .contended }
         let free = part.without(part.divided(by: IdempotencyBounds.reservePart)).without(used)
         return free.divided(by: IdempotencyBounds.share).hasRoom(beside: held) ? .free : .used
     }
 
-    private var few: KeptAmount {
-        KeptAmount(keys: fewKeys, bytes: fewKeys * IdempotencyBounds.bytesOfKey)
+    private var few: IdempotencyUsage {
+        IdempotencyUsage(keys: fewKeys, bytes: fewKeys * IdempotencyBounds.bytesOfKey)
     }
 
-    /// Requests that were begun before this time may give way to a holder of few keys, where they are
-    /// finished and their holder is the one who has most. `now` is in whole Unix seconds.
+    /// A holder of few keys may displace finished requests that began before this time, of the holder with
+    /// the most. `now` is in whole Unix seconds.
     package func displaceable(at now: Int64) -> Int64 { now - IdempotencyBounds.leastKeptSeconds }
 }

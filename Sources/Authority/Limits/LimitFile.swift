@@ -1,11 +1,13 @@
+import CountersignGate
 import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// The limits' tables in one file of mode 0600, replaced as a whole: what was counted outlives the process.
+/// The tables of the limits in one file of mode 0600, replaced as a whole, so that the counts survive the
+/// process.
 ///
-/// `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each snapshot has a digest of its
-/// own, so a torn write is found.
+/// `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each snapshot has its own
+/// digest, which detects a torn write.
 package struct LimitFile: Sendable {
     private let path: String
 
@@ -14,23 +16,23 @@ package struct LimitFile: Sendable {
     package enum Found: Sendable {
         case none
         case limits(LoginLimits)
-        /// There is something, and it is not whole, or of tables of another size.
+        /// The file exists, but is incomplete or belongs to tables of another size.
         case damaged
     }
 
     /// The limits as they were when the file was written.
-    package func read(_ rules: LoginLimits.Rules, at now: Int64) throws(Fault) -> Found {
+    package func read(_ rules: LoginLimits.Rules, at now: Int64) throws(OperationalError) -> Found {
         guard let bytes = try contents() else { return .none }
         guard let snapshots = LimitFile.split(bytes) else { return .damaged }
-        do throws(LimitTable.NotRestored) {
+        do {
             return .limits(try LoginLimits(rules, restoring: snapshots, at: now))
         } catch {
             return .damaged
         }
     }
 
-    /// All of it or none: written beside, made durable, and put in its place.
-    package func write(_ snapshots: [LoginLimits.Kind: [UInt8]]) throws(Fault) {
+    /// Writes the whole file or nothing: to a draft, which is synced and then renamed.
+    package func write(_ snapshots: [LoginLimits.Kind: [UInt8]]) throws(OperationalError) {
         var bytes: [UInt8] = []
         for kind in LoginLimits.Kind.allCases {
             let snapshot = snapshots[kind] ?? []
@@ -38,7 +40,9 @@ package struct LimitFile: Sendable {
         }
         let draft = KeyFile.draftName(for: path)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw SystemFault(errno, "\(draft): cannot make").fault(.unreachable) }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
+        }
         defer { unlink(draft) }
         var written = 0
         while written < bytes.count {
@@ -53,9 +57,12 @@ package struct LimitFile: Sendable {
         let synced = fsync(file)
         close(file)
         guard written == bytes.count, synced == 0 else {
-            throw SystemFault(written < bytes.count ? code : errno, "\(path): cannot write").fault(.unreachable)
+            throw SystemCallError(written < bytes.count ? code : errno, while: "\(path): cannot write").fault(
+                .unreachable)
         }
-        guard rename(draft, path) == 0 else { throw SystemFault(errno, "\(path): cannot replace").fault(.unreachable) }
+        guard rename(draft, path) == 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot replace").fault(.unreachable)
+        }
     }
 
     private static func split(_ bytes: [UInt8]) -> [LoginLimits.Kind: [UInt8]]? {
@@ -71,15 +78,17 @@ package struct LimitFile: Sendable {
         return start == bytes.count ? snapshots : nil
     }
 
-    /// Nil where there is no such file.
-    private func contents() throws(Fault) -> [UInt8]? {
+    /// Nil if there is no such file.
+    private func contents() throws(OperationalError) -> [UInt8]? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         if file < 0, errno == ENOENT { return nil }
-        guard file >= 0 else { throw SystemFault(errno, "\(path): cannot open").fault(.unreachable) }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+        }
         defer { close(file) }
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw Fault(.unreachable, "\(path): not a file")
+            throw OperationalError(.unreachable, message: "\(path): not a file")
         }
         var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
         var count = 0
@@ -88,10 +97,59 @@ package struct LimitFile: Sendable {
                 Glibc.read(file, $0.baseAddress.map { $0 + count }, $0.count - count)
             }
             if here < 0, errno == EINTR { continue }
-            guard here >= 0 else { throw SystemFault(errno, "\(path): cannot read").fault(.unreachable) }
+            guard here >= 0 else {
+                throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
+            }
             if here == 0 { break }
             count += here
         }
         return Array(bytes.prefix(count))
+    }
+}
+
+/// The memory of all limit tables, in one piece, so that a successor process continues the counts.
+///
+/// `"CSLIMMM1" ‖ sets (8) ‖ 4 × hash key (16)` in the first page; then the tables, by ``LoginLimits/Kind``.
+struct LimitMemory: Sendable {
+    private static let magic: UInt64 = 0x314D_4D4D_494C_5343
+    private static let headBytes = 4096
+
+    private let memory: SharedMemory
+
+    init(capacity: Int, keys: [KeyedHash.Key]) {
+        memory = SharedMemory("countersign-login-limits", bytes: LimitMemory.bytes(capacity))
+        memory.start.storeBytes(of: LimitMemory.magic, as: UInt64.self)
+        memory.start.storeBytes(of: LimitTable.setCount(capacity: capacity), toByteOffset: 8, as: Int.self)
+        for (index, key) in keys.enumerated() {
+            for byte in key.indices {
+                memory.start.storeBytes(of: key[byte], toByteOffset: 16 + index * 16 + byte, as: UInt8.self)
+            }
+        }
+    }
+
+    init(sharing descriptor: FileDescriptor, capacity: Int) throws(OperationalError) {
+        memory = try SharedMemory(sharing: descriptor, bytes: LimitMemory.bytes(capacity))
+        guard memory.start.load(as: UInt64.self) == LimitMemory.magic,
+            memory.start.load(fromByteOffset: 8, as: Int.self) == LimitTable.setCount(capacity: capacity)
+        else {
+            throw OperationalError(
+                .failed, message: "the limits on logins that were handed over are of another kind")
+        }
+    }
+
+    var descriptor: FileDescriptor? { memory.descriptor }
+
+    func table(
+        _ kind: LoginLimits.Kind, limit allowance: RateLimit, capacity: Int, origin: LimitTable.Origin
+    ) -> LimitTable {
+        let index = LoginLimits.Kind.allCases.firstIndex(of: kind) ?? 0
+        let key = KeyedHash.Key { memory.start.load(fromByteOffset: 16 + index * 16 + $0, as: UInt8.self) }
+        return LimitTable(
+            allowance, capacity: capacity, hashKey: key, in: memory,
+            at: LimitMemory.headBytes + index * LimitTable.bytes(capacity: capacity), origin: origin)
+    }
+
+    private static func bytes(_ capacity: Int) -> Int {
+        headBytes + LoginLimits.Kind.allCases.count * LimitTable.bytes(capacity: capacity)
     }
 }

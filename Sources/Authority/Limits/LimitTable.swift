@@ -2,53 +2,74 @@ import CountersignGate
 import CountersignSeal
 import Synchronization
 
-/// Counts attempts by key, in memory that never grows. Times are arguments: milliseconds since 1970.
+/// A token bucket: how many attempts may come at once, and how fast the allowance refills.
+package struct RateLimit: Sendable, Equatable {
+    /// Attempts that a full allowance holds, at least 1.
+    package let burst: Int
+    /// Milliseconds in which one attempt is refilled.
+    package let interval: Int64
+
+    package init(burst: Int, refillInterval interval: Duration) {
+        self.burst = min(max(burst, 1), 1_000_000)
+        let (seconds, attoseconds) = interval.components
+        let whole = min(max(seconds, 0), 86_400) * 1000 + attoseconds / 1_000_000_000_000_000
+        self.interval = max(whole, 1)
+    }
+
+    /// Milliseconds in which an empty allowance becomes full.
+    var fullRefill: Int64 { Int64(burst) * interval }
+}
+
+/// Counts attempts by key, in memory of fixed size. Times are arguments: milliseconds since 1970.
 ///
-/// For each key one number is kept: when its allowance will be whole again. An attempt moves it on by one interval, and is
-/// allowed while it lies within `burst` intervals from now (the generic cell rate algorithm, which is a token bucket that
-/// needs no clock tick). A key whose time has passed is as good as one that is not there, so its place is free.
+/// For each key the table keeps one number: the time when its allowance will be full. An attempt adds one
+/// interval to it, and is allowed while the time lies within `burst` intervals from now (the generic cell
+/// rate algorithm, a token bucket that needs no clock tick). A key whose time has passed equals an unknown
+/// key, so its place is free.
 ///
-/// **When it is full.** A key hashes to a set of sixteen places. If all are taken, the newcomer takes the place of the one
-/// whose allowance is nearest to whole, *and inherits its time*: no key is ever credited with fewer attempts than it
-/// made, so a flood of keys cannot wash a counter away. What it can do is make newcomers start with less. To leave
-/// them nothing, it must keep every place of their set used up, with keys that it cannot choose (the hash is keyed): a
-/// whole table, at one attempt an interval each, for as long as it lasts. Nobody is ever refused for longer
-/// than one whole span. Source: the space-saving algorithm (Metwally, Agrawal, El Abbadi, 2005), for the inheritance.
+/// **When the table is full.** A key hashes to a set of sixteen places. If all are taken, a new key takes
+/// the place of the one whose allowance is nearest to full, *and inherits its time*: no key is ever
+/// credited with fewer attempts than it made, so a flood of keys cannot erase a counter. A flood can make
+/// new keys start with less. To leave them nothing, it must keep every place of their set exhausted, with
+/// keys that it cannot choose (the hash is keyed): a whole table, at one attempt per interval each, for as
+/// long as the attack lasts. No key is refused for longer than one full refill. Source: the space-saving
+/// algorithm (Metwally, Agrawal, El Abbadi, 2005), for the inheritance.
 ///
-/// Safe to share: the places of a set are touched under that set's lock.
+/// Safe to share: the places of a set are accessed under that set's lock.
 package final class LimitTable: @unchecked Sendable {
     package static let ways = 16
 
-    package let allowance: Allowance
+    package let limit: RateLimit
     let setCount: Int
-    /// Kept with a snapshot; who knows it can choose where keys land.
+    /// Stored with a snapshot. A party that knows it can choose the places of keys, so it is secret.
     let hashKey: KeyedHash.Key
     private let hash: KeyedHash
-    /// Where locks and entries lie; two processes may share them.
+    /// The memory of locks and entries; two processes may share it.
     private let memory: SharedMemory
     private let entries: UnsafeMutableBufferPointer<LimitEntry>
     private let locks: ShardLocks
-    /// Goes up with each attempt that was counted or taken back.
+    /// Increases with each attempt that is counted or refunded.
     private let changeCount = Atomic<UInt64>(0)
 
-    /// A number that is another one once anything has changed.
+    /// A number that differs after any change.
     package var changes: UInt64 { changeCount.load(ordering: .relaxed) }
 
     /// Room for `capacity` keys, rounded up to a power of two; 16 bytes each.
-    package convenience init(_ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key) {
+    package convenience init(_ allowance: RateLimit, capacity: Int, hashKey: KeyedHash.Key) {
         let memory = SharedMemory("countersign-limits", bytes: LimitTable.bytes(capacity: capacity))
         self.init(allowance, capacity: capacity, hashKey: hashKey, in: memory, at: 0, origin: .new)
     }
 
     enum Origin { case new, ofAnotherProcess }
 
-    /// The same in memory that another process may map, or has made.
+    /// The same in memory that another process may map, or has created.
     init(
-        _ allowance: Allowance, capacity: Int, hashKey: KeyedHash.Key, in memory: SharedMemory, at offset: Int,
+        _ allowance: RateLimit, capacity: Int, hashKey: KeyedHash.Key, in memory: SharedMemory,
+        at offset: Int,
         origin: Origin
     ) {
         setCount = LimitTable.setCount(capacity: capacity)
-        self.allowance = allowance
+        self.limit = allowance
         self.hashKey = hashKey
         self.memory = memory
         hash = KeyedHash(key: hashKey)
@@ -81,70 +102,178 @@ package final class LimitTable: @unchecked Sendable {
         case refused(Int64)
     }
 
-    /// One attempt that was counted; what ``refund(_:at:)`` needs to take it back.
+    /// One counted attempt; ``refund(_:at:)`` takes it back.
     package struct Debit: Sendable, Equatable {
         let place: UInt64
         let tag: UInt64
         let at: Int64
     }
 
-    /// Counts an attempt if it is allowed. One that is refused costs nothing.
+    /// Counts an attempt if it is allowed. A refused attempt costs nothing.
     package func debit(_ key: Span<UInt8>, at now: Int64) -> Outcome {
         let (place, tag) = hash.hash(key)
-        return withSet(place) { set in
-            let index = set.firstIndex { $0.tag == tag && $0.whole != LimitEntry.never } ?? LimitTable.oldest(in: set)
-            // A clock that was set back must not lock anybody out for longer than one span: so the time is corrected where it
-            // stands, and what was told to wait for comes.
-            set[index].whole = min(set[index].whole, now + allowance.span)
-            let whole = max(set[index].whole, now) + allowance.interval
-            guard whole <= now + allowance.span else { return .refused(whole - now - allowance.span) }
-            set[index] = LimitEntry(tag: tag, whole: whole)
+        return withSet(at: place) { set in
+            let index =
+                set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }
+                ?? LimitTable.oldest(in: set)
+            // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
+            // no key waits longer than one full refill.
+            set[index].fullAt = min(set[index].fullAt, now + limit.fullRefill)
+            let whole = max(set[index].fullAt, now) + limit.interval
+            guard whole <= now + limit.fullRefill else { return .refused(whole - now - limit.fullRefill) }
+            set[index] = LimitEntry(tag: tag, fullAt: whole)
             changeCount.add(1, ordering: .relaxed)
             return .allowed(Debit(place: place, tag: tag, at: now))
         }
     }
 
-    /// Takes back what of a debit has not grown back by itself. Once for each debit: that is its holder's to see to.
+    /// Takes back the part of a debit that has not refilled since. The caller must refund each debit at
+    /// most once.
     package func refund(_ debit: Debit, at now: Int64) {
-        let owed = allowance.interval - max(now - debit.at, 0)
+        let owed = limit.interval - max(now - debit.at, 0)
         guard owed > 0 else { return }
-        withSet(debit.place) { set in
-            guard let index = set.firstIndex(where: { $0.tag == debit.tag && $0.whole != LimitEntry.never }) else {
+        withSet(at: debit.place) { set in
+            guard let index = set.firstIndex(where: { $0.tag == debit.tag && $0.fullAt != LimitEntry.unused })
+            else {
                 return
             }
-            set[index].whole -= owed
+            set[index].fullAt -= owed
             changeCount.add(1, ordering: .relaxed)
         }
     }
 
-    /// The place whose allowance is nearest to whole; one that was never used, if there is one.
+    /// The place whose allowance is nearest to full; an unused one, if there is one.
     private static func oldest(in set: UnsafeMutableBufferPointer<LimitEntry>) -> Int {
         var oldest = 0
-        for index in 1..<LimitTable.ways where set[index].whole < set[oldest].whole { oldest = index }
+        for index in 1..<LimitTable.ways where set[index].fullAt < set[oldest].fullAt { oldest = index }
         return oldest
     }
 
-    private func withSet<Result>(_ place: UInt64, _ body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result) -> Result
+    private func withSet<Result>(at place: UInt64, body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result)
+        -> Result
     {
         let set = Int(place & UInt64(setCount - 1))
-        return withSet(number: set, body)
+        return withSet(number: set, body: body)
     }
 
-    func withSet<Result>(number set: Int, _ body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result) -> Result {
+    func withSet<Result>(number set: Int, body: (UnsafeMutableBufferPointer<LimitEntry>) -> Result) -> Result
+    {
         let start = set * LimitTable.ways
-        // A process that died with the lock left whole entries, or a tag with the time of another, as a full set does.
-        return locks.with(set & (ShardLocks.count - 1), repair: { _ in }) {
+        // If a process died while it held the lock, the set has complete entries, or a tag with another
+        // key's time, as after a replacement; no repair is needed.
+        return locks.withLock(of: set & (ShardLocks.count - 1), repair: { _ in }) {
             body(UnsafeMutableBufferPointer(rebasing: entries[start..<start + LimitTable.ways]))
         }
     }
 }
 
 struct LimitEntry: BitwiseCopyable {
-    /// Of a place that was never used.
-    static let never = Int64.min
+    /// The time of a place that was never used.
+    static let unused = Int64.min
 
-    /// Stands for the key: 64 bits of a keyed hash, besides those that chose the set.
+    /// Identifies the key: 64 bits of a keyed hash, apart from those that chose the set.
     var tag: UInt64 = 0
-    /// When the key's allowance is whole again: milliseconds since 1970.
-    var whole = never
+    /// When the key's allowance is full: milliseconds since 1970.
+    var fullAt = unused
+}
+
+/// A table as bytes, so that the counts survive the process.
+///
+/// `"CSLIMIT1" ‖ sets (4) ‖ hash key (16) ‖ count (4) ‖ entries ‖ SHA-256 (32)`, each entry `set (4) ‖ tag
+/// (8) ‖ full (8)`, numbers big-endian. The digest detects a torn write; it does not protect against a
+/// party that can write the file, which could also change the program. The file contains the hash key, so
+/// only the server may read it.
+extension LimitTable {
+    /// The bytes are not a whole snapshot, or belong to another table.
+    package enum SnapshotError: Error, Sendable, Equatable {
+        /// Not the format of ``snapshot(at:)``.
+        case malformed
+        /// The snapshot of a table with another capacity or hash key, where keys have other places.
+        case otherShape
+    }
+
+    private static let magic = Array("CSLIMIT1".utf8)
+    private static let headCount = 8 + 4 + 16 + 4
+    private static let entryCount = 4 + 8 + 8
+    private static let digestCount = 32
+
+    /// The entries that count at `now`, without keys whose allowance is full. It holds one lock at a time:
+    /// attempts continue meanwhile, and each is either included or not.
+    package func snapshot(at now: Int64) -> [UInt8] {
+        var bytes = LimitTable.magic
+        append(UInt64(setCount), count: 4, to: &bytes)
+        for index in hashKey.indices { bytes.append(hashKey[index]) }
+        append(0, count: 4, to: &bytes)
+        var count: UInt64 = 0
+        for set in 0..<setCount {
+            withSet(number: set) { entries in
+                for entry in entries where entry.fullAt > now {
+                    append(UInt64(set), count: 4, to: &bytes)
+                    append(entry.tag, count: 8, to: &bytes)
+                    append(UInt64(bitPattern: entry.fullAt), count: 8, to: &bytes)
+                    count += 1
+                }
+            }
+        }
+        for (index, shift) in [24, 16, 8, 0].enumerated() {
+            bytes[LimitTable.headCount - 4 + index] = UInt8(truncatingIfNeeded: count >> UInt64(shift))
+        }
+        let digest = SHA256.digest(bytes.span)
+        for index in digest.indices { bytes.append(digest[index]) }
+        return bytes
+    }
+
+    /// The hash key of a snapshot, for the table that is to restore it.
+    package static func hashKey(of snapshot: [UInt8]) throws(SnapshotError) -> KeyedHash.Key {
+        try check(snapshot)
+        return KeyedHash.Key { snapshot[12 + $0] }
+    }
+
+    /// Restores a snapshot's keys into a new table with the snapshot's hash key and capacity.
+    package func restore(_ snapshot: [UInt8], at now: Int64) throws(SnapshotError) {
+        try LimitTable.check(snapshot)
+        func number(at start: Int, count: Int) -> UInt64 {
+            snapshot[start..<start + count].reduce(0) { $0 << 8 | UInt64($1) }
+        }
+        let isSame = hashKey.indices.allSatisfy { hashKey[$0] == snapshot[12 + $0] }
+        guard number(at: 8, count: 4) == UInt64(setCount), isSame else { throw .otherShape }
+        var start = LimitTable.headCount
+        while start < snapshot.count - LimitTable.digestCount {
+            let set = Int(number(at: start, count: 4))
+            guard set < setCount else { throw .malformed }
+            let entry = LimitEntry(
+                tag: number(at: start + 4, count: 8),
+                fullAt: min(Int64(bitPattern: number(at: start + 12, count: 8)), now + limit.fullRefill))
+            try place(entry, in: set)
+            start += LimitTable.entryCount
+        }
+    }
+
+    private func place(_ entry: LimitEntry, in set: Int) throws(SnapshotError) {
+        let isPlaced: Bool = withSet(number: set) { entries in
+            guard let free = entries.firstIndex(where: { $0.fullAt == LimitEntry.unused }) else {
+                return false
+            }
+            entries[free] = entry
+            return true
+        }
+        guard isPlaced else { throw .malformed }
+    }
+
+    private static func check(_ snapshot: [UInt8]) throws(SnapshotError) {
+        let least = headCount + digestCount
+        guard snapshot.count >= least, snapshot.starts(with: magic) else { throw .malformed }
+        let count = snapshot[headCount - 4..<headCount].reduce(0) { $0 << 8 | Int($1) }
+        guard snapshot.count == least + count * entryCount else { throw .malformed }
+        let digest = SHA256.digest(snapshot.span.extracting(0..<snapshot.count - digestCount))
+        for index in 0..<digestCount where snapshot[snapshot.count - digestCount + index] != digest[index] {
+            throw .malformed
+        }
+    }
+
+    private func append(_ number: UInt64, count: Int, to bytes: inout [UInt8]) {
+        for index in 0..<count {
+            bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * (count - 1 - index))))
+        }
+    }
 }

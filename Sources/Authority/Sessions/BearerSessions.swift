@@ -4,39 +4,41 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Sessions of tokens that are sent, for clients without OPAQUE: how they begin and go on. Source: docs/protocol.md, "Bearer
+/// Opens, renews and ends bearer sessions, for clients without OPAQUE. Source: docs/protocol.md, "Bearer
 /// sessions"; decision 0020.
 package final class BearerSessions: Sendable {
-    /// Seconds within which the same login token gets the same answer once more: many requests that fail at once may each
-    /// ask for a new token, and an answer may get lost.
+    /// Seconds within which a repeated renewal with the same login token gets the same answer: many
+    /// requests that fail at once may each ask for a new token, and an answer may get lost.
     package static let sameAnswerSeconds: Int64 = 10
 
     private let deployment: Deployment
     private let key: HMACSHA256
     private let writer: any StoreWriter
-    /// Told of each session that changed, once that is durable.
-    private let live: LiveSessions
+    /// Receives each changed session once the change is durable.
+    private let directory: SessionDirectory
     private let random: any RandomSource
 
-    /// Makes the deployment's key where it has none yet.
+    /// Creates the deployment's bearer key if there is none yet.
     package init(
-        _ deployment: Deployment, _ live: LiveSessions, _ writer: any StoreWriter,
+        _ deployment: Deployment, directory live: SessionDirectory, writer: any StoreWriter,
         random: any RandomSource = SystemRandom()
-    ) throws(Fault) {
+    ) throws(OperationalError) {
         self.deployment = deployment
         self.key = try deployment.bearerKey()
         self.writer = writer
         self.random = random
-        self.live = live
+        self.directory = live
     }
 
-    /// Begins a session for who has just proved the account's password, and ends those that its slot has no room for. Nil
-    /// where the account has been locked, removed or given another credential meanwhile. `now` is whole Unix seconds.
-    nonisolated(nonsending) package func open(
-        _ login: BearerLogin, _ policy: Policy, at now: Int64
+    /// Opens a session after the account's password was verified, and ends those that its slot rule has no
+    /// room for. Returns nil if the account was locked, removed or given another credential meanwhile.
+    /// `now` is in whole Unix seconds.
+    package func open(
+        _ login: BearerLogin, policy: Policy, at now: Int64
     ) async throws(Refusal) -> BearerGrant? {
         let loginToken = LoginToken(random: random)
-        guard let id = loginToken.session(login.habit), let token = loginToken.token(of: id, issued: now, under: key)
+        guard let id = loginToken.session(login.loginTokenRule),
+            let token = loginToken.token(of: id, issued: now, under: key)
         else { throw BearerSessions.noSession }
         var session = StoredSession(
             id: id, account: login.account, app: login.app, platform: login.platform,
@@ -48,37 +50,40 @@ package final class BearerSessions: Sendable {
         session.release = login.release
         session.opening = login.opening
         let (slots, drafted) = (policy.slots, session)
-        let opened = try await writer.write { (store) throws(Fault) in
+        let opened = try await writer.write { (store) throws(OperationalError) in
             try store.open(drafted, proving: login.credential, slots: slots, at: now)
         }
         guard case .yes(let stored, let ended, let forgotten) = opened else { return nil }
-        live.take([stored] + ended)
-        live.forget(forgotten)
-        return BearerGrant(stored, token, loginToken, policy)
+        directory.apply([stored] + ended)
+        directory.forget(forgotten)
+        return BearerGrant(stored, token: token, loginToken: loginToken, policy: policy)
     }
 
-    /// New tokens for who holds the login token of one of this app's sessions; `release` is whose call that is, where one
-    /// signed it. Refused as `session-ended` where that is over, or
-    /// never was.
-    nonisolated(nonsending) package func renew(
-        _ loginToken: LoginToken, of app: AppName, by release: KeyID?, _ policy: Policy, _ habit: BearerRenewal.Habit,
+    /// Renews the tokens of the session of this app that `loginToken` belongs to. `release` is the release
+    /// that signed the call, or nil if none did. Refuses with `session-ended` if the session has ended or
+    /// never existed.
+    package func renew(
+        _ loginToken: LoginToken, of app: AppName, by release: KeyID?, policy: Policy,
+        loginTokenRule habit: BearerRenewal.LoginTokenRule,
         at now: Int64
     ) async throws(Refusal) -> BearerGrant {
-        guard let id = try session(of: loginToken, habit) else { throw BearerSessions.noSession }
+        guard let id = try session(of: loginToken, loginTokenRule: habit) else {
+            throw BearerSessions.noSession
+        }
         let renewal = BearerRenewal(
-            presented: loginToken, release: release, habit: habit, lifetime: policy.tokenLifetime,
+            presented: loginToken, release: release, loginTokenRule: habit, lifetime: policy.tokenLifetime,
             idle: policy.sessionIdle, now: now, key: key)
-        let reuse = deployment.recording(.sessionReuse, .session(id, of: app), by: .server)
-        let outcome = try await writer.write { (store) throws(Fault) in
+        let reuse = deployment.auditDraft(for: .sessionReuse, on: .session(id, of: app), by: .server)
+        let outcome = try await writer.write { (store) throws(OperationalError) in
             try renewal.run(id, of: app, in: store, recording: reuse)
         }
         switch outcome {
         case .renewed(let session, let token, let loginToken):
-            live.take([session])
-            return BearerGrant(session, token, loginToken, policy)
+            directory.apply([session])
+            return BearerGrant(session, token: token, loginToken: loginToken, policy: policy)
         case .ended(let session, let end):
-            live.take([session])
-            throw Refusal(.sessionEnded, "the session ended: \(end.reason.rawValue)")
+            directory.apply([session])
+            throw Refusal(.sessionEnded, detail: "the session ended: \(end.reason.rawValue)")
         case .none: throw BearerSessions.noSession
         }
     }
@@ -86,18 +91,18 @@ package final class BearerSessions: Sendable {
     /// The session of this app that the token belongs to, also if it has ended; nil if there is none. The
     /// token before the current one is accepted, too.
     package func session(bearing token: [UInt8], of app: AppName) throws(Refusal) -> Session? {
-        do throws(Fault) {
-            let session = try live.find(bearing: token.span)
+        do {
+            let session = try directory.find(bearing: token.span)
             return session?.app == app.description ? session : nil
         } catch {
-            throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "sessions")
         }
     }
 
     /// Ends the sessions of this app that the token and the login token belong to; the login token counts
     /// only for sessions opened by a rung of the login ladder. An unknown token, or one of an ended session,
     /// changes nothing and gets the same result. `now` is in whole Unix seconds.
-    nonisolated(nonsending) package func signOut(
+    package func signOut(
         token: [UInt8]?, loginToken: [UInt8]?, of app: AppName, at now: Int64
     ) async throws(Refusal) {
         let session = try token.flatMap { (token) throws(Refusal) in
@@ -105,42 +110,44 @@ package final class BearerSessions: Sendable {
         }
         let bearing = session.flatMap { $0.end == nil ? $0.id : nil }
         let presented = loginToken.flatMap { LoginToken($0.span) }
-        let named = try presented.flatMap { (token) throws(Refusal) in try self.session(of: token, .keeping) }
+        let named = try presented.flatMap { (token) throws(Refusal) in
+            try self.session(of: token, loginTokenRule: .keeping)
+        }
         guard bearing != nil || named != nil else { return }
-        let end = SessionEnd(.signedOut, at: now)
-        let rows = try await writer.write { (store) throws(Fault) in
+        let end = SessionTermination(.signedOut, at: now)
+        let rows = try await writer.write { (store) throws(OperationalError) in
             var ended: [SessionID] = []
-            if let bearing { ended += try store.end(.one(bearing), end, recording: nil) }
+            if let bearing { ended += try store.end(.one(bearing), with: end, recording: nil) }
             if let named, let presented, let row = try store.session(named), row.app == app,
                 case .bearer(let credentials) = row.credentials, presented.matches(credentials.loginTokenHash)
             {
-                ended += try store.end(.one(named), end, recording: nil)
+                ended += try store.end(.one(named), with: end, recording: nil)
             }
-            return try SessionLife.rows(of: ended, in: store)
+            return try SessionLifecycle.rows(of: ended, in: store)
         }
-        live.take(rows)
+        directory.apply(rows)
     }
 
-    /// Anybody may send login tokens by the thousand: only those that could be somebody's take a place in the writer's line. What the
-    /// ladder opened may be renewed with more care than it asks for.
+    /// Finds the session of a login token in memory, so that made-up login tokens never reach the writer's
+    /// queue. A call with the rule `.rotating` may also renew a session that the login ladder opened.
     private func session(
-        of loginToken: LoginToken, _ habit: BearerRenewal.Habit
+        of loginToken: LoginToken, loginTokenRule habit: BearerRenewal.LoginTokenRule
     ) throws(Refusal) -> SessionID? {
-        let habits: [BearerRenewal.Habit] = habit == .keeping ? [.keeping] : [.rotating, .keeping]
-        do throws(Fault) {
+        let habits: [BearerRenewal.LoginTokenRule] = habit == .keeping ? [.keeping] : [.rotating, .keeping]
+        do {
             for habit in habits {
-                if let id = loginToken.session(habit), try live.knows(id) { return id }
+                if let id = loginToken.session(habit), try directory.knows(id) { return id }
             }
             return nil
         } catch {
-            throw Refusal(.unavailable, "sessions: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "sessions")
         }
     }
 
-    private static let noSession = Refusal(.sessionEnded, "no session has this login token")
+    private static let noSession = Refusal(.sessionEnded, detail: "no session has this login token")
 }
 
-/// Who signs in, once the password was proved.
+/// A login whose password was verified, and the session to open for it.
 package struct BearerLogin: Sendable {
     /// The account's number.
     package var account: Int64
@@ -148,19 +155,21 @@ package struct BearerLogin: Sendable {
     package var platform: Platform
     package var deviceClass: Device.Class
     package var deviceName: String
-    /// What was proved: a credential's name, or what is sealed for the account's rung (``Account/isProved(by:)``).
+    /// The credential that was verified: the name of an OPAQUE credential, or the sealed value of the
+    /// account's rung (``Account/isProved(by:)``).
     package var credential: [UInt8]?
-    /// Nil where no release signed the login, and none is known by what it says.
+    /// Nil if no release signed the login and its contents name no known release.
     package var release: KeyID?
-    package var opening = Session.Opening.signed
-    /// How its client renews: ``BearerRenewal/Habit/keeping`` for what the ladder opened.
-    package var habit: BearerRenewal.Habit
+    package var opening = Session.LoginKind.signed
+    /// How the client renews: ``BearerRenewal/LoginTokenRule/keeping`` for sessions that the login ladder
+    /// opened.
+    package var loginTokenRule: BearerRenewal.LoginTokenRule
 
     package init(
         account: Int64, app: AppName, release: KeyID?, platform: Platform, deviceClass: Device.Class,
-        deviceName: String, credential: [UInt8]?, renewing habit: BearerRenewal.Habit
+        deviceName: String, credential: [UInt8]?, renewing habit: BearerRenewal.LoginTokenRule
     ) {
-        self.habit = habit
+        self.loginTokenRule = habit
         self.account = account
         self.app = app
         self.release = release
@@ -171,17 +180,17 @@ package struct BearerLogin: Sendable {
     }
 }
 
-/// What the client is told, once.
+/// The answer to a login or renewal. Its tokens are handed out only here.
 package struct BearerGrant: Sendable {
     package let session: SessionID
     package let token: BearerToken
     package let loginToken: LoginToken
-    /// From then on the token is refused: whole Unix seconds.
+    /// Whole Unix seconds from which the token is refused.
     package let expires: Int64
-    /// From then on the session has ended, if it is not renewed before: whole Unix seconds.
+    /// Whole Unix seconds at which the session ends unless it is renewed before.
     package let idle: Int64
 
-    init(_ session: StoredSession, _ token: BearerToken, _ loginToken: LoginToken, _ policy: Policy) {
+    init(_ session: StoredSession, token: BearerToken, loginToken: LoginToken, policy: Policy) {
         self.session = session.id
         self.token = token
         self.loginToken = loginToken
@@ -191,5 +200,121 @@ package struct BearerGrant: Sendable {
             expires = session.used
         }
         idle = session.used + policy.sessionIdle
+    }
+}
+
+/// One renewal, run on the writer's thread: it decides by the stored row, and replaces the row only if it
+/// has not changed.
+package struct BearerRenewal: Sendable {
+    /// Whether a renewal replaces the login token.
+    package enum LoginTokenRule: Sendable {
+        /// Each renewal replaces the login token, so that use of a copied one is detected; for our own
+        /// protocol.
+        case rotating
+        /// The login token stays, as clients in the field expect. Source: legacy clients' `POST
+        /// /login/token.php`.
+        case keeping
+    }
+
+    enum Outcome: Sendable {
+        case renewed(StoredSession, BearerToken, LoginToken)
+        /// The session had ended before, or this renewal ended it; only the holder of its login token
+        /// learns this.
+        case ended(StoredSession, SessionTermination)
+        case none
+    }
+
+    let presented: LoginToken
+    /// The release that signed the call; nil if none did.
+    let release: KeyID?
+    let loginTokenRule: LoginTokenRule
+    /// Seconds.
+    let lifetime: Int64
+    let idle: Int64
+    /// Whole Unix seconds.
+    let now: Int64
+    let key: HMACSHA256
+
+    func run(_ id: SessionID, of app: AppName, in store: any Store, recording draft: AuditDraft)
+        throws(OperationalError)
+        -> Outcome
+    {
+        // Another process may change the row between the read and the swap; the swap then fails and the
+        // loop reads again.
+        while true {
+            guard let session = try store.session(id), session.app == app,
+                case .bearer(let old) = session.credentials
+            else { return .none }
+            if let end = session.end { return .ended(session, end) }
+            guard session.used + idle > now else {
+                return try end(
+                    session, with: SessionTermination(.expired, at: now), in: store, recording: nil)
+            }
+            // This check comes first, because one of several simultaneous calls may already have used its
+            // answer.
+            if let (token, loginToken) = repeatedGrant(of: id, credentials: old) {
+                return .renewed(session, token, loginToken)
+            }
+            // The login token is neither the current one nor a previous one whose successor is still
+            // unused: two parties hold copies.
+            guard
+                presented.matches(old.loginTokenHash)
+                    || old.previousLoginTokenHash.map(presented.matches) == true
+            else {
+                return try end(
+                    session, with: SessionTermination(.reused, at: now), in: store, recording: draft)
+            }
+            guard let (next, token, loginToken) = next(of: id, after: old) else { return .none }
+            switch try store.swap(id, from: .bearer(old), to: .bearer(next), by: release, at: now) {
+            case .yes(let session): return .renewed(session, token, loginToken)
+            case .moved: continue
+            case .missing: return .none
+            }
+        }
+    }
+
+    /// The answer that this login token got within the last `sameAnswerSeconds`; the store stays unchanged.
+    private func repeatedGrant(
+        of id: SessionID, credentials old: BearerCredentials
+    ) -> (token: BearerToken, loginToken: LoginToken)? {
+        let successor = successor(old.issued)
+        guard now - old.issued < BearerSessions.sameAnswerSeconds, now < old.tokenExpires,
+            successor.matches(old.loginTokenHash),
+            let token = successor.token(of: id, issued: old.issued, under: key)
+        else { return nil }
+        return (token, successor)
+    }
+
+    /// The credentials that replace `old`.
+    private func next(
+        of id: SessionID, after old: BearerCredentials
+    ) -> (BearerCredentials, token: BearerToken, loginToken: LoginToken)? {
+        // The issue time always increases, even if the clock was set back: equal times would derive equal
+        // tokens.
+        let issued = max(now, old.issued + 1)
+        let successor = successor(issued)
+        guard let token = successor.token(of: id, issued: issued, under: key) else { return nil }
+        var next = BearerCredentials(
+            tokenHash: token.hash, tokenExpires: now + lifetime, issued: issued,
+            loginTokenHash: successor.hash)
+        next.previousTokenHash = old.tokenHash
+        if loginTokenRule == .rotating { next.previousLoginTokenHash = presented.hash }
+        return (next, token, successor)
+    }
+
+    private func successor(_ issued: Int64) -> LoginToken {
+        switch loginTokenRule {
+        case .rotating: presented.successor(issued: issued, under: key)
+        case .keeping: presented
+        }
+    }
+
+    private func end(
+        _ session: StoredSession, with end: SessionTermination, in store: any Store,
+        recording draft: AuditDraft?
+    ) throws(OperationalError) -> Outcome {
+        _ = try store.end(.one(session.id), with: end, recording: draft)
+        guard let session = try store.session(session.id), let end = session.end else { return .none }
+        return .ended(session, end)
     }
 }

@@ -1,15 +1,18 @@
 import CountersignSeal
 import CountersignWire
 
-/// What a client without OPAQUE sends with each request; who sees it can use it. `b_` and 43 characters of base64url: the
-/// session's id, which says where to look, and 16 bytes that nobody guesses. Source: docs/protocol.md, "Bearer sessions".
+/// The token that a client without OPAQUE sends with each request; a copy of it is enough to use the
+/// session. `b_` and 43 characters of base64url: the session's id, by which the session is found, and 16
+/// secret bytes. Source: docs/protocol.md, "Bearer sessions".
 package struct BearerToken: Sendable {
     package let session: SessionID
     private let bytes: Secret
 
-    /// Nil for anything but the one spelling of a token.
+    /// Nil unless `text` is the canonical encoding of a token.
     package init?(_ text: Span<UInt8>) {
-        guard let bytes = BearerText.bytes(text, BearerText.token) else { return nil }
+        guard let bytes = BearerTokenEncoding.decode(text, kind: BearerTokenEncoding.token) else {
+            return nil
+        }
         self.init(bytes)
     }
 
@@ -21,34 +24,40 @@ package struct BearerToken: Sendable {
         self.bytes = bytes
     }
 
-    /// Whether a text says of itself that it is such a token, well formed or not.
-    package static func begins(_ text: Span<UInt8>) -> Bool { BearerText.begins(text, BearerText.token) }
+    /// Whether a text begins like a bearer token, well formed or not.
+    package static func begins(_ text: Span<UInt8>) -> Bool {
+        BearerTokenEncoding.begins(text, kind: BearerTokenEncoding.token)
+    }
 
-    /// As it is sent: a secret, for the one answer that hands it out.
-    package var text: String { BearerText.text(bytes, BearerText.token) }
+    /// The token's text, a secret: only the answer that hands it out contains it.
+    package var text: String { BearerTokenEncoding.encode(bytes, kind: BearerTokenEncoding.token) }
 
-    /// SHA-256: all that is kept of it.
-    package var hash: [UInt8] { BearerText.hash(bytes) }
+    /// SHA-256, the only form in which a store keeps the token.
+    package var hash: [UInt8] { BearerTokenEncoding.hash(bytes) }
     package func matches(_ kept: [UInt8]) -> Bool { ConstantTime.equals(hash.span, kept.span) == .equal }
 }
 
-/// What gets new tokens, and does nothing else: `l_` and 43 characters of base64url. Its first half stays the same for as long as
-/// the session lives, and the session's id is its hash: so a login token finds its session long after it was renewed, and
-/// who has seen the id, as the backend has, cannot make one that would end the session as a reuse. What the ladder opened has ids
-/// of its own, so that the ladder's route, which neither needs a signature nor turns a login token over, finds no other session.
+/// The token that obtains new tokens and does nothing else: `l_` and 43 characters of base64url. Its first
+/// half stays the same while the session lives, and the session's id is a hash of that half. A login token
+/// therefore finds its session after any number of renewals, and a party that knows only the id, such as
+/// the backend, cannot make a login token that ends the session as reused. Sessions that the login ladder
+/// opened hash under a label of their own, so that the ladder's endpoint, which needs no signature and does
+/// not rotate login tokens, finds no other session.
 package struct LoginToken: Sendable {
     private static let handleCount = 16
 
     private let bytes: Secret
 
     package init?(_ text: Span<UInt8>) {
-        guard let bytes = BearerText.bytes(text, BearerText.loginToken) else { return nil }
+        guard let bytes = BearerTokenEncoding.decode(text, kind: BearerTokenEncoding.loginToken) else {
+            return nil
+        }
         self.bytes = bytes
     }
 
     init(random: some RandomSource) {
         while true {
-            let token = LoginToken(random.secret(BearerText.count))
+            let token = LoginToken(random.secret(BearerTokenEncoding.count))
             let ids = [token.session(.rotating), token.session(.keeping)]
             guard ids.contains(where: { $0?.readsAsOption == true }) else {
                 self = token
@@ -59,8 +68,8 @@ package struct LoginToken: Sendable {
 
     private init(_ bytes: Secret) { self.bytes = bytes }
 
-    /// The session that it is the login token of, if that was opened to be renewed in this way.
-    package func session(_ habit: BearerRenewal.Habit) -> SessionID? {
+    /// The id of the session that this login token belongs to, if that session was opened with this rule.
+    package func session(_ habit: BearerRenewal.LoginTokenRule) -> SessionID? {
         let label = habit == .keeping ? "countersign/1 ladder session" : "countersign/1 bearer session"
         var hash = SHA256()
         hash.update(Array(label.utf8).span)
@@ -68,59 +77,82 @@ package struct LoginToken: Sendable {
         return SessionID(hash.finish().span.extracting(0..<SessionID.count))
     }
 
-    /// A secret, for the one answer that hands it out.
-    package var text: String { BearerText.text(bytes, BearerText.loginToken) }
+    /// The login token's text, a secret: only the answer that hands it out contains it.
+    package var text: String { BearerTokenEncoding.encode(bytes, kind: BearerTokenEncoding.loginToken) }
 
-    /// SHA-256: all that is kept of it.
-    package var hash: [UInt8] { BearerText.hash(bytes) }
+    /// SHA-256, the only form in which a store keeps the login token.
+    package var hash: [UInt8] { BearerTokenEncoding.hash(bytes) }
     package func matches(_ kept: [UInt8]) -> Bool { ConstantTime.equals(hash.span, kept.span) == .equal }
 
-    /// The token of its session that belongs to it and to that time (whole Unix seconds). Nobody has one without the other and the
-    /// key.
+    /// Derives the session's token for an issue time in whole Unix seconds. Computing it takes this login
+    /// token, the time and the key.
     func token(of session: SessionID, issued: Int64, under key: HMACSHA256) -> BearerToken? {
-        let secret = derived("token", issued, under: key)
+        let secret = derived("token", issued: issued, under: key)
         return BearerToken(Secret(joining: [Secret(copying: session.bytes.span), secret]))
     }
 
-    /// The login token that takes its place.
+    /// The login token that replaces this one.
     func successor(issued: Int64, under key: HMACSHA256) -> LoginToken {
         LoginToken(
-            Secret(joining: [bytes.part(0..<LoginToken.handleCount), derived("login token", issued, under: key)]))
+            Secret(joining: [
+                bytes.part(0..<LoginToken.handleCount), derived("login token", issued: issued, under: key),
+            ]))
     }
 
-    private func derived(_ what: String, _ issued: Int64, under key: HMACSHA256) -> Secret {
-        let time = (0..<8).map { UInt8(truncatingIfNeeded: UInt64(bitPattern: issued) >> UInt64(56 - 8 * $0)) }
-        // Label, a zero, and two parts of fixed length: no two messages are spelled alike.
+    private func derived(_ what: String, issued: Int64, under key: HMACSHA256) -> Secret {
+        let time = (0..<8).map {
+            UInt8(truncatingIfNeeded: UInt64(bitPattern: issued) >> UInt64(56 - 8 * $0))
+        }
+        // A label, a zero byte, and two parts of fixed length: different inputs give different messages.
         let label = Array("countersign/1 bearer \(what)".utf8) + [0]
         let message = Secret(joining: [Secret(copying: (label + time).span), bytes])
         var digest = message.withExposedBytes { key.authenticate($0) }
-        return Secret(taking: &digest).part(0..<(BearerText.count - LoginToken.handleCount))
+        return Secret(taking: &digest).part(0..<(BearerTokenEncoding.count - LoginToken.handleCount))
     }
 }
 
-/// How both kinds are written.
-private enum BearerText {
+/// The text encoding of both kinds of token.
+private enum BearerTokenEncoding {
     static let count = 32
     static let token = UInt8(ascii: "b")
     static let loginToken = UInt8(ascii: "l")
     private static let length = 45
 
-    static func begins(_ text: Span<UInt8>, _ kind: UInt8) -> Bool {
+    static func begins(_ text: Span<UInt8>, kind: UInt8) -> Bool {
         text.count >= 2 && text[0] == kind && text[1] == UInt8(ascii: "_")
     }
 
-    static func bytes(_ text: Span<UInt8>, _ kind: UInt8) -> Secret? {
-        guard text.count == length, begins(text, kind), let bytes = Base64.decode(text.extracting(2...), .url)
+    static func decode(_ text: Span<UInt8>, kind: UInt8) -> Secret? {
+        guard text.count == length, begins(text, kind: kind),
+            let bytes = Base64.decode(text.extracting(2...), as: .url)
         else { return nil }
         return Secret(copying: bytes.span)
     }
 
-    static func text(_ bytes: Secret, _ kind: UInt8) -> String {
-        String(decoding: [kind, UInt8(ascii: "_")], as: UTF8.self) + bytes.withExposedBytes { Base64.encode($0, .url) }
+    static func encode(_ bytes: Secret, kind: UInt8) -> String {
+        String(decoding: [kind, UInt8(ascii: "_")], as: UTF8.self)
+            + bytes.withExposedBytes { Base64.encode($0, as: .url) }
     }
 
     static func hash(_ bytes: Secret) -> [UInt8] {
         let digest = bytes.withExposedBytes { SHA256.digest($0) }
         return digest.indices.map { digest[$0] }
+    }
+}
+
+extension Deployment {
+    /// The key that tokens of bearer sessions are derived with; created at first use. The key alone derives
+    /// no token: each derivation also takes the login token, of which the store keeps only a hash.
+    func bearerKey() throws(OperationalError) -> HMACSHA256 {
+        let place = SealBinding(kind: "bearer-key", row: "bearer-key")
+        var sealed = try store.value(of: .bearerKey)
+        if sealed == nil {
+            sealed = try store.setIfAbsent(.bearerKey, to: seal(Secret(random: 32), as: place))
+        }
+        guard let key = open(sealed ?? [], as: place) else {
+            throw OperationalError(
+                .failed, message: "bearer key: its sealed value does not open; the row was altered")
+        }
+        return key.withExposedBytes { HMACSHA256(key: $0) }
     }
 }

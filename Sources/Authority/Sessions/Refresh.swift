@@ -4,101 +4,116 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A session's key is renewed. Source: docs/protocol.md, "Refresh".
-extension SessionLife {
-    /// Once more where somebody else was first; each time the session has gone on, so more than a few is a fault.
+/// Refresh of a device-bound session. Source: docs/protocol.md, "Refresh".
+extension SessionLifecycle {
+    /// Rounds in which a refresh is judged again because another writer changed the row first. Each change
+    /// moves the session on, so more rounds than these are a fault.
     private static let mostRounds = 8
 
-    /// Answers the successor of the epoch that is left: the same until that is used, whatever became of earlier answers.
-    /// `now` is in whole Unix seconds.
-    nonisolated(nonsending) package func refresh(
+    /// Answers with the successor of the epoch that the client leaves: the same successor until it is used,
+    /// even if earlier answers were lost. `now` is in whole Unix seconds.
+    package func refresh(
         _ request: RefreshRequest, at now: Int64
     ) async throws(Refusal) -> RenewedSession {
         try request.checkTime(at: now)
         guard var row = try read(request.token.id), case .device(let device) = row.credentials else {
-            throw Refusal(.unknownKey, "refresh: no session \(request.token.id)")
+            throw Refusal(.unknownKey, detail: "refresh: no session \(request.token.id)")
         }
-        let key = try requestKey(of: request.token.epoch, device, row)
-        try request.check(device, key)
-        guard row.app.description == request.release.app, row.platform.description == request.release.platform else {
-            throw Refusal(.badSignature, "refresh: session \(row.id) is of \(row.app) for \(row.platform)")
+        let key = try requestKey(of: request.token.epoch, device: device, row: row)
+        try request.check(against: device, requestKey: key)
+        guard row.app.description == request.release.app, row.platform.description == request.release.platform
+        else {
+            throw Refusal(
+                .badSignature, detail: "refresh: session \(row.id) is of \(row.app) for \(row.platform)")
         }
-        // Only now: whoever could spend it before could take the client's attempt away.
-        guard let entry = ReplayEntry(request, at: now) else { throw Refusal(.malformed, "refresh: token") }
+        // The replay entry is inserted after the signature check, because an unverified request could
+        // otherwise use up the client's attempt.
+        guard let entry = ReplayEntry(request, at: now) else {
+            throw Refusal(.malformed, detail: "refresh: token")
+        }
         try await replay.insert(entry)
-        for _ in 0..<SessionLife.mostRounds {
+        for _ in 0..<SessionLifecycle.mostRounds {
             try checkAlive(row, at: now)
-            switch try await step(request, row, at: now) {
+            switch try await step(request, row: row, at: now) {
             case .answered(let row, let successor):
                 guard let key else { break }
-                return try renewed(request.token, row, successor, key, at: now)
+                return try renewedSession(
+                    leaving: request.token, row: row, successor: successor, key: key, at: now)
             case .moved(let moved): row = moved
             }
         }
-        throw Refusal(.unavailable, "refresh: session \(row.id) does not come to rest", retryAfter: 1)
+        throw Refusal(.unavailable, detail: "refresh: session \(row.id) does not come to rest", retryAfter: 1)
     }
 
     private enum Step: Sendable {
         case answered(StoredSession, DeviceCredentials.Successor)
-        /// Somebody else was first; this is how it is now.
+        /// Another writer changed the row first; this is the current row.
         case moved(StoredSession)
     }
 
-    /// What is judged here, on what was read, is judged again where it is written.
-    nonisolated(nonsending) private func step(
-        _ request: RefreshRequest, _ row: StoredSession, at now: Int64
+    /// Judges the row that was read; ``write(_:offer:at:)`` judges again on the writer's thread.
+    private func step(
+        _ request: RefreshRequest, row: StoredSession, at now: Int64
     ) async throws(Refusal) -> Step {
-        switch judge(request, row, at: now) {
+        switch judge(request, row: row, at: now) {
         case .repeated(let successor): return .answered(row, successor)
-        case .joined: return try await write(request, nil, at: now)
+        case .joined: return try await write(request, offer: nil, at: now)
         case .first(let base):
-            // Two scalar multiplications, which are no work for the writer's thread.
+            // Two scalar multiplications, too slow for the writer's thread.
             var next = base
-            next.successor = try successor(of: base, row, attempt: request.attempt)
-            return try await write(request, next, at: now)
-        case .settled: throw Refusal(.replayed, "refresh: session \(row.id) left epoch \(request.token.epoch) by it")
-        case .reused: throw try await endReused(request, row, at: now)
-        case .unknown: throw Refusal(.unknownKey, "refresh: session \(row.id) has no epoch \(request.token.epoch)")
+            next.successor = try successor(of: base, row: row, attempt: request.attempt)
+            return try await write(request, offer: next, at: now)
+        case .superseded:
+            throw Refusal(
+                .replayed, detail: "refresh: session \(row.id) left epoch \(request.token.epoch) by it")
+        case .reused: throw try await endReused(request, row: row, at: now)
+        case .unknown:
+            throw Refusal(
+                .unknownKey, detail: "refresh: session \(row.id) has no epoch \(request.token.epoch)")
         }
     }
 
-    /// `offer` is what the row becomes if nobody else has made a successor meanwhile.
-    nonisolated(nonsending) private func write(
-        _ request: RefreshRequest, _ offer: DeviceCredentials?, at now: Int64
+    /// `offer` is what the row becomes if no other refresh has made a successor meanwhile.
+    private func write(
+        _ request: RefreshRequest, offer: DeviceCredentials?, at now: Int64
     ) async throws(Refusal) -> Step {
         let id = request.token.id
-        let step = try await writer.write { (store) throws(Fault) -> Step? in
+        let step = try await writer.write { (store) throws(OperationalError) -> Step? in
             guard let row = try store.session(id) else { return nil }
-            guard row.end == nil, let next = next(request, row, offer, at: now) else { return .moved(row) }
-            switch try store.swap(id, row.credentials, for: .device(next), by: request.release.id, at: now) {
+            guard row.end == nil, let next = next(after: request, row: row, offer: offer, at: now) else {
+                return .moved(row)
+            }
+            switch try store.swap(
+                id, from: row.credentials, to: .device(next), by: request.release.id, at: now)
+            {
             case .yes(let row): return next.successor.map { .answered(row, $0) } ?? .moved(row)
             case .moved(let row): return .moved(row)
             case .missing: return nil
             }
         }
-        guard let step else { throw Refusal(.unknownKey, "refresh: session \(id) is gone") }
-        if case .answered(let row, _) = step { live.take([row]) }
+        guard let step else { throw Refusal(.unknownKey, detail: "refresh: session \(id) is gone") }
+        if case .answered(let row, _) = step { directory.apply([row]) }
         return step
     }
 
-    /// What is to be put in the row's place; nil where it has to be judged anew.
+    /// The credentials to store; nil if the row has changed and must be judged again.
     private func next(
-        _ request: RefreshRequest, _ row: StoredSession, _ offer: DeviceCredentials?, at now: Int64
+        after request: RefreshRequest, row: StoredSession, offer: DeviceCredentials?, at now: Int64
     ) -> DeviceCredentials? {
-        switch judge(request, row, at: now) {
+        switch judge(request, row: row, at: now) {
         case .joined(let next): return next
         case .first(let base):
             var bare = offer
             bare?.successor = nil
             return bare == base ? offer : nil
-        case .repeated, .settled, .reused, .unknown: return nil
+        case .repeated, .superseded, .reused, .unknown: return nil
         }
     }
 
-    private func judge(_ request: RefreshRequest, _ row: StoredSession, at now: Int64) -> RefreshRule.Verdict {
+    private func judge(_ request: RefreshRequest, row: StoredSession, at now: Int64) -> RefreshRule.Verdict {
         guard case .device(var device) = row.credentials else { return .unknown }
-        // A first use counts from when it was seen, not from when it is written.
-        if let ahead = live.shard(of: row.id).confirmation(of: row.id), ahead.epoch == device.epoch &+ 1,
+        // A first use counts from the time at which the gate saw it, not from its write.
+        if let ahead = directory.shard(of: row.id).confirmation(of: row.id), ahead.epoch == device.epoch &+ 1,
             let confirmed = device.confirmed(at: ahead.at)
         {
             device = confirmed
@@ -106,33 +121,111 @@ extension SessionLife {
         return RefreshRule.judge(device, leaving: request.token.epoch, attempt: request.attempt, at: now)
     }
 
-    /// Ends it, and says so; where it had just ended in another way, that is said.
-    nonisolated(nonsending) private func endReused(
-        _ request: RefreshRequest, _ row: StoredSession, at now: Int64
+    /// Ends the session as reused and returns the refusal; if the session had just ended for another
+    /// reason, the refusal gives that reason.
+    private func endReused(
+        _ request: RefreshRequest, row: StoredSession, at now: Int64
     ) async throws(Refusal) -> Refusal {
-        let draft = deployment.recording(
-            .sessionReuse, .session(row.id, of: row.app), [("epoch", .integer(Int64(request.token.epoch)))], by: .server
+        let draft = deployment.auditDraft(
+            for: .sessionReuse, on: .session(row.id, of: row.app),
+            details: [("epoch", .integer(Int64(request.token.epoch)))], by: .server
         )
-        try await end(.one(row.id), SessionEnd(.reused, at: now), recording: draft)
-        guard let end = try read(row.id)?.end else { return Refusal(.unknownKey, "refresh: session \(row.id) is gone") }
+        try await end(.one(row.id), with: SessionTermination(.reused, at: now), recording: draft)
+        guard let end = try read(row.id)?.end else {
+            return Refusal(.unknownKey, detail: "refresh: session \(row.id) is gone")
+        }
         return Refusal(end, of: row.id)
     }
 
     private func checkAlive(_ row: StoredSession, at now: Int64) throws(Refusal) {
         if let end = row.end { throw Refusal(end, of: row.id) }
         let idleEnd = row.used.later(by: try policy(of: row.app).sessionIdle)
-        if idleEnd <= now { throw Refusal(SessionEnd(.expired, at: idleEnd), of: row.id) }
+        if idleEnd <= now { throw Refusal(SessionTermination(.expired, at: idleEnd), of: row.id) }
     }
 }
 
-/// What a client is told of a renewed session. Times are whole Unix seconds.
+/// The answer to a refresh. Times are whole Unix seconds.
 package struct RenewedSession: Sendable {
     /// Of the new epoch.
     package var token: SessionToken
-    /// The server's ephemeral public half: 65 bytes on P-256.
+    /// The server's ephemeral public key: 65 bytes on P-256.
     package var ephemeral: [UInt8]
     package var expires: Int64
     package var idleEnd: Int64
-    /// Signs the answer: the request key of the epoch that is left, which both ends are known to have.
+    /// Signs the answer with the request key of the epoch that is left, which both sides are known to have.
     package var signer: Credentials
+}
+
+/// The keys on the server's side of a refresh. A failure here is an operational error and makes only this
+/// session unavailable.
+extension SessionLifecycle {
+    /// Nil for an epoch whose root is no longer stored.
+    func requestKey(
+        of epoch: UInt32, device: DeviceCredentials, row: StoredSession
+    ) throws(Refusal) -> Secret? {
+        guard let sealed = device.sealedRoot(of: epoch) else { return nil }
+        return try unavailableOnFault { () throws(OperationalError) in
+            try deployment.root(sealed, of: row.id, in: row.app, epoch: epoch)
+        }.requestKey
+    }
+
+    /// Derives the next root from this one and from the agreement of the device's key with an ephemeral
+    /// key. The ephemeral private key is discarded here, so that a copy of the stored roots does not give
+    /// the later ones.
+    func successor(
+        of device: DeviceCredentials, row: StoredSession, attempt: [UInt8]
+    ) throws(Refusal) -> DeviceCredentials.Successor {
+        try self.unavailableOnFault { () throws(OperationalError) in
+            let root = try deployment.root(device.sealedRoot, of: row.id, in: row.app, epoch: device.epoch)
+            let (ephemeral, agreed) = try SessionLifecycle.agree(with: device.agreementKey, of: row.id)
+            let sealed = deployment.seal(
+                root.next(agreed: agreed), of: row.id, in: row.app, epoch: device.epoch + 1)
+            return DeviceCredentials.Successor(sealedRoot: sealed, ephemeral: ephemeral, attempts: [attempt])
+        }
+    }
+
+    private static func agree(
+        with point: [UInt8], of id: SessionID
+    ) throws(OperationalError) -> (ephemeral: [UInt8], agreed: Secret) {
+        guard let device = P256Point(point), let ephemeral = try? AgreementKey(),
+            let agreed = try? ephemeral.sharedSecret(with: device)
+        else {
+            throw OperationalError(.failed, message: "session \(id): no key can be agreed with the device's")
+        }
+        return (ephemeral.publicPoint.bytes, agreed)
+    }
+
+    func renewedSession(
+        leaving left: SessionToken, row: StoredSession, successor: DeviceCredentials.Successor, key: Secret,
+        at now: Int64
+    ) throws(Refusal) -> RenewedSession {
+        let policy = try policy(of: row.app)
+        return RenewedSession(
+            token: SessionToken(id: left.id, epoch: left.epoch + 1), ephemeral: successor.ephemeral,
+            expires: now.later(by: policy.tokenLifetime), idleEnd: row.used.later(by: policy.sessionIdle),
+            signer: Credentials(keyID: KeyID(left), key: SigningKey(key)))
+    }
+
+    package func read(_ id: SessionID) throws(Refusal) -> StoredSession? {
+        try unavailableOnFault { () throws(OperationalError) in try reader.session(id) }
+    }
+
+    package func policy(of app: AppName) throws(Refusal) -> Policy {
+        try unavailableOnFault { () throws(OperationalError) in
+            guard let policy = try directory.keys.policy(of: app) else {
+                throw OperationalError(.failed, message: "app \(app): there is none")
+            }
+            return policy
+        }
+    }
+
+    /// Translates an operational error to `unavailable`, which says nothing about the session: the client
+    /// asks again.
+    func unavailableOnFault<Result>(_ body: () throws(OperationalError) -> Result) throws(Refusal) -> Result {
+        do {
+            return try body()
+        } catch {
+            throw Refusal(.unavailable, detail: error.message, retryAfter: 5)
+        }
+    }
 }

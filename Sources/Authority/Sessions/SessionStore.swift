@@ -3,78 +3,87 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// Sessions: the truth about which of them live. Every change is a compare-and-swap on the row, in one transaction; of a
-/// refresh, a logout, a revocation and a replacement that race, one comes first and the others see it.
+/// The stored sessions, which decide which sessions are live. Every change is a compare-and-swap on the row
+/// in one transaction: if a refresh, a logout, a revocation and a replacement race, one commits first and
+/// the others see its result.
 package protocol SessionStore: Sendable {
-    /// Adds a session to an account that is active and still has what was proved (``Account/isProved(by:)``), ends those that its
-    /// slot has no room for, and forgets those beyond the ``SlotRule/mostEnded`` of the account that ended last. One transaction.
+    /// Adds a session to an account that is active and still has the verified credential
+    /// (``Account/isProved(by:)``), ends those that its slot rule has no room for, and deletes all but the
+    /// ``SlotRule/mostEnded`` sessions of the account that ended last. One transaction.
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
-    ) throws(Fault) -> SessionOpened
+    ) throws(OperationalError) -> SessionOpenOutcome
 
-    func session(_ id: SessionID) throws(Fault) -> StoredSession?
-    /// Live ones, by their creation; behind them the ended ones while they are kept.
-    func sessions(of account: Int64) throws(Fault) -> [StoredSession]
-    /// Of those that live the newest, the oldest of them first. For threads that wait for nothing: what it reads is bounded.
-    func liveSessions(of account: Int64, newest limit: Int) throws(Fault) -> [StoredSession]
-    /// How many live, by platform and by the release that they were last renewed under. Reads all of the app's.
-    func liveSessions(of app: AppName) throws(Fault) -> [LiveSessionCount]
-    /// By account, and of each as above.
-    func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession]
+    func session(_ id: SessionID) throws(OperationalError) -> StoredSession?
+    /// Live sessions by their creation, followed by the ended ones while they are retained.
+    func sessions(of account: Int64) throws(OperationalError) -> [StoredSession]
+    /// The newest live sessions, the oldest of them first. The read is bounded, for threads that must not
+    /// block.
+    func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError) -> [StoredSession]
+    /// The number of live sessions by platform and by the release that they were last renewed under. Reads
+    /// all of the app's sessions.
+    func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount]
+    /// By account, and within an account in the order of ``sessions(of:)``.
+    func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession]
 
-    /// Puts `next` in the place of credentials that are still `old`; answers the row as it then is. `used` moves to `now`, and
-    /// ``StoredSession/release`` to `release`, unless that is nil: then it stays.
+    /// Replaces the credentials by `next` if they are still `old`, and returns the current row. Sets `used`
+    /// to `now`, and ``StoredSession/release`` to `release` unless that is nil.
     func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, by release: KeyID?,
+        _ id: SessionID, from old: StoredSession.Credentials, to next: StoredSession.Credentials,
+        by release: KeyID?,
         at now: Int64
-    ) throws(Fault) -> SessionSwapped
+    ) throws(OperationalError) -> SessionSwapOutcome
 
-    /// Ends those of them that live; answers which did. Recorded where any did, with `recording`.
+    /// Ends the selected sessions that are live and returns their ids. If there are any, `draft` is
+    /// recorded.
     func end(
-        _ which: SessionSelection, _ end: SessionEnd, recording draft: AuditDraft?
-    ) throws(Fault) -> [SessionID]
+        _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
+    ) throws(OperationalError) -> [SessionID]
 
     /// The number of the last change of any session.
-    func sessionChange() throws(Fault) -> Int64
-    /// Every session that changed after that number, in the order of the changes, a page at a time; ended ones too.
-    func sessions(changedAfter change: Int64, limit: Int) throws(Fault) -> [StoredSession]
+    func sessionChange() throws(OperationalError) -> Int64
+    /// Every session that changed after that number, in the order of the changes, a page at a time, ended
+    /// ones included.
+    func sessions(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [StoredSession]
 
-    /// Forgets ended sessions that ended before that time, at most so many; answers which.
-    func forgetSessions(endedBefore time: Int64, limit: Int) throws(Fault) -> [SessionID]
-    /// Ends, as expired, the app's that were last used before that time, the longest unused first and at most so many;
-    /// answers which. By app, because each has an idle time of its own.
+    /// Deletes at most `limit` sessions that ended before that time and returns their ids.
+    func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID]
+    /// Ends, as expired, at most `limit` sessions of the app that were last used before that time, the
+    /// longest unused first, and returns their ids. It works by app, because each app has its own idle
+    /// time.
     func expireSessions(
         of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
-    ) throws(Fault) -> [SessionID]
+    ) throws(OperationalError) -> [SessionID]
 }
 
-package enum SessionOpened: Sendable, Equatable {
-    /// The row as stored, the sessions whose place it took, and those that ended before and are known no more.
+package enum SessionOpenOutcome: Sendable, Equatable {
+    /// The row as stored, the sessions that it displaced, and the earlier ended ones that were deleted.
     case yes(StoredSession, ended: [StoredSession], forgotten: [SessionID])
-    /// The account is locked, removed, or has another credential by now.
+    /// The account is locked, removed, or has another credential now.
     case accountChanged
 }
 
-package enum SessionSwapped: Sendable, Equatable {
+package enum SessionSwapOutcome: Sendable, Equatable {
     case yes(StoredSession)
-    /// Somebody else was first; this is how it is now.
+    /// Another writer changed the row first; this is the current row.
     case moved(StoredSession)
     case missing
 }
 
 extension SessionStore {
-    /// The same where no release asks for it.
+    /// The same without a release that asks for the change.
     package func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, at now: Int64
-    ) throws(Fault) -> SessionSwapped {
-        try swap(id, old, for: next, by: nil, at: now)
+        _ id: SessionID, from old: StoredSession.Credentials, to next: StoredSession.Credentials,
+        at now: Int64
+    ) throws(OperationalError) -> SessionSwapOutcome {
+        try swap(id, from: old, to: next, by: nil, at: now)
     }
 }
 
-/// So many live sessions of an app on one platform, under one release.
+/// The number of live sessions of an app on one platform under one release.
 package struct LiveSessionCount: Sendable, Equatable {
     package var platform: Platform
-    /// Nil for those of which it is not known.
+    /// Nil for sessions whose release is not known.
     package var release: KeyID?
     package var count: Int
 
@@ -87,7 +96,7 @@ package struct LiveSessionCount: Sendable, Equatable {
 
 package enum SessionSelection: Sendable, Equatable {
     case one(SessionID)
-    /// One, if it is that account's.
+    /// The session, if it belongs to that account.
     case oneOf(SessionID, account: Int64)
     case account(Int64, except: SessionID?)
     case app(AppName)

@@ -1,24 +1,25 @@
 import CountersignWire
 
-/// Sessions by their id: open addressing over numbers of records, which lie in blocks that never move. Ids are random, so
-/// their own bits are the hash.
+/// Sessions by their id: open addressing over record numbers; the records lie in blocks of fixed size. Ids
+/// are random, so their own bits serve as the hash.
 struct SessionTable {
     private static let blockCount = 256
     private static let free: UInt32 = 0
 
-    private var blocks: [[LiveSession]] = []
+    private var blocks: [[SessionRecord]] = []
     private(set) var count = 0
     private(set) var endedCount = 0
-    /// The number of a record, from 1 on; 0 where nothing is. A power of two, at most half full.
+    /// Record numbers from 1; 0 marks a free slot. The size is a power of two, and at most half of the
+    /// slots are used.
     private var index: [UInt32] = Array(repeating: SessionTable.free, count: 64)
 
-    func find(_ id: SessionID) -> LiveSession? {
+    func find(_ id: SessionID) -> SessionRecord? {
         let slot = slot(of: id)
         return index[slot] == SessionTable.free ? nil : record(index[slot])
     }
 
-    /// Puts it in, or in the place of the one of its id.
-    mutating func put(_ session: LiveSession) {
+    /// Inserts the record, or replaces the one with the same id.
+    mutating func put(_ session: SessionRecord) {
         let slot = slot(of: session.id)
         if session.isEnded { endedCount += 1 }
         guard index[slot] == SessionTable.free else {
@@ -40,7 +41,7 @@ struct SessionTable {
         let number = index[hole]
         guard number != SessionTable.free else { return }
         if record(number).isEnded { endedCount -= 1 }
-        // What comes behind moves up, or a search would end at the hole.
+        // Later entries of the probe sequence move up, or a search would end at the hole.
         var next = hole
         while true {
             next = (next + 1) & (index.count - 1)
@@ -55,7 +56,7 @@ struct SessionTable {
         fillGap(number)
     }
 
-    /// The last record moves to where one was taken out.
+    /// Moves the last record into the place of the removed one.
     private mutating func fillGap(_ number: UInt32) {
         let last = UInt32(count)
         if number != last {
@@ -75,19 +76,21 @@ struct SessionTable {
 
     private func home(of id: SessionID) -> Int { Int(truncatingIfNeeded: id.hash >> 16) & (index.count - 1) }
 
-    /// Where it is, or where it would go.
+    /// The slot of the record, or the free slot where it would be inserted.
     private func slot(of id: SessionID) -> Int {
         var slot = home(of: id)
-        while index[slot] != SessionTable.free, record(index[slot]).id != id { slot = (slot + 1) & (index.count - 1) }
+        while index[slot] != SessionTable.free, record(index[slot]).id != id {
+            slot = (slot + 1) & (index.count - 1)
+        }
         return slot
     }
 
-    private func record(_ number: UInt32) -> LiveSession {
+    private func record(_ number: UInt32) -> SessionRecord {
         let place = Int(number) - 1
         return blocks[place / SessionTable.blockCount][place % SessionTable.blockCount]
     }
 
-    private mutating func write(_ session: LiveSession, as number: UInt32) {
+    private mutating func write(_ session: SessionRecord, as number: UInt32) {
         let place = Int(number) - 1
         blocks[place / SessionTable.blockCount][place % SessionTable.blockCount] = session
     }

@@ -10,7 +10,7 @@ package struct StoredSession: Sendable, Equatable {
     package var account: Int64
     package var app: AppName
     package var platform: Platform
-    /// What it is called to people, and counted as in slots.
+    /// The kind of device that users see, and that slot rules count.
     package var deviceClass: Device.Class
     package var deviceName: String
     /// Whole Unix seconds.
@@ -18,20 +18,22 @@ package struct StoredSession: Sendable, Equatable {
     /// The last login or refresh, whole Unix seconds: idle time counts from here.
     package var used: Int64
     package var credentials: Credentials
-    /// The release that it was last signed in or renewed under: between renewals the version is only claimed. Nil where that was
-    /// before this was kept, and for logins and renewals that no release signed.
+    /// The release that last opened or renewed the session; between renewals the version is only claimed.
+    /// Nil for sessions from before this was stored, and for logins and renewals that no release signed.
     package var release: KeyID?
     /// Whether its token may come without a signature.
-    package var opening = Session.Opening.signed
-    /// Where its device says that it keeps its keys; nil where it did not say, and for sessions without a
-    /// device's key.
+    package var opening = Session.LoginKind.signed
+    /// Where the device says that it keeps its keys; nil if it did not say, and for sessions without a
+    /// device key.
     package var keyStorage: KeyStorage?
-    package var end: SessionEnd?
-    /// Goes up with each change of any session: what changed after a number that is remembered is what is new.
+    package var end: SessionTermination?
+    /// Increases with each change of any session: rows above a remembered number are those that changed
+    /// since.
     package var change: Int64 = 0
 
     package init(
-        id: SessionID, account: Int64, app: AppName, platform: Platform, deviceClass: Device.Class, deviceName: String,
+        id: SessionID, account: Int64, app: AppName, platform: Platform, deviceClass: Device.Class,
+        deviceName: String,
         created: Int64, credentials: Credentials
     ) {
         self.id = id
@@ -45,7 +47,7 @@ package struct StoredSession: Sendable, Equatable {
         self.credentials = credentials
     }
 
-    /// What its requests are proved by.
+    /// The credentials that verify its requests.
     package enum Credentials: Sendable, Equatable {
         case device(DeviceCredentials)
         case bearer(BearerCredentials)
@@ -58,13 +60,15 @@ package struct DeviceCredentials: Sendable, Equatable {
     package var signingKey: [UInt8]
     package var agreementKey: [UInt8]
     package var epoch: UInt32 = 0
-    /// When this epoch's token began: at the login, or when it was first used. Whole Unix seconds.
+    /// When this epoch's token lifetime began: at the login, or at its first use. Whole Unix seconds.
     package var epochBegan: Int64
-    /// The root of `epoch`, under the master key, bound to session and epoch.
+    /// The root of `epoch`, sealed under the master key and bound to session and epoch.
     package var sealedRoot: [UInt8]
-    /// The root before it, whose requests are let in for 30 s after `epochBegan`, and known for longer.
+    /// The previous epoch's root. Its requests are accepted for 30 s after `epochBegan`, and recognised for
+    /// longer.
     package var sealedPreviousRoot: [UInt8]?
-    /// The attempts that led to `epoch`: a repeated one is harmless, any other is a reuse.
+    /// The attempts that led to `epoch` and, while there is room, to earlier epochs: a repeated one is
+    /// harmless, any other is a reuse.
     package var attempts: [[UInt8]] = []
     /// The epoch that was offered and not used yet.
     package var successor: Successor?
@@ -72,7 +76,7 @@ package struct DeviceCredentials: Sendable, Equatable {
     package struct Successor: Sendable, Equatable {
         /// Sealed like ``DeviceCredentials/sealedRoot``, for the next epoch.
         package var sealedRoot: [UInt8]
-        /// The server's ephemeral public half, 65 bytes: told again to whoever asks again.
+        /// The server's ephemeral public key, 65 bytes, kept to answer a repeated request alike.
         package var ephemeral: [UInt8]
         /// At most ``mostAttempts``.
         package var attempts: [[UInt8]]
@@ -94,18 +98,19 @@ package struct DeviceCredentials: Sendable, Equatable {
     }
 }
 
-/// A session of tokens that are sent: only their SHA-256 is kept.
+/// A bearer session: the store keeps only the SHA-256 of its tokens.
 package struct BearerCredentials: Sendable, Equatable {
     package var tokenHash: [UInt8]
     /// Whole Unix seconds.
     package var tokenExpires: Int64
-    /// When the tokens were made, whole Unix seconds: who asks for them once more at once gets the same.
+    /// When the tokens were issued, whole Unix seconds. A renewal that is repeated at once gets the same
+    /// tokens.
     package var issued: Int64
-    /// The token before, so that its holder is told that it ran out, and not that it never was.
+    /// The previous token, so that its holder is told that it expired and not that it is unknown.
     package var previousTokenHash: [UInt8]?
-    /// Gets new tokens and does nothing else.
+    /// The token that obtains new tokens and does nothing else.
     package var loginTokenHash: [UInt8]
-    /// The login token before, for as long as nobody has used what took its place: the answer may have been lost.
+    /// The previous login token, until the new token is used: the answer may have been lost.
     package var previousLoginTokenHash: [UInt8]?
 
     package init(tokenHash: [UInt8], tokenExpires: Int64, issued: Int64, loginTokenHash: [UInt8]) {
@@ -113,5 +118,94 @@ package struct BearerCredentials: Sendable, Equatable {
         self.tokenExpires = tokenExpires
         self.issued = issued
         self.loginTokenHash = loginTokenHash
+    }
+}
+
+/// Seals the roots of sessions for the store, and opens them.
+package protocol SessionRootSealer: Sendable {
+    func seal(_ root: SessionRoot, as binding: SealBinding, under key: MasterKey) -> [UInt8]
+    /// Nil where `sealed` was not sealed as that.
+    func open(_ sealed: [UInt8], as binding: SealBinding, under key: MasterKey) -> Secret?
+}
+
+/// Seals them under the master key.
+package struct MasterKeyRootSealer: SessionRootSealer {
+    package init() {}
+
+    package func seal(_ root: SessionRoot, as binding: SealBinding, under key: MasterKey) -> [UInt8] {
+        key.seal(root.secret, as: binding)
+    }
+
+    package func open(_ sealed: [UInt8], as binding: SealBinding, under key: MasterKey) -> Secret? {
+        try? key.open(sealed, as: binding)
+    }
+}
+
+/// Seals session roots under the master key, each bound to its session and epoch: a row that was moved, or
+/// restored from an earlier epoch, does not open.
+extension Deployment {
+    package func seal(_ root: SessionRoot, of session: SessionID, in app: AppName, epoch: UInt32) -> [UInt8] {
+        rootSealer.seal(root, as: .root(of: session, in: app, epoch: epoch), under: masterKey)
+    }
+
+    /// Throws if the value was not sealed for this session and epoch; only this session is then
+    /// unavailable.
+    func root(_ sealed: [UInt8], of session: SessionID, in app: AppName, epoch: UInt32)
+        throws(OperationalError) -> SessionRoot
+    {
+        guard
+            let secret = rootSealer.open(
+                sealed, as: .root(of: session, in: app, epoch: epoch), under: masterKey),
+            secret.count == SessionRoot.count
+        else {
+            throw OperationalError(
+                .failed,
+                message: "session \(session): its sealed root does not open; the row was altered or moved")
+        }
+        return SessionRoot(secret: secret)
+    }
+}
+
+extension SealBinding {
+    fileprivate static func root(of session: SessionID, in app: AppName, epoch: UInt32) -> SealBinding {
+        SealBinding(
+            kind: "session-root", app: app.description, row: session.description, epoch: UInt64(epoch))
+    }
+}
+
+extension SlotRule {
+    /// Live sessions that an account has at most, under any rule: repeated logins must not make each read
+    /// of the account arbitrarily large.
+    package static let mostLive = 1_000
+    /// Ended sessions of an account that are retained, so that their holders learn why they ended. A new
+    /// session deletes the others.
+    package static let mostEnded = 50
+
+    /// Whether a new session ends none of `count` live ones, whichever they are.
+    package func hasRoom(beside count: Int) -> Bool { count == 0 || count < (most ?? 0) }
+
+    /// Which of an account's live sessions a new one displaces. Source: docs/protocol.md, "Slots".
+    package func displaced(by new: StoredSession, among live: [StoredSession]) -> [StoredSession] {
+        switch self {
+        case .single: live
+        case .perPlatform: live.filter { $0.platform == new.platform }
+        case .perDeviceClass: live.filter { $0.deviceClass == new.deviceClass }
+        case .limit, .unlimited: SlotRule.oldest(of: live, leaving: (most ?? 1) - 1)
+        }
+    }
+
+    /// Nil for rules that are not about numbers.
+    private var most: Int? {
+        switch self {
+        case .single, .perPlatform, .perDeviceClass: nil
+        case .limit(let most): min(max(most, 1), SlotRule.mostLive)
+        case .unlimited: SlotRule.mostLive
+        }
+    }
+
+    private static func oldest(of live: [StoredSession], leaving room: Int) -> [StoredSession] {
+        // Of two logins within a second, the one that was written first is the older.
+        let byAge = live.sorted { ($0.created, $0.change) < ($1.created, $1.change) }
+        return Array(byAge.prefix(max(byAge.count - room, 0)))
     }
 }

@@ -2,9 +2,9 @@ import CountersignGate
 import CountersignSeal
 import CountersignWire
 
-/// An upload ticket as it is sent: `u_` and 43 characters of base64url, of the ticket's id and 16 bytes
-/// derived from it under a sealed key. So a text that is made up is told from a ticket in memory, and the
-/// store, which has the id alone, tells nobody a ticket. Source: docs/protocol.md, "Upload tickets".
+/// An upload ticket's token: `u_` and 43 characters of base64url, of the ticket's id and 16 bytes derived
+/// from it with a sealed key. Made-up tokens are therefore rejected without reading the store, and the
+/// store, which has only the id, does not reveal a token. Source: docs/protocol.md, "Upload tickets".
 package struct UploadTicketToken: Sendable {
     private static let prefix: StaticString = "u_"
     private static let length = 45
@@ -12,11 +12,13 @@ package struct UploadTicketToken: Sendable {
     package let id: UploadTicketID
     private let tag: Secret
 
-    /// Nil for anything but the one spelling of a ticket. Whether it is one of ours is ``isIssued(under:)``.
+    /// Nil unless `text` is the canonical encoding of a ticket; ``isIssued(under:)`` tells whether this
+    /// deployment issued it.
     package init?(_ text: Span<UInt8>) {
         guard text.count == UploadTicketToken.length,
             text.extracting(0..<2).matches(UploadTicketToken.prefix),
-            let bytes = Base64.decode(text.extracting(2...), .url), bytes.count == 2 * UploadTicketID.count,
+            let bytes = Base64.decode(text.extracting(2...), as: .url),
+            bytes.count == 2 * UploadTicketID.count,
             let id = UploadTicketID(Array(bytes[..<UploadTicketID.count]))
         else { return nil }
         self.id = id
@@ -35,15 +37,15 @@ package struct UploadTicketToken: Sendable {
         }
     }
 
-    /// A secret, for the one answer that hands it out.
+    /// The token's text, a secret: only the answer that hands it out contains it.
     package var text: String {
         let bytes = Secret(joining: [Secret(copying: id.bytes.span), tag])
-        return "\(UploadTicketToken.prefix)" + bytes.withExposedBytes { Base64.encode($0, .url) }
+        return "\(UploadTicketToken.prefix)" + bytes.withExposedBytes { Base64.encode($0, as: .url) }
     }
 }
 
-/// What upload tickets are derived under: the key of bearer tokens, with a label that theirs do not begin
-/// with.
+/// The key that upload tickets are derived with: that of bearer tokens, with a label of its own that no
+/// label of theirs begins with.
 package struct UploadTicketKey: Sendable {
     private let key: HMACSHA256
 

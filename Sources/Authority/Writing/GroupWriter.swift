@@ -1,15 +1,29 @@
 import CountersignWire
 
-/// Group commit: one thread that takes all changes that wait and makes them durable with one wait for the disk. While it waits,
-/// the next ones gather; so each wait is shared by as many as there are, and nobody is made to wait for more to come.
+/// The server's writer: changes wait in a queue, and those that wait together are made durable together, so
+/// that one disk sync serves many. Event loops await a change and never block on the disk.
+package protocol StoreWriter: Sendable {
+    /// Runs `change` on the writer's thread, in isolation; returns when it is durable. Refuses with
+    /// `unavailable` if the queue is full or the store fails; then nothing of the change is kept.
+    func write<Result: Sendable>(
+        _ change: @escaping @Sendable (any Store) throws(OperationalError) -> Result
+    ) async throws(Refusal) -> Result
+
+    /// The same without waiting for the result. A change that cannot be written is dropped.
+    func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void)
+}
+
+/// Group commit: one thread takes all waiting changes and makes them durable with one disk sync. During the
+/// sync the next changes gather; each sync therefore serves all that are there, and no change waits for
+/// more to come.
 ///
-/// Everything is bounded: callers that wait, and changes that share a transaction. `SQLite` has one writer at a time anyway; here
-/// it never is a loop.
+/// Everything is bounded: the waiting callers, and the changes that share a transaction. SQLite allows one
+/// writer at a time in any case; here it is never an event loop.
 package final class GroupWriter: StoreWriter {
     package struct Bounds: Sendable {
         /// Changes that may wait.
         package var waiting: Int
-        /// Changes that one transaction may have: while it runs, other processes cannot write.
+        /// Changes that one transaction may contain: while it runs, other processes cannot write.
         package var together: Int
 
         package init(waiting: Int = 4_096, together: Int = 512) {
@@ -19,34 +33,38 @@ package final class GroupWriter: StoreWriter {
     }
 
     private let queue: WriteQueue
-    private let threads: Threads
+    private let threads: WorkerThreads
 
-    /// Starts the thread, to which `store` then belongs: a connection of its own, so that who reads does not
-    /// wait behind a disk. `note` is told what operators should know, and `didFail` each time that changes
-    /// could not be made durable, from that thread.
+    /// Starts the thread, which then owns `store`: a connection of its own, so that readers do not wait for
+    /// the disk. `note` receives messages for operators, and `didFail` is called each time that changes
+    /// could not be made durable; both on that thread.
     package init(
-        _ store: any Store, _ bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
+        _ store: any Store, bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
         didFail: @escaping @Sendable () -> Void = {}
-    ) throws(Fault) {
+    ) throws(OperationalError) {
         let queue = WriteQueue(bounds)
         self.queue = queue
-        threads = try Threads(1, "to write on") { WriteLoop(queue, store, note, didFail: didFail).run() }
+        threads = try WorkerThreads(1, purpose: "to write on") {
+            WriteLoop(queue, store: store, note: note, didFail: didFail).run()
+        }
     }
 
-    /// Lets the thread go, once it has written what waits, without waiting for it. ``stop()`` is the orderly way.
+    /// Ends the thread after it has written the waiting changes, without waiting for it. ``stop()`` is the
+    /// orderly way.
     deinit { queue.close() }
 
-    nonisolated(nonsending) package func write<Result: Sendable>(
-        _ change: @escaping @Sendable (any Store) throws(Fault) -> Result
+    package func write<Result: Sendable>(
+        _ change: @escaping @Sendable (any Store) throws(OperationalError) -> Result
     ) async throws(Refusal) -> Result {
-        let ticket = Ticket()
+        let ticket = JobTicket()
         let queue = queue
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiting: UnsafeContinuation<WriteOutcome<Result>, Never>) in
                 let result = WriteResult<Result>()
                 queue.add(
                     WriteJob(
-                        ticket: ticket, change: { (store) throws(Fault) in result.value = try change(store) },
+                        ticket: ticket,
+                        change: { (store) throws(OperationalError) in result.value = try change(store) },
                         end: { waiting.resume(returning: result.outcome(after: $0)) }))
             }
         } onCancel: {
@@ -58,14 +76,15 @@ package final class GroupWriter: StoreWriter {
         }
     }
 
-    package func writeLater(_ change: @escaping @Sendable (any Store) throws(Fault) -> Void) {
-        queue.add(WriteJob(ticket: Ticket(), change: change, end: { _ in }))
+    package func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void) {
+        queue.add(WriteJob(ticket: JobTicket(), change: change, end: { _ in }))
     }
 
     /// Changes that have not begun, for the metrics.
     package var waiting: Int { queue.count }
 
-    /// Refuses what comes from now on, writes what waits, and ends the thread. Not from that thread.
+    /// Refuses further changes, writes the waiting ones, and ends the thread. Do not call it on that
+    /// thread.
     package func stop() {
         queue.close()
         threads.join()
@@ -77,14 +96,16 @@ enum WriteOutcome<Result: Sendable>: Sendable {
     case refused(Refusal)
 }
 
-/// What a change answered, on its way to who waits for it. Safe to share: the writer's thread sets it, and reads it before it
-/// resumes the caller.
+/// The result of a change on its way to the caller. Safe to share: the writer's thread sets it, and reads
+/// it before it resumes the caller.
 private final class WriteResult<Result: Sendable>: @unchecked Sendable {
     var value: Result?
 
     func outcome(after refusal: Refusal?) -> WriteOutcome<Result> {
         if let refusal { return .refused(refusal) }
-        guard let value else { return .refused(Refusal(.unavailable, "the store did not make the change")) }
+        guard let value else {
+            return .refused(Refusal(.unavailable, detail: "the store did not make the change"))
+        }
         return .written(value)
     }
 }

@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// Changes that wait for the writer, first come, first served. All its state is under one lock, held for no longer than it takes
-/// to add or take them; closures are called outside it.
+/// The changes that wait for the writer, first in, first out. All state is under one lock, held only to add
+/// or take changes; closures are called outside it.
 final class WriteQueue: @unchecked Sendable {
     private let bounds: GroupWriter.Bounds
     private let monitor = Monitor()
@@ -10,15 +10,18 @@ final class WriteQueue: @unchecked Sendable {
 
     init(_ bounds: GroupWriter.Bounds) { self.bounds = bounds }
 
-    var count: Int { monitor.hold { waiting.count } }
+    var count: Int { monitor.withLock { waiting.count } }
 
-    /// Takes the job, or refuses it before it returns.
+    /// Queues the job, or refuses it before returning.
     func add(_ job: WriteJob) {
-        let refusal: Refusal? = monitor.hold {
-            guard !isClosed else { return Refusal(.unavailable, "the server is stopping", retryAfter: 1) }
-            guard job.ticket.state != .cancelled else { return left }
+        let refusal: Refusal? = monitor.withLock {
+            guard !isClosed else {
+                return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
+            }
+            guard job.ticket.state != .cancelled else { return cancelled }
             guard waiting.count < bounds.waiting else {
-                return Refusal(.unavailable, "\(waiting.count) changes wait for the store", retryAfter: 1)
+                return Refusal(
+                    .unavailable, detail: "\(waiting.count) changes wait for the store", retryAfter: 1)
             }
             job.ticket.state = .queued
             waiting.append(job)
@@ -28,20 +31,23 @@ final class WriteQueue: @unchecked Sendable {
         if let refusal { job.end(refusal) }
     }
 
-    /// Takes the job out if it has not begun; if it has not come yet, it will be refused when it does.
-    func cancel(_ ticket: Ticket) {
-        let job: WriteJob? = monitor.hold {
+    /// Removes the job if it has not begun; if it has not been added yet, ``add(_:)`` will refuse it.
+    func cancel(_ ticket: JobTicket) {
+        let job: WriteJob? = monitor.withLock {
             let state = ticket.state
             if state != .taken { ticket.state = .cancelled }
-            guard state == .queued, let place = waiting.firstIndex(where: { $0.ticket === ticket }) else { return nil }
+            guard state == .queued, let place = waiting.firstIndex(where: { $0.ticket === ticket }) else {
+                return nil
+            }
             return waiting.remove(at: place)
         }
-        job?.end(left)
+        job?.end(cancelled)
     }
 
-    /// Waits for changes and takes as many as may share a transaction; none once the queue is closed and empty.
+    /// Waits for changes and takes as many as may share a transaction; empty once the queue is closed and
+    /// empty.
     func take() -> [WriteJob] {
-        monitor.hold {
+        monitor.withLock {
             while waiting.isEmpty, !isClosed { monitor.wait() }
             let taken = Array(waiting.prefix(bounds.together))
             waiting.removeFirst(taken.count)
@@ -50,13 +56,70 @@ final class WriteQueue: @unchecked Sendable {
         }
     }
 
-    /// Takes no more; what waits is still to be written.
+    /// Refuses further changes; the waiting ones are still written.
     func close() {
-        monitor.hold {
+        monitor.withLock {
             isClosed = true
             monitor.wakeAll()
         }
     }
 
-    private var left: Refusal { Refusal(.unavailable, "the caller left") }
+    private var cancelled: Refusal { Refusal(.unavailable, detail: "the caller left") }
+}
+
+/// One caller's change. The code that removes it from the queue, under the queue's lock, calls `end`
+/// exactly once, so that the continuation is resumed exactly once.
+struct WriteJob: Sendable {
+    let ticket: JobTicket
+    let change: @Sendable (any Store) throws(OperationalError) -> Void
+    /// Called with nil once the change is durable, else with the reason why it was not made.
+    let end: @Sendable (Refusal?) -> Void
+}
+
+/// The body of the writer's thread.
+struct WriteLoop {
+    private let queue: WriteQueue
+    private let store: any Store
+    private let note: @Sendable (String) -> Void
+    private let didFail: @Sendable () -> Void
+
+    init(
+        _ queue: WriteQueue, store: any Store, note: @escaping @Sendable (String) -> Void,
+        didFail: @escaping @Sendable () -> Void
+    ) {
+        self.queue = queue
+        self.store = store
+        self.note = note
+        self.didFail = didFail
+    }
+
+    /// Writes until the queue is closed and empty. It reports when the store begins to fail and when it
+    /// works again, not every failed change, of which there may be thousands a second.
+    func run() {
+        var isFailing = false
+        while case let jobs = queue.take(), !jobs.isEmpty {
+            do {
+                let faults = try store.applyTogether(changes(of: jobs))
+                if isFailing { note("the store takes changes again") }
+                isFailing = false
+                for (job, fault) in zip(jobs, faults) { job.end(fault.map(WriteLoop.refusal)) }
+            } catch {
+                if !isFailing { note("the store takes no changes: \(error.message)") }
+                isFailing = true
+                didFail()
+                for job in jobs { job.end(WriteLoop.refusal(error)) }
+            }
+        }
+    }
+
+    private func changes(of jobs: [WriteJob]) -> [(any Store) throws(OperationalError) -> Void] {
+        var changes: [(any Store) throws(OperationalError) -> Void] = []
+        changes.reserveCapacity(jobs.count)
+        for job in jobs { changes.append(job.change) }
+        return changes
+    }
+
+    private static func refusal(_ fault: OperationalError) -> Refusal {
+        Refusal(.unavailable, detail: fault.message, retryAfter: 1)
+    }
 }

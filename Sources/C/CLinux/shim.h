@@ -11,6 +11,12 @@ int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int cs_memfd_cloexec = 1;
 
+// Declared under _GNU_SOURCE only, and also by <sys/socket.h> of other modules: so under a name of its own.
+static inline int cs_accept_closing_on_exec(int socket) {
+    int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
+    return accept4(socket, 0, 0, SOCK_CLOEXEC);
+}
+
 // Sends bytes over a Unix socket, with one descriptor if `descriptor` is not negative. Source: cmsg(3).
 static inline ssize_t cs_send_with_descriptor(int socket, const void *bytes, size_t count, int descriptor) {
     union { struct cmsghdr header; char space[CMSG_SPACE(sizeof(int))]; } control;

@@ -1,25 +1,61 @@
 #pragma once
-#include <gio/gio.h>
-#include <libsecret/secret.h>
+#include "../CGIO/shim.h"
 
-// A schema is a struct with a fixed array in it, which Swift sees as a tuple of thirty-two.
-static inline const SecretSchema *cs_secret_schema(void) {
-    static const SecretSchema schema = {
-        .name = "countersign.vault",
-        .flags = SECRET_SCHEMA_NONE,
-        .attributes = {{"service", SECRET_SCHEMA_ATTRIBUTE_STRING}, {"account", SECRET_SCHEMA_ATTRIBUTE_STRING}, {NULL, 0}},
-    };
-    return &schema;
-}
+// The declarations of libsecret that Sources/Vault uses, instead of <libsecret/secret.h>; see CGIO's shim.h
+// for the reason and the rules. Source: libsecret 0.20.5.
 
-// GLib's casts and table functions are macros.
-static inline GHashTable *cs_secret_attributes(void) {
-    return g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+typedef struct _SecretCollection SecretCollection;
+typedef struct _SecretItem SecretItem;
+#ifndef __G_LIB_H__  // Without a tag in the header.
+typedef struct SecretSchema SecretSchema;
+#endif
+typedef struct _SecretService SecretService;
+typedef struct _SecretValue SecretValue;
+
+// The service. Source: libsecret/secret-service.h.
+CS_CONSTANT(unsigned, SECRET_SERVICE_OPEN_SESSION, 1 << 1)
+CS_CONSTANT(unsigned, SECRET_SEARCH_ALL, 1 << 1)
+unsigned long secret_service_get_type(void);
+SecretService *secret_service_open_sync(
+    unsigned long type, const char *bus_name, unsigned flags, GCancellable *cancellable, GError **error);
+GList *secret_service_search_sync(
+    SecretService *service, const SecretSchema *schema, GHashTable *attributes, unsigned flags,
+    GCancellable *cancellable, GError **error);
+
+// Collections. Source: libsecret/secret-collection.h.
+CS_CONSTANT(unsigned, SECRET_COLLECTION_NONE, 0)
+SecretCollection *secret_collection_for_alias_sync(
+    SecretService *service, const char *alias, unsigned flags, GCancellable *cancellable, GError **error);
+int secret_collection_get_locked(SecretCollection *collection);
+
+// Items. Source: libsecret/secret-item.h.
+CS_CONSTANT(unsigned, SECRET_ITEM_CREATE_REPLACE, 1 << 1)
+SecretItem *secret_item_create_sync(
+    SecretCollection *collection, const SecretSchema *schema, GHashTable *attributes, const char *label,
+    SecretValue *value, unsigned flags, GCancellable *cancellable, GError **error);
+int secret_item_delete_sync(SecretItem *item, GCancellable *cancellable, GError **error);
+GHashTable *secret_item_get_attributes(SecretItem *item);
+int secret_item_get_locked(SecretItem *item);
+SecretValue *secret_item_get_secret(SecretItem *item);
+int secret_item_load_secret_sync(SecretItem *item, GCancellable *cancellable, GError **error);
+
+// Values. Source: libsecret/secret-value.h.
+SecretValue *secret_value_new(const char *bytes, long count, const char *content_type);
+const char *secret_value_get(SecretValue *value, unsigned long *count);
+void secret_value_unref(void *value);
+
+// Errors. Source: libsecret/secret-types.h.
+CS_CONSTANT(int, SECRET_ERROR_IS_LOCKED, 2)
+unsigned secret_error_get_quark(void);
+
+// Schemas. Source: libsecret/secret-schema.h.
+CS_CONSTANT(unsigned, SECRET_SCHEMA_NONE, 0)
+CS_CONSTANT(int, SECRET_SCHEMA_ATTRIBUTE_STRING, 0)
+SecretSchema *secret_schema_new(const char *name, unsigned flags, ...) __attribute__((sentinel));
+
+// The schema of the vault's items. Swift does not import variadic functions.
+static inline SecretSchema *cs_secret_schema_new(void) {
+    return secret_schema_new(
+        "countersign.vault", SECRET_SCHEMA_NONE, "service", SECRET_SCHEMA_ATTRIBUTE_STRING, "account",
+        SECRET_SCHEMA_ATTRIBUTE_STRING, (void *)0);
 }
-static inline void cs_secret_attribute(GHashTable *t, const char *name, const char *value) {
-    g_hash_table_insert(t, g_strdup(name), g_strdup(value));
-}
-static inline GDBusConnection *cs_secret_connection(SecretService *s) {
-    return g_dbus_proxy_get_connection(G_DBUS_PROXY(s));
-}
-static inline SecretItem *cs_secret_item(void *object) { return SECRET_ITEM(object); }

@@ -16,9 +16,9 @@ struct Arguments: Sendable, Equatable {
 
     func positional(_ name: String) -> String? { positionals[name] }
 
-    /// `--name value`, `--name=value`, `-n value`, `-nvalue`; after `--` nothing is an option. Everything that the
-    /// command does not know is a ``Fault`` of usage.
-    static func parse(_ words: [String], for command: Command) throws(Fault) -> Arguments {
+    /// `--name value`, `--name=value`, `-n value`, `-nvalue`; after `--` nothing is an option. Everything
+    /// that the command does not know is a ``Fault`` of usage.
+    static func parse(_ words: [String], for command: Command) throws(OperationalError) -> Arguments {
         var arguments = Arguments()
         var rest = words[...]
         var free: [String] = []
@@ -34,13 +34,14 @@ struct Arguments: Sendable, Equatable {
             let (option, attached) = try option(in: word, of: command)
             switch (option.kind, attached) {
             case (.flag, nil): arguments.values[option.name, default: []].append("")
-            case (.flag, .some): throw Fault(.usage, "--\(option.name) takes no value")
+            case (.flag, .some): throw OperationalError(.usage, message: "--\(option.name) takes no value")
             case (.value(let what), nil), (.list(let what), nil):
                 guard let value = rest.popFirst() else {
-                    throw Fault(.usage, "--\(option.name): expected \(what) after it")
+                    throw OperationalError(.usage, message: "--\(option.name): expected \(what) after it")
                 }
                 arguments.values[option.name, default: []].append(value)
-            case (.value, let value?), (.list, let value?): arguments.values[option.name, default: []].append(value)
+            case (.value, let value?), (.list, let value?):
+                arguments.values[option.name, default: []].append(value)
             }
         }
         if arguments.has("help") { return arguments }
@@ -48,25 +49,31 @@ struct Arguments: Sendable, Equatable {
         return arguments
     }
 
-    private static func option(in word: String, of command: Command) throws(Fault) -> (Option, attached: String?) {
+    private static func option(in word: String, of command: Command) throws(OperationalError) -> (
+        Option, attached: String?
+    ) {
         if word.hasPrefix("--") {
-            let parts = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let parts = word.dropFirst(2).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
             guard let option = command.allOptions.first(where: { $0.name == name }) else {
-                let hint = Nearest.hint(name, among: command.allOptions.map(\.name), prefix: "--")
-                throw Fault(.usage, "--\(name): `countersign \(command.name)` has no such option\(hint)")
+                let hint = SpellingSuggestion.text(
+                    for: name, among: command.allOptions.map(\.name), prefix: "--")
+                throw OperationalError(
+                    .usage, message: "--\(name): `countersign \(command.name)` has no such option\(hint)")
             }
             return (option, parts.count > 1 ? String(parts[1]) : nil)
         }
         let letter = word[word.index(after: word.startIndex)]
         guard let option = command.allOptions.first(where: { $0.letter == letter }) else {
-            throw Fault(.usage, "-\(letter): `countersign \(command.name)` has no such option")
+            throw OperationalError(
+                .usage, message: "-\(letter): `countersign \(command.name)` has no such option")
         }
         let attached = String(word.dropFirst(2))
         return (option, attached.isEmpty ? nil : attached)
     }
 
-    private mutating func place(_ free: [String], for command: Command) throws(Fault) {
+    private mutating func place(_ free: [String], for command: Command) throws(OperationalError) {
         for (index, positional) in command.positionals.enumerated() {
             if positional.presence == .remaining {
                 remaining = Array(free.dropFirst(index))
@@ -75,20 +82,24 @@ struct Arguments: Sendable, Equatable {
             if index < free.count {
                 positionals[positional.name] = free[index]
             } else if positional.presence == .required {
-                throw Fault(.usage, "\(positional.name) is missing: \(Help.usage(of: command))")
+                throw OperationalError(
+                    .usage, message: "\(positional.name) is missing: \(Help.usage(of: command))")
             }
         }
         guard free.count <= command.positionals.count else {
-            throw Fault(
-                .usage, "`\(free[command.positionals.count])`: more than was expected: \(Help.usage(of: command))")
+            throw OperationalError(
+                .usage,
+                message:
+                    "`\(free[command.positionals.count])`: more than was expected: \(Help.usage(of: command))"
+            )
         }
     }
 }
 
 /// What a misspelt word was probably meant to be.
-enum Nearest {
-    static func hint(_ word: String, among known: [String], prefix: String = "") -> String {
-        let ranked = Set(known).map { (distance: distance(word, $0), name: $0) }
+enum SpellingSuggestion {
+    static func text(for word: String, among known: [String], prefix: String = "") -> String {
+        let ranked = Set(known).map { (distance: distance(from: word, to: $0), name: $0) }
             .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
         guard let best = ranked.first, best.distance <= max(2, word.count / 3),
             best.distance < word.count
@@ -97,7 +108,7 @@ enum Nearest {
     }
 
     /// Levenshtein's, by rows. Words from a command line are short, and cut here for certainty.
-    private static func distance(_ left: String, _ right: String) -> Int {
+    private static func distance(from left: String, to right: String) -> Int {
         let left = Array(left.utf8.prefix(64))
         let right = Array(right.utf8.prefix(64))
         var row = Array(0...right.count)

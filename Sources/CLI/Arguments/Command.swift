@@ -9,7 +9,7 @@ struct Command: Sendable {
     var options: [Option] = []
     /// More to know, shown below the options.
     var notes = ""
-    var run: @Sendable (Invocation) throws(Fault) -> ExitStatus
+    var run: @Sendable (Invocation) throws(OperationalError) -> ExitStatus
 
     var name: String { words.joined(separator: " ") }
     /// With what every command has.
@@ -20,7 +20,8 @@ struct Command: Sendable {
 struct Positional: Sendable {
     enum Presence: Sendable {
         case required, optional
-        /// This word and all that follow, also such as look like options where they stand after `--`. The last positional.
+        /// This word and all that follow, also such as look like options where they stand after `--`. The
+        /// last positional.
         case remaining
     }
 
@@ -43,31 +44,36 @@ struct Option: Sendable {
     var kind: Kind
     var meaning: String
 
-    static func flag(_ name: String, _ meaning: String, letter: Character? = nil) -> Option {
+    static func flag(_ name: String, meaning: String, letter: Character? = nil) -> Option {
         Option(name: name, letter: letter, kind: .flag, meaning: meaning)
     }
 
-    static func value(_ name: String, _ value: String, _ meaning: String, letter: Character? = nil) -> Option {
+    static func value(_ name: String, placeholder value: String, meaning: String, letter: Character? = nil)
+        -> Option
+    {
         Option(name: name, letter: letter, kind: .value(value), meaning: meaning)
     }
 
-    static func list(_ name: String, _ value: String, _ meaning: String, letter: Character? = nil) -> Option {
+    static func list(_ name: String, placeholder value: String, meaning: String, letter: Character? = nil)
+        -> Option
+    {
         Option(name: name, letter: letter, kind: .list(value), meaning: meaning)
     }
 
-    static let help = flag("help", "show this", letter: "h")
-    static let json = flag("json", "print JSON")
-    static let data = value("data", "DIR", "the data folder (COUNTERSIGN_DATA, else .countersign)")
+    static let help = flag("help", meaning: "show this", letter: "h")
+    static let json = flag("json", meaning: "print JSON")
+    static let data = value(
+        "data", placeholder: "DIR", meaning: "the data folder (COUNTERSIGN_DATA, else .countersign)")
 }
 
 extension Command {
-    enum Found {
+    enum Lookup {
         case help(String)
         case run(Command, [String])
     }
 
     /// The command whose words the arguments begin with. Options that every command has may stand before it.
-    static func find(_ arguments: [String], in commands: [Command]) throws(Fault) -> Found {
+    static func find(_ arguments: [String], in commands: [Command]) throws(OperationalError) -> Lookup {
         var rest = arguments[...]
         var leading: [String] = []
         while let word = rest.first, word.hasPrefix("-"), word != "--" {
@@ -79,27 +85,96 @@ extension Command {
         if rest.isEmpty, leading.contains(where: { ["--help", "-h"].contains($0) }) {
             return .help(Help.overview(of: commands))
         }
-        guard let first = rest.first else { throw Fault(.usage, "no command; `countersign --help` lists them") }
+        guard let first = rest.first else {
+            throw OperationalError(.usage, message: "no command; `countersign --help` lists them")
+        }
         if let command = commands.first(where: { rest.starts(with: $0.words) }) {
             return .run(command, leading + rest.dropFirst(command.words.count))
         }
         let family = commands.filter { $0.words.first == first }
         if family.isEmpty {
-            throw Fault(.usage, "`\(first)`: no such command\(hint(for: rest.prefix(2), in: commands))")
+            throw OperationalError(
+                .usage, message: "`\(first)`: no such command\(hint(for: rest.prefix(2), in: commands))")
         }
         let words = family.compactMap { $0.words.dropFirst().first }
         guard let second = rest.dropFirst().first, !second.hasPrefix("-") else {
             if rest.contains("--help") || rest.contains("-h") { return .help(Help.overview(of: family)) }
-            throw Fault(.usage, "`\(first)`: expected one of \(words.joined(separator: ", ")) after it")
+            throw OperationalError(
+                .usage, message: "`\(first)`: expected one of \(words.joined(separator: ", ")) after it")
         }
-        let hint = Nearest.hint(second, among: words, prefix: "\(first) ")
-        throw Fault(.usage, "`\(first) \(second)`: no such command\(hint)")
+        let hint = SpellingSuggestion.text(for: second, among: words, prefix: "\(first) ")
+        throw OperationalError(.usage, message: "`\(first) \(second)`: no such command\(hint)")
     }
 
     /// By both words where two were meant, else by the first.
     private static func hint(for words: ArraySlice<String>, in commands: [Command]) -> String {
-        let whole = Nearest.hint(words.joined(separator: " "), among: commands.map(\.name))
+        let whole = SpellingSuggestion.text(for: words.joined(separator: " "), among: commands.map(\.name))
         if !whole.isEmpty { return whole }
-        return Nearest.hint(words.first ?? "", among: commands.compactMap(\.words.first))
+        return SpellingSuggestion.text(for: words.first ?? "", among: commands.compactMap(\.words.first))
+    }
+}
+
+/// Help, made from the commands' own descriptions.
+enum Help {
+    static func overview(of commands: [Command]) -> String {
+        let rows = commands.map { ($0.name, $0.summary) }
+        return """
+            Countersign proves that each request comes from a live version of your app, unread, unchanged \
+            and once.
+
+            usage: countersign COMMAND [options]
+
+            \(table(rows))
+
+            `countersign COMMAND --help` says more. Exit status: 0 success, 1 failed or refused, 2 used \
+            wrongly,
+            3 the server or a store could not be reached.
+            """
+    }
+
+    static func text(for words: [String], in commands: [Command]) throws(OperationalError) -> String {
+        if words.isEmpty { return overview(of: commands) }
+        if let command = commands.first(where: { $0.words == words }) { return text(of: command) }
+        let family = commands.filter { $0.words.starts(with: words) }
+        guard family.isEmpty else { return overview(of: family) }
+        throw OperationalError(.usage, message: "`\(words.joined(separator: " "))`: no such command")
+    }
+
+    static func text(of command: Command) -> String {
+        var text =
+            "\(command.summary)\n\nusage: \(usage(of: command))\n\n\(table(command.allOptions.map(row)))"
+        if !command.notes.isEmpty { text += "\n\n\(command.notes)" }
+        return text
+    }
+
+    static func usage(of command: Command) -> String {
+        var words = ["countersign", command.name]
+        if !command.options.isEmpty { words.append("[options]") }
+        words += command.positionals.map { positional in
+            switch positional.presence {
+            case .required: positional.name
+            case .optional: "[\(positional.name)]"
+            case .remaining: "-- \(positional.name)…"
+            }
+        }
+        return words.joined(separator: " ")
+    }
+
+    private static func row(_ option: Option) -> (String, String) {
+        let letter = option.letter.map { "-\($0), " } ?? "    "
+        return switch option.kind {
+        case .flag: ("\(letter)--\(option.name)", option.meaning)
+        case .value(let what): ("\(letter)--\(option.name) \(what)", option.meaning)
+        case .list(let what): ("\(letter)--\(option.name) \(what)", "\(option.meaning) (may be repeated)")
+        }
+    }
+
+    /// Two columns; what is too wide for the first gets a line of its own.
+    private static func table(_ rows: [(String, String)]) -> String {
+        let width = min(rows.map { $0.0.count }.max() ?? 0, 28)
+        return rows.map { left, right in
+            if left.count > width { return "  \(left)\n  \(String(repeating: " ", count: width))  \(right)" }
+            return "  \(left)\(String(repeating: " ", count: width - left.count))  \(right)"
+        }.joined(separator: "\n")
     }
 }

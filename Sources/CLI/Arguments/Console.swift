@@ -15,54 +15,58 @@ struct Console: Sendable {
     }
 
     /// A line, or several, of text that may hold what others wrote.
-    func print(_ text: String) throws(Fault) { try write(Array((VisibleText.of(text) + "\n").utf8)) }
+    func print(_ text: String) throws(OperationalError) {
+        try write(Array((VisibleText.of(text) + "\n").utf8))
+    }
 
     /// Text with colours in it, in which what others wrote is visible already.
-    func print(painted text: String) throws(Fault) { try write(Array((text + "\n").utf8)) }
+    func print(painted text: String) throws(OperationalError) { try write(Array((text + "\n").utf8)) }
 
     /// Whether a person reads along.
     var isTerminal: Bool { isatty(output) == 1 }
 
     /// Bytes as they are.
-    func write(_ bytes: [UInt8]) throws(Fault) {
+    func write(_ bytes: [UInt8]) throws(OperationalError) {
         guard Console.writeAll(bytes, to: output) else {
-            throw SystemProblem.fault("standard output: cannot write")
+            throw Errno.error("standard output: cannot write")
         }
     }
 
-    func complain(_ text: String) { note("countersign: \(text)") }
+    func reportError(_ text: String) { note("countersign: \(text)") }
 
-    /// A line on standard error. Where that cannot be written to, there is nobody left to tell.
+    /// A line on standard error. If standard error cannot be written to, the line is lost.
     func note(_ text: String) { _ = Console.writeAll(Array((VisibleText.of(text) + "\n").utf8), to: errors) }
 
     /// Whether a person sees what is said on standard error.
-    var isWatched: Bool { isatty(errors) == 1 }
+    var isErrorTerminal: Bool { isatty(errors) == 1 }
 
     /// On standard error, without a line's end.
-    func hint(_ text: String) { _ = Console.writeAll(Array(text.utf8), to: errors) }
+    func writeError(_ text: String) { _ = Console.writeAll(Array(text.utf8), to: errors) }
 
     /// All of standard input, up to `limit` bytes.
-    func read(limit: Int = 64 << 20) throws(Fault) -> [UInt8] {
+    func read(limit: Int = 64 << 20) throws(OperationalError) -> [UInt8] {
         try Console.readAll(input, limit: limit, name: "standard input")
     }
 
-    static func readAll(_ file: Int32, limit: Int, name: String) throws(Fault) -> [UInt8] {
+    static func readAll(_ file: Int32, limit: Int, name: String) throws(OperationalError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {
             let count = Glibc.read(file, &chunk, chunk.count)
             if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw SystemProblem.fault("\(name): cannot read") }
+            guard count >= 0 else { throw Errno.error("\(name): cannot read") }
             if count == 0 { return bytes }
             bytes += chunk[..<count]
-            guard bytes.count <= limit else { throw Fault(.usage, "\(name): over \(limit) bytes") }
+            guard bytes.count <= limit else {
+                throw OperationalError(.usage, message: "\(name): over \(limit) bytes")
+            }
         }
     }
 
     /// A file that the command line names; that it cannot be opened is a mistake there.
-    static func readFile(_ path: String, limit: Int = 64 << 20) throws(Fault) -> [UInt8] {
+    static func readFile(_ path: String, limit: Int = 64 << 20) throws(OperationalError) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw SystemProblem.fault("\(path): cannot open", .usage) }
+        guard file >= 0 else { throw Errno.error("\(path): cannot open", kind: .usage) }
         defer { close(file) }
         return try readAll(file, limit: limit, name: path)
     }
@@ -80,8 +84,126 @@ struct Console: Sendable {
 }
 
 /// errno as a fault.
-enum SystemProblem {
-    static func fault(_ what: String, _ kind: Fault.Kind = .failed) -> Fault {
-        Fault(kind, "\(what): \(String(cString: strerror(errno)))")
+enum Errno {
+    static func error(_ what: String, kind: OperationalError.Kind = .failed) -> OperationalError {
+        OperationalError(kind, message: "\(what): \(String(cString: strerror(errno)))")
+    }
+}
+
+/// Questions to the person at the terminal. They are written to standard error, so that standard output
+/// contains only the command's result.
+extension Console {
+    /// Whether a person can be asked.
+    var isInteractive: Bool { isatty(input) == 1 }
+
+    /// A line as typed; nil if there is no terminal.
+    func ask(_ prompt: String) throws(OperationalError) -> String? {
+        guard isInteractive else { return nil }
+        write(prompt)
+        var line: [UInt8] = []
+        var byte: UInt8 = 0
+        while Glibc.read(input, &byte, 1) == 1, byte != 0x0A { line.append(byte) }
+        return String(decoding: line, as: UTF8.self)
+    }
+
+    /// A line that the terminal does not show; nil if there is no terminal. Ctrl-C is handled here while echo
+    /// is off, so that the terminal is restored.
+    func askHidden(_ prompt: String) throws(OperationalError) -> Secret? {
+        var before = termios()
+        guard isInteractive, tcgetattr(input, &before) == 0 else { return nil }
+        var silent = before
+        silent.c_lflag &= ~tcflag_t(ECHO | ISIG | ICANON)
+        guard tcsetattr(input, TCSAFLUSH, &silent) == 0 else {
+            throw Errno.error("terminal: cannot be silenced")
+        }
+        // The prompt is written only now: input typed after it is neither shown nor flushed.
+        write(prompt)
+        // In one place and of one length, so that all of it is wiped, what was typed and taken back as well.
+        var line = [UInt8](repeating: 0, count: Console.longestHiddenLine)
+        var count = 0
+        defer {
+            line.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
+            tcsetattr(input, TCSADRAIN, &before)
+            write("\n")
+        }
+        while true {
+            var byte: UInt8 = 0
+            let read = Glibc.read(input, &byte, 1)
+            if read < 0, errno == EINTR { continue }
+            guard read == 1, count < line.count else {
+                throw OperationalError(.failed, message: "no password was given")
+            }
+            switch byte {
+            case 0x0A, 0x0D: return Secret(copying: line.span.extracting(0..<count))
+            case 0x03, 0x04, 0x1C: throw OperationalError(.failed, message: "given up")
+            case 0x7F, 0x08: count = Console.lengthWithoutLastCharacter(of: line, count: count)
+            case 0x15: count = 0
+            default:
+                line[count] = byte
+                count += 1
+            }
+        }
+    }
+
+    /// Bytes that a person types.
+    private static let longestHiddenLine = 1024
+
+    /// One character fewer, however many bytes it has.
+    private static func lengthWithoutLastCharacter(of line: [UInt8], count: Int) -> Int {
+        var count = count
+        while count > 0 {
+            count -= 1
+            if line[count] & 0xC0 != 0x80 { break }
+        }
+        return count
+    }
+
+    private func write(_ prompt: String) { _ = Console.writeAll(Array(prompt.utf8), to: errors) }
+}
+
+extension Console {
+    /// Puts `text` in the place of the last line of standard error, which is a terminal; cut to its width,
+    /// for what runs over into a second line could not be taken away again. Of characters one column wide.
+    func replaceLine(_ text: String) {
+        var size = winsize()
+        let width = ioctl(errors, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+        writeError("\r\u{1B}[2K\(text.prefix(width - 1))")
+    }
+}
+
+/// A file that a command writes in the end. It is opened at the start: that there is no such folder is not to
+/// be learnt after minutes.
+final class OutputFile {
+    private let file: Int32
+    private let path: String
+
+    /// What stands in it stays until ``replace(_:)``.
+    init(_ path: String) throws(OperationalError) {
+        self.path = path
+        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw Errno.error("\(path): cannot be written", kind: .usage) }
+    }
+
+    deinit { close(file) }
+
+    /// Puts the text in the place of what stood there.
+    func replace(_ text: String) throws(OperationalError) {
+        guard ftruncate(file, 0) == 0 || errno == EINVAL, Console.writeAll(Array(text.utf8), to: file) else {
+            throw Errno.error("\(path): cannot be written")
+        }
+    }
+}
+
+/// Columns for people: left-aligned, two spaces between.
+enum Table {
+    static func text(head: [String], rows: [[String]]) -> String {
+        let all = [head] + rows
+        let widths = head.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
+        return all.map { row in
+            let cells = zip(row, widths).map { $0 + String(repeating: " ", count: $1 - $0.count) }
+            var line = cells.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return line
+        }.joined(separator: "\n")
     }
 }

@@ -11,23 +11,24 @@ struct Invocation: Sendable {
     var environment: Environment
 
     /// A positional that the parser has made sure of.
-    func required(_ name: String) throws(Fault) -> String {
+    func required(_ name: String) throws(OperationalError) -> String {
         if let text = arguments.positional(name) ?? arguments.value(name) { return text }
-        throw Fault(.usage, "\(name) is missing")
+        throw OperationalError(.usage, message: "\(name) is missing")
     }
 
-    func requiredOption(_ name: String) throws(Fault) -> String {
+    func requiredOption(_ name: String) throws(OperationalError) -> String {
         if let text = arguments.value(name) { return text }
-        throw Fault(.usage, "--\(name) is missing")
+        throw OperationalError(.usage, message: "--\(name) is missing")
     }
 
     /// Text for people, or with `--json` the same as JSON.
-    func print(_ json: JSONValue, _ text: () -> String) throws(Fault) {
+    func print(_ json: JSONValue, text: () -> String) throws(OperationalError) {
         try console.print(arguments.has("json") ? json.prettyText : text())
     }
 
-    /// The settings that environment and settings file make, with `--data` over them: the same that `serve` would use.
-    func configuration() throws(Fault) -> Configuration {
+    /// The settings that environment and settings file make, with `--data` over them: the same that `serve`
+    /// would use.
+    func configuration() throws(OperationalError) -> Configuration {
         var sources = Configuration.Sources()
         sources.environment = environment.variables
         if let path = environment["COUNTERSIGN_CONFIG"] {
@@ -37,39 +38,44 @@ struct Invocation: Sendable {
         return try Configuration(from: sources)
     }
 
-    func deployment(absence: DataFolder.Absence = .isAFault) throws(Fault) -> Deployment {
+    func deployment(absence: DataFolder.MissingFolderAction = .fail) throws(OperationalError) -> Deployment {
         try configuration().openDeployment(absence: absence, environment: environment.variables)
     }
 
     /// Whole Unix seconds.
     var now: Int64 { Int64(time(nil)) }
 
-    func appName() throws(Fault) -> AppName { try AppName(argument: required("APP")) }
+    func appName() throws(OperationalError) -> AppName { try AppName(argument: required("APP")) }
 
-    func schemeName(default fallback: SchemeName = .messageSignatures) throws(Fault) -> SchemeName {
+    func schemeName(default fallback: SchemeName = .messageSignatures) throws(OperationalError) -> SchemeName
+    {
         guard let text = arguments.value("scheme") else { return fallback }
         if text == SchemeName.token.rawValue { throw Invocation.unsignedScheme }
-        guard let name = SchemeName(rawValue: text), Registry.standard.scheme(named: name) != nil else {
-            let known = Registry.standard.schemes.map(\.name.rawValue).joined(separator: ", ")
-            throw Fault(.usage, "--scheme `\(text)`: expected one that this build speaks: \(known)")
+        guard let name = SchemeName(rawValue: text), SchemeRegistry.standard.scheme(named: name) != nil else {
+            let known = SchemeRegistry.standard.schemes.map(\.name.rawValue).joined(separator: ", ")
+            throw OperationalError(
+                .usage, message: "--scheme `\(text)`: expected one that this build speaks: \(known)")
         }
         return name
     }
 
     /// The same for a release, which may be of app versions that send a token and sign nothing.
-    func releaseScheme() throws(Fault) -> SchemeName {
+    func releaseScheme() throws(OperationalError) -> SchemeName {
         arguments.value("scheme") == SchemeName.token.rawValue ? .token : try schemeName()
     }
 
-    static let unsignedScheme = Fault(
+    static let unsignedScheme = OperationalError(
         .usage,
-        "scheme token has no signature: there is nothing to sign, verify or explain. A server looks the "
+        message:
+            "scheme token has no signature: there is nothing to sign, verify or explain. A server looks the "
             + "token "
             + "up among its sessions (docs/protocol.md, \"Tokens alone\")")
 
-    func keyID(_ text: String, at place: String) throws(Fault) -> KeyID {
+    func keyID(_ text: String, at place: String) throws(OperationalError) -> KeyID {
         guard let id = KeyID(text) else {
-            throw Fault(.usage, "\(place) `\(text)`: expected 1 to \(KeyID.longest) visible ASCII characters")
+            throw OperationalError(
+                .usage, message: "\(place) `\(text)`: expected 1 to \(KeyID.longest) visible ASCII characters"
+            )
         }
         return id
     }
@@ -84,8 +90,10 @@ struct Environment: Sendable {
     static var process: Environment {
         let names =
             Setting.all.map(\.variable) + [
-                MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG", "COUNTERSIGN_PROFILE",
-                "COUNTERSIGN_SECRET", DeviceKeyChoice.tpmVariable, VaultPassphrase.variable, "HOME", "NO_COLOR", "PATH",
+                MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG",
+                "COUNTERSIGN_PROFILE",
+                "COUNTERSIGN_SECRET", DeviceKeyChoice.tpmVariable, VaultPassphrase.variable, "HOME",
+                "NO_COLOR", "PATH",
                 "XDG_CONFIG_HOME",
             ]
         var variables: [String: String] = [:]

@@ -1,11 +1,15 @@
+import Countersign
 import CountersignClient
 import CountersignSchemes
 import CountersignSeal
+import CountersignServer
 import CountersignTransport
 import CountersignTrust
+import CountersignVault
 import CountersignWire
 
-/// What a client knows about one server: where it is, whom to trust there, and the key of the app version it plays.
+/// What a client knows about one server: where it is, whom to trust there, and the key of the app version it
+/// plays.
 struct Profile: Sendable {
     var url: String
     var keyID: KeyID
@@ -16,11 +20,12 @@ struct Profile: Sendable {
     /// Seconds east of UTC, for schemes that send a wall clock.
     var timezoneOffset = 0
     /// Where form-md5's private key stands before the MD5 is made.
-    var formMD5Key = FormMD5.KeyPlace.pair
+    var formMD5Key = FormMD5.KeyPosition.pair
     var pins: [Trust.Pin] = []
     /// For RSA keys, which do not say it themselves.
     var algorithm: KeyAlgorithm?
-    /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not known.
+    /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not
+    /// known.
     var authorityKey: [UInt8]?
     /// A PEM file with the authorities to trust; nil for the system's.
     var certificates: String?
@@ -43,33 +48,36 @@ extension Profile {
             "timezone_offset": .integer(Int64(timezoneOffset)), "form_md5_key": .string(formMD5Key.rawValue),
             "pins": .strings(pins.map(\.description)),
             "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
-            "authority_key": .optional(authorityKey.map { Base64.encode($0.span, .url) }),
+            "authority_key": .optional(authorityKey.map { Base64.encode($0.span, as: .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
-            "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue), "vault_id": .string(vaultID),
+            "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue),
+            "vault_id": .string(vaultID),
         ]
     }
 
     /// What `profile add` wrote. People edit such files, so every value is checked again.
-    init(_ bytes: [UInt8], at path: String) throws(Fault) {
+    init(_ bytes: [UInt8], at path: String) throws(OperationalError) {
         let document: JSONDocument
         do {
             document = try JSONReader.read(bytes, dialect: .comments)
         } catch {
-            throw Fault(.failed, "\(path): not JSON: \(error)")
+            throw OperationalError(.failed, message: "\(path): not JSON: \(error)")
         }
-        func text(_ name: String) throws(Fault) -> String {
+        func text(_ name: String) throws(OperationalError) -> String {
             if let text = document.root[name]?.string { return text }
-            throw Fault(.failed, "\(path): \(name): expected a string")
+            throw OperationalError(.failed, message: "\(path): \(name): expected a string")
         }
         url = try text("url")
         _ = try Origin.split(url)
         guard let keyID = KeyID(try text("key_id")) else {
-            throw Fault(.failed, "\(path): key_id: expected 1 to \(KeyID.longest) visible ASCII characters")
+            throw OperationalError(
+                .failed, message: "\(path): key_id: expected 1 to \(KeyID.longest) visible ASCII characters")
         }
         guard let scheme = SchemeName(rawValue: try text("scheme")), SchemeName.signing.contains(scheme)
         else {
-            throw Fault(.failed, "\(path): scheme: expected one of \(SchemeName.signing.map(\.rawValue))")
+            throw OperationalError(
+                .failed, message: "\(path): scheme: expected one of \(SchemeName.signing.map(\.rawValue))")
         }
         self.keyID = keyID
         self.scheme = scheme
@@ -77,7 +85,8 @@ extension Profile {
         version = try text("version")
         if let offset = document.root["timezone_offset"] {
             guard let seconds = document.integer(offset, in: -50_400...50_400) else {
-                throw Fault(.failed, "\(path): timezone_offset: expected seconds from -50400 to 50400")
+                throw OperationalError(
+                    .failed, message: "\(path): timezone_offset: expected seconds from -50400 to 50400")
             }
             timezoneOffset = seconds
         }
@@ -86,13 +95,16 @@ extension Profile {
         }
         for element in document.root["pins"]?.elements ?? [] {
             guard let pin = try? Trust.Pin(element.string ?? "") else {
-                throw Fault(.failed, "\(path): pins: expected sha256/ and 44 characters of Base64")
+                throw OperationalError(
+                    .failed, message: "\(path): pins: expected sha256/ and 44 characters of Base64")
             }
             pins.append(pin)
         }
         certificates = document.root["ca"]?.string
         app = document.root["app"]?.string
-        if let text = document.root["prefix"]?.string { prefix = try Profile.prefix(text, at: "\(path): prefix") }
+        if let text = document.root["prefix"]?.string {
+            prefix = try Profile.prefix(text, at: "\(path): prefix")
+        }
         if case .bool(true)? = document.root["bearer_secrets_to_any_certificate"]?.content {
             bearerSecrets = .toAnyCertificateThatVerifies
         }
@@ -104,38 +116,158 @@ extension Profile {
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
         if let text = document.root["algorithm"]?.string {
             guard let algorithm = KeyAlgorithm(rawValue: text) else {
-                throw Fault(.failed, "\(path): algorithm: expected one of \(KeyAlgorithm.allCases.map(\.rawValue))")
+                throw OperationalError(
+                    .failed,
+                    message: "\(path): algorithm: expected one of \(KeyAlgorithm.allCases.map(\.rawValue))")
             }
             self.algorithm = algorithm
         }
     }
 
-    static func vault(_ text: String, at place: String) throws(Fault) -> ProfileVault.Kind {
+    static func vault(_ text: String, at place: String) throws(OperationalError) -> ProfileVault.Kind {
         guard let kind = ProfileVault.Kind(rawValue: text) else {
             let names = ProfileVault.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw Fault(.usage, "\(place) `\(text)`: expected one of \(names)")
+            throw OperationalError(.usage, message: "\(place) `\(text)`: expected one of \(names)")
         }
         return kind
     }
 
-    static func formMD5Key(_ text: String, at place: String) throws(Fault) -> FormMD5.KeyPlace {
-        if let key = FormMD5.KeyPlace(rawValue: text) { return key }
-        throw Fault(.usage, "\(place) `\(text)`: expected pair or appended")
+    static func formMD5Key(_ text: String, at place: String) throws(OperationalError) -> FormMD5.KeyPosition {
+        if let key = FormMD5.KeyPosition(rawValue: text) { return key }
+        throw OperationalError(.usage, message: "\(place) `\(text)`: expected pair or appended")
     }
 
     /// A path without a slash at its end.
-    static func prefix(_ text: String, at place: String) throws(Fault) -> String {
-        guard text.hasPrefix("/"), !text.hasSuffix("/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw Fault(.usage, "\(place) `\(text)`: expected a path such as /countersign/v1")
+    static func prefix(_ text: String, at place: String) throws(OperationalError) -> String {
+        guard text.hasPrefix("/"), !text.hasSuffix("/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else {
+            throw OperationalError(
+                .usage, message: "\(place) `\(text)`: expected a path such as /countersign/v1")
         }
         return text
     }
 
     /// As `release add` prints it.
-    static func authorityKey(_ text: String) throws(Fault) -> [UInt8] {
-        guard let key = Base64.decode(text, .url), key.count == 32 else {
-            throw Fault(.usage, "the authority key: expected 43 characters of base64url, as `release add` prints them")
+    static func authorityKey(_ text: String) throws(OperationalError) -> [UInt8] {
+        guard let key = Base64.decode(text, as: .url), key.count == 32 else {
+            throw OperationalError(
+                .usage,
+                message:
+                    "the authority key: expected 43 characters of base64url, as `release add` prints them")
         }
         return key
+    }
+}
+
+/// What makes and uses the keys of a profile's device.
+enum DeviceKeyChoice: String, Sendable, CaseIterable {
+    /// Hardware where there is any.
+    case auto
+    case hardware
+    case software
+
+    /// The TCTI of a TPM other than the kernel's resource manager: a simulator, or another device file.
+    static let tpmVariable = "COUNTERSIGN_TPM"
+
+    init(_ text: String, at place: String) throws(OperationalError) {
+        guard let choice = DeviceKeyChoice(rawValue: text) else {
+            let names = DeviceKeyChoice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw OperationalError(.usage, message: "\(place) `\(text)`: expected one of \(names)")
+        }
+        self = choice
+    }
+
+    var storage: CountersignOptions.DeviceKeyStorage {
+        switch self {
+        case .auto: .hardwareWhereThereIsOne
+        case .hardware: .hardwareOnly
+        case .software: .softwareOnly
+        }
+    }
+}
+
+extension CountersignOptions {
+    mutating func use(_ choice: DeviceKeyChoice, environment: Environment) {
+        deviceKeyStorage = choice.storage
+        #if os(Linux)
+            if let device = environment[DeviceKeyChoice.tpmVariable], !device.isEmpty {
+                deviceKeyHardware = TPMKeys(device: device)
+            }
+        #endif
+    }
+}
+
+/// A profile's settings as the SDK has them.
+extension Profile {
+    func release(_ key: SigningKey) throws(CountersignError) -> ReleaseKey {
+        var authority: SigningKey?
+        if let bytes = authorityKey {
+            do {
+                authority = SigningKey(try PublicKey(ed25519: bytes))
+            } catch {
+                throw .misuse("authority_key: \(error)")
+            }
+        }
+        return ReleaseKey(Credentials(keyID: keyID, key: key), authorityKey: authority, app: app)
+    }
+
+    func options(for origin: Origin) throws(OperationalError) -> CountersignOptions {
+        var transport = TransportOptions()
+        transport.authorities = try authorities()
+        var options = CountersignOptions()
+        options.transport = .standard(transport)
+        options.userAgent = "countersign/\(Product.version)"
+        // A profile may be a URL, a key id and a secret alone; refusals are shown to a person either way.
+        options.missingAuthorityKey = .leavesRefusalsUnverified
+        if let prefix { options.routes = prefix }
+        // A profile may name a server without TLS, as scripts on one machine do.
+        if origin.security == .plaintext { options.encryption = .noneSoThatAnybodyReadsAndChangesEverything }
+        if bearerSecrets == .toAnyCertificateThatVerifies {
+            options.bearerSecrets = .toAnyCertificateThatVerifies
+        }
+        return options
+    }
+}
+
+extension Profile {
+    /// The trust of a profile: a server with a chain to an authority which, if pins are named, contains one
+    /// of them; or a self-signed certificate with a pinned key. With `--ca` alone, a server with a chain to
+    /// one of those certificates. The host's name is checked in every case.
+    func trust(for origin: Origin) throws(OperationalError) -> Trust {
+        do {
+            let policy: Trust.Policy
+            if !pins.isEmpty {
+                // One pin may stand alone here: after a loss of the key the user makes another profile, which
+                // an app cannot.
+                policy = .pins(try PinSet(withoutBackup: pins))
+            } else if let certificates {
+                policy = try .certificates(try Profile.authorities(inFile: certificates))
+            } else {
+                return .system
+            }
+            return Trust(
+                [Trust.Rule(try Trust.HostPattern(origin.host.description), policy)], others: .refused)
+        } catch {
+            throw OperationalError(error, in: "\(origin)")
+        }
+    }
+
+    /// Where chains may end: with those of `--ca`, else with those of the machine.
+    func authorities() throws(OperationalError) -> TransportOptions.Authorities {
+        guard let certificates else { return .machine }
+        return .instead(try Profile.authorities(inFile: certificates))
+    }
+
+    static func authorities(inFile path: String) throws(OperationalError) -> [Trust.Certificate] {
+        let found: [Trust.Certificate]
+        do {
+            found = try Trust.Certificate.all(inPEM: try Console.readFile(path, limit: 1 << 20))
+        } catch {
+            throw OperationalError(.failed, message: OperationalError(error, in: path).message)
+        }
+        guard !found.isEmpty else {
+            throw OperationalError(.failed, message: "\(path): expected certificates in PEM")
+        }
+        return found
     }
 }

@@ -4,13 +4,14 @@ import CountersignVault
 import CountersignWire
 import Glibc
 
-/// Where a profile keeps who is signed in.
+/// Where a profile keeps its login.
 struct ProfileVault: Sendable {
     enum Kind: String, Sendable, CaseIterable {
-        /// A sealed file in the profile's folder, with its key beside it. What one gets unasked: it opens at once, over ssh and at night,
-        /// where a keyring is closed and a TPM takes its time.
+        /// A sealed file in the profile's folder, with its key beside it. What one gets unasked: it opens at
+        /// once, over ssh and at night, where a keyring is closed and a TPM takes its time.
         case file
-        /// The machine's own: the Secret Service, else a file that the TPM or systemd-creds opens; chosen once.
+        /// The machine's own: the Secret Service, else a file that the TPM or systemd-creds opens; chosen
+        /// once.
         case platform
         /// A sealed file under a passphrase, which is asked for.
         case passphrase
@@ -21,95 +22,157 @@ struct ProfileVault: Sendable {
     let backEnd: String
 
     /// Asks for a passphrase where it takes one: now, because later a lock may be held.
-    init(_ profile: Profile, _ folder: ProfileFolder, _ run: Invocation) throws(Fault) {
+    init(_ profile: Profile, folder: ProfileFolder, run: Invocation) throws(OperationalError) {
         switch profile.vault {
         case .file:
-            try EarlierVault(folder: folder).move(to: ClientDesk.item(profile, Origin.split(profile.url).origin))
+            try LegacyProfileVault(folder: folder).migrate(
+                to: ProfileSession.itemName(of: profile, at: Origin.split(profile.url).origin))
             self.init(
-                SealedFile(folder.vault, guardedBy: KeyFileGuard(folder.vaultKey)), folder, profile.vault.rawValue)
+                SealedFile(folder.vault, guardedBy: KeyFileGuard(folder.vaultKey)), folder: folder,
+                backEnd: profile.vault.rawValue)
         case .passphrase:
-            try self.init(passphrase: VaultPassphrase(run: run).read(), folder)
+            try self.init(passphrase: VaultPassphrase(run: run).read(), folder: folder)
         case .platform:
             let platform = try ProfileVault.platform(folder)
-            let store = platform.backEnd == .secretService ? OwnItems(platform.store, profile.vaultID) : platform.store
-            self.init(store, folder, platform.backEnd.rawValue)
+            let store =
+                platform.backEnd == .secretService
+                ? ProfileItemStore(platform.store, profile: profile.vaultID) : platform.store
+            self.init(store, folder: folder, backEnd: platform.backEnd.rawValue)
         }
     }
 
-    init(passphrase: Secret, _ folder: ProfileFolder) {
-        self.init(SealedFile(folder.vault, guardedBy: PassphraseGuard { passphrase }), folder, Kind.passphrase.rawValue)
+    init(passphrase: Secret, folder: ProfileFolder) {
+        self.init(
+            SealedFile(folder.vault, guardedBy: PassphraseGuard { passphrase }), folder: folder,
+            backEnd: Kind.passphrase.rawValue)
     }
 
-    private init(_ store: any ItemStore, _ folder: ProfileFolder, _ backEnd: String) {
+    private init(_ store: any ItemStore, folder: ProfileFolder, backEnd: String) {
         vault = Vault(store, locks: VaultLocks(folder: folder.path))
         self.backEnd = backEnd
     }
 
-    private static func platform(_ folder: ProfileFolder) throws(Fault) -> PlatformVault {
+    private static func platform(_ folder: ProfileFolder) throws(OperationalError) -> PlatformVault {
         do {
             return try PlatformVault(folder: folder.platformVault)
         } catch {
-            throw fault(error)
+            throw operationalError(for: error)
         }
     }
 
-    /// Makes sure that it takes something and gives it back, so that what is wrong shows before somebody signs in.
-    func prove() throws(Fault) {
-        do {
+    /// Checks that the vault stores a value and returns it, so that a fault shows before a user signs in.
+    func verifyUsable() throws(OperationalError) {
+        do throws(VaultError) {
             let name = try ItemName(service: "countersign", account: "profile add")
             try vault.write(.bytes(Secret(random: 16)), to: name)
-            guard try vault.read(name).certain() != nil else {
-                throw VaultProblem.failed("it does not keep what it is given")
+            guard try vault.read(name).get() != nil else {
+                throw VaultError.failed("it does not keep what it is given")
             }
             try vault.erase(name)
-        } catch let problem as VaultProblem {
-            throw ProfileVault.fault(problem)
         } catch {
-            throw Fault(.failed, "the profile's vault: \(error)")
+            throw ProfileVault.operationalError(for: error)
         }
     }
 
-    static func fault(_ problem: VaultProblem) -> Fault {
+    static func operationalError(for problem: VaultError) -> OperationalError {
         switch problem {
         case .locked(let detail), .failed(let detail), .badName(let detail):
-            Fault(.failed, "the profile's vault: \(detail)")
-        case .changed: Fault(.failed, "the profile's vault: another command wrote to it; try again")
+            OperationalError(.failed, message: "the profile's vault: \(detail)")
+        case .changed:
+            OperationalError(.failed, message: "the profile's vault: another command wrote to it; try again")
         }
     }
 }
 
 /// A profile's items in a keyring that all of its owner's profiles share: the names of others' are not seen.
-struct OwnItems: ItemStore {
+struct ProfileItemStore: ItemStore {
     private let inner: any ItemStore
     private let mark: String
 
     /// `profile` tells it from all others.
-    init(_ inner: any ItemStore, _ profile: String) {
+    init(_ inner: any ItemStore, profile: String) {
         self.inner = inner
         mark = " of profile \(profile)"
     }
 
-    func find(_ name: ItemName) -> Reading<Secret> {
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
         do {
             return inner.find(try marked(name))
         } catch {
-            return Reading(error)
+            return VaultReadResult(error)
         }
     }
 
-    func names() throws(VaultProblem) -> [ItemName] {
+    func names() throws(VaultError) -> [ItemName] {
         var own: [ItemName] = []
         for name in try inner.names() where name.account.hasSuffix(mark) {
-            own.append(try ItemName(service: name.service, account: String(name.account.dropLast(mark.count))))
+            own.append(
+                try ItemName(service: name.service, account: String(name.account.dropLast(mark.count))))
         }
         return own
     }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) { try inner.put(bytes, at: marked(name)) }
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) { try inner.put(bytes, at: marked(name)) }
 
-    func remove(_ name: ItemName) throws(VaultProblem) { try inner.remove(marked(name)) }
+    func remove(_ name: ItemName) throws(VaultError) { try inner.remove(marked(name)) }
 
-    private func marked(_ name: ItemName) throws(VaultProblem) -> ItemName {
+    private func marked(_ name: ItemName) throws(VaultError) -> ItemName {
         try ItemName(service: name.service, account: name.account + mark)
+    }
+}
+
+/// A profile's vault as earlier builds wrote it: one secret, sealed under the key beside it. What is in it
+/// becomes an item of the vault that takes its place, under the same key.
+struct LegacyProfileVault {
+    private static let binding = SealBinding(kind: "client-vault", row: "vault")
+    /// What a file of today begins with.
+    private static let magic = Array("CSV1".utf8)
+    /// The same key sealed it, so none is longer than what a client keeps.
+    private static let most = 1 << 20
+
+    let folder: ProfileFolder
+
+    /// Nothing where there is none. At every moment the one or the other is there, whole.
+    func migrate(to name: ItemName) throws(OperationalError) {
+        guard try exists else { return }
+        do {
+            let lock = try FileLock.take("\(folder.vault).lock", within: .seconds(10))
+            defer { lock.release() }
+            // Another command may have been first.
+            guard try exists else { return }
+            let draft = "\(folder.vault).moving"
+            unlink(draft)
+            let store = SealedFile(draft, guardedBy: KeyFileGuard(folder.vaultKey))
+            try Vault(store, locks: VaultLocks(folder: folder.path)).write(.bytes(try contents()), to: name)
+            guard rename(draft, folder.vault) == 0 else {
+                throw Errno.error("\(folder.vault): cannot be replaced")
+            }
+        } catch let problem as VaultError {
+            throw ProfileVault.operationalError(for: problem)
+        } catch {
+            throw OperationalError(error, in: folder.vault)
+        }
+    }
+
+    private var exists: Bool {
+        get throws(OperationalError) {
+            guard access(folder.vault, F_OK) == 0 else { return false }
+            return try !bytes().starts(with: LegacyProfileVault.magic)
+        }
+    }
+
+    private func contents() throws(OperationalError) -> Secret {
+        let text = try Console.readFile(folder.vaultKey, limit: MasterKey.count)
+        guard let key = MasterKey(Secret(copying: text.span)),
+            let contents = try? key.open(bytes(), as: LegacyProfileVault.binding)
+        else {
+            throw OperationalError(
+                .failed, message: "\(folder.vault): does not open: altered, or sealed with another key")
+        }
+        return contents
+    }
+
+    private func bytes() throws(OperationalError) -> [UInt8] {
+        try Console.readFile(folder.vault, limit: LegacyProfileVault.most)
     }
 }

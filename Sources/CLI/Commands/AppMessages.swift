@@ -8,10 +8,16 @@ extension Command {
         positionals: [Positional(name: "APP")],
         options: [
             .value(
-                "language", "TAG", "of these texts: zh, pt-br; `default` for callers of all other languages"),
-            .value("file", "FILE", "a JSON object of texts by refusal code; - reads standard input"),
-            .value("release", "KEY_ID", "for callers of this release, in place of the app's"),
-            .flag("list", "show all texts"), .flag("remove", "remove those of the language"), .data, .json,
+                "language", placeholder: "TAG",
+                meaning: "of these texts: zh, pt-br; `default` for callers of all other languages"),
+            .value(
+                "file", placeholder: "FILE",
+                meaning: "a JSON object of texts by refusal code; - reads standard input"),
+            .value(
+                "release", placeholder: "KEY_ID",
+                meaning: "for callers of this release, in place of the app's"),
+            .flag("list", meaning: "show all texts"),
+            .flag("remove", meaning: "remove those of the language"), .data, .json,
         ],
         notes: """
             FILE holds {"CODE": "text"}: CODE is a refusal code (session-ended) or an old client's number
@@ -22,24 +28,25 @@ extension Command {
             names first of those that there are. A code without a text keeps our own words; policy debug=on
             shows the exact reason. -99's link is set by `countersign release retire --update-url`.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let name = try run.appName()
         let deployment = try run.deployment()
-        let release = try run.arguments.value("release").map { (text) throws(Fault) in
+        let release = try run.arguments.value("release").map { (text) throws(OperationalError) in
             try run.keyID(text, at: "--release")
         }
         guard let language = try run.language() else {
             for option in ["file", "remove"] where run.arguments.has(option) {
-                throw Fault(.usage, "--\(option): expected --language beside it")
+                throw OperationalError(.usage, message: "--\(option): expected --language beside it")
             }
             try list(name, release: release, in: deployment, for: run)
             return .success
         }
         guard !run.arguments.has("list"), run.arguments.has("remove") != run.arguments.has("file") else {
-            throw Fault(
-                .usage, "--language \(language): expected --file or --remove beside it, and no --list")
+            throw OperationalError(
+                .usage,
+                message: "--language \(language): expected --file or --remove beside it, and no --list")
         }
-        let texts = try run.arguments.value("file").map { (path) throws(Fault) -> RefusalTexts in
+        let texts = try run.arguments.value("file").map { (path) throws(OperationalError) -> RefusalTexts in
             let limit = RefusalTexts.longestFile
             return try RefusalTexts(
                 json: path == "-" ? run.console.read(limit: limit) : Console.readFile(path, limit: limit))
@@ -60,7 +67,7 @@ extension Command {
     /// The app's own first, then each release's.
     private static func list(
         _ name: AppName, release: KeyID?, in deployment: Deployment, for run: Invocation
-    ) throws(Fault) {
+    ) throws(OperationalError) {
         let app = try deployment.app(name)
         var rows: [(release: KeyID?, language: LanguageTag, texts: RefusalTexts)] = []
         if release == nil {
@@ -92,10 +99,11 @@ extension Command {
 }
 
 extension Invocation {
-    fileprivate func language() throws(Fault) -> LanguageTag? {
+    fileprivate func language() throws(OperationalError) -> LanguageTag? {
         guard let text = arguments.value("language") else { return nil }
         guard let language = LanguageTag(text) else {
-            throw Fault(.usage, "--language `\(text)`: expected a tag such as zh or pt-br, or `default`")
+            throw OperationalError(
+                .usage, message: "--language `\(text)`: expected a tag such as zh or pt-br, or `default`")
         }
         return language
     }

@@ -4,12 +4,17 @@ import CountersignWire
 extension Command {
     static let auditList = Command(
         words: ["audit", "list"], summary: "show who changed what",
-        options: [.value("last", "N", "so many records, the latest ones (default: 50)"), .data, .json],
+        options: [
+            .value("last", placeholder: "N", meaning: "so many records, the latest ones (default: 50)"),
+            .data, .json,
+        ],
         notes: "As the records stand; `countersign audit verify` tells whether they are whole."
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let rows = try run.deployment().auditRecords(last: last(run))
         try run.print(["records": .array(rows.map { AuditLine($0).json })]) {
-            Table.text(["NUMBER", "TIME", "WHO", "WHAT", "TO", "DETAILS"], rows.map { AuditLine($0).cells })
+            Table.text(
+                head: ["NUMBER", "TIME", "WHO", "WHAT", "TO", "DETAILS"],
+                rows: rows.map { AuditLine($0).cells })
         }
         return .success
     }
@@ -17,19 +22,25 @@ extension Command {
     static let auditVerify = Command(
         words: ["audit", "verify"], summary: "find out whether the record of changes was altered",
         options: [
-            .value("noted", "NUMBER:TAG", "a head printed earlier and kept elsewhere, which the log must still have"),
+            .value(
+                "noted", placeholder: "NUMBER:TAG",
+                meaning: "a head printed earlier and kept elsewhere, which the log must still have"),
             .data,
             .json,
         ],
         notes: """
-            Finds records that were altered, moved or removed, also from the end, by anybody who has the database without
-            the master key. A whole database that was put back to an earlier copy is found by --noted alone: keep the head
-            that this prints where who can write to the database cannot. Exit status 1 where anything was found.
+            Finds records that were altered, moved or removed, also from the end, by anybody who has the \
+            database without
+            the master key. A whole database that was put back to an earlier copy is found by --noted alone: \
+            keep the head
+            that this prints where who can write to the database cannot. Exit status 1 where anything was \
+            found.
             """
-    ) { (run) throws(Fault) in
-        let noted = try run.arguments.value("noted").map { (text) throws(Fault) in
+    ) { (run) throws(OperationalError) in
+        let noted = try run.arguments.value("noted").map { (text) throws(OperationalError) in
             guard let head = AuditHead(text) else {
-                throw Fault(.usage, "--noted `\(text)`: expected NUMBER:TAG, as `audit verify` prints it")
+                throw OperationalError(
+                    .usage, message: "--noted `\(text)`: expected NUMBER:TAG, as `audit verify` prints it")
             }
             return head
         }
@@ -47,10 +58,10 @@ extension Command {
         return outcome.findings.isEmpty ? .success : .failed
     }
 
-    private static func last(_ run: Invocation) throws(Fault) -> Int {
+    private static func last(_ run: Invocation) throws(OperationalError) -> Int {
         guard let text = run.arguments.value("last") else { return 50 }
         guard let count = Int(text), (1...1_000_000).contains(count) else {
-            throw Fault(.usage, "--last `\(text)`: expected a number from 1 to 1000000")
+            throw OperationalError(.usage, message: "--last `\(text)`: expected a number from 1 to 1000000")
         }
         return count
     }
@@ -65,7 +76,8 @@ extension AuditFinding {
         case .beyondHead(let range): "beyond the head, which is an older one: \(AuditFinding.text(of: range))"
         case .headMissing: "the head is missing: how many records there were is not known"
         case .headAltered: "the head was altered: how many records there were is not known"
-        case .notedHeadMissing(let head): "the log does not have \(head.text): it is an earlier copy, or another log"
+        case .notedHeadMissing(let head):
+            "the log does not have \(head.text): it is an earlier copy, or another log"
         }
     }
 
@@ -76,17 +88,99 @@ extension AuditFinding {
 
     fileprivate var json: JSONValue {
         switch self {
-        case .missing(let range): AuditFinding.json("missing", range)
+        case .missing(let range): AuditFinding.json(kind: "missing", range: range)
         case .altered(let number): ["kind": "altered", "number": .integer(number)]
         case .moved(let from, let to): ["kind": "moved", "from": .integer(from), "to": .integer(to)]
-        case .beyondHead(let range): AuditFinding.json("beyond-head", range)
+        case .beyondHead(let range): AuditFinding.json(kind: "beyond-head", range: range)
         case .headMissing: ["kind": "head-missing"]
         case .headAltered: ["kind": "head-altered"]
         case .notedHeadMissing(let head): ["kind": "noted-head-missing", "head": .string(head.text)]
         }
     }
 
-    private static func json(_ kind: String, _ range: ClosedRange<Int64>) -> JSONValue {
+    private static func json(kind: String, range: ClosedRange<Int64>) -> JSONValue {
         ["kind": .string(kind), "first": .integer(range.lowerBound), "last": .integer(range.upperBound)]
+    }
+}
+
+/// One audit record for people and scripts. It may have been altered by anybody, so it is read as any text
+/// from outside.
+struct AuditLine {
+    private let number: Int64
+    /// Nil where what stands there is no record.
+    private let document: JSONDocument?
+
+    init(_ row: AuditRow) {
+        number = row.number
+        document = row.document
+    }
+
+    var json: JSONValue {
+        guard let document else { return ["number": .integer(number), "unreadable": true] }
+        return JSONValue(document.root, of: document)
+    }
+
+    /// Number, time, actor, action, object, details.
+    var cells: [String] {
+        guard let document else { return [String(number), "-", "-", "unreadable", "-", "-"] }
+        let root = document.root
+        let time = root["time"].flatMap { AuditLine.time($0, in: document) }
+        let actor =
+            root["actor"]?["name"]?.string ?? root["actor"]?["uid"].map { "uid \(document.text(of: $0))" }
+            ?? "-"
+        let details = (root["details"]?.members ?? []).map { member in
+            "\(member.name)=\(text(of: member.value, named: member.name, in: document))"
+        }
+        return [
+            String(number), time ?? "-", actor,
+            root["action"]?.string ?? "-",
+            root["release"]?.string ?? root["app"]?.string ?? "-", details.joined(separator: " "),
+        ].map(AuditLine.harmless)
+    }
+
+    /// Texts as they are, times as every command prints them, and the steps of a retirement as they are
+    /// given.
+    private func text(of value: JSON, named name: String, in document: JSONDocument) -> String {
+        if let text = value.string { return text }
+        if name == "at" || name.hasSuffix("_at"), let time = AuditLine.time(value, in: document) {
+            return time
+        }
+        if name == "rollout", let steps = value.elements {
+            return steps.map { step in
+                let percent = step["percent"].map { document.text(of: $0) } ?? "?"
+                guard let since = step["since"], document.text(of: since) != "0" else { return percent }
+                return "\(percent)@\(AuditLine.time(since, in: document) ?? "?")"
+            }.joined(separator: ",")
+        }
+        return document.text(of: value)
+    }
+
+    private static func time(_ value: JSON, in document: JSONDocument) -> String? {
+        document.integer(value, in: 0...253_402_300_799).map { TimeText.text(Int64($0)) }
+    }
+
+    /// Without control characters, which could make a terminal show something else.
+    private static func harmless(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+}
+
+extension JSONValue {
+    /// What was read, to be written again.
+    fileprivate init(_ value: JSON, of document: JSONDocument) {
+        switch value.content {
+        case .null: self = .null
+        case .bool(let flag): self = .bool(flag)
+        case .number:
+            self =
+                document.integer(value, in: Int.min...Int.max).map { .integer(Int64($0)) }
+                ?? .string(document.text(of: value))
+        case .string(let text): self = .string(text)
+        case .array(let elements): self = .array(elements.map { JSONValue($0, of: document) })
+        case .object(let members):
+            self = .object(members.map { ($0.name, JSONValue($0.value, of: document)) })
+        }
     }
 }

@@ -8,14 +8,16 @@ extension Command {
         summary: "drive a port of the client through every exchange, and say what it does wrong",
         positionals: [Positional(name: "COMMAND", presence: .remaining)],
         options: [
-            .list("case", "NAME", "carry out this case, or several, with commas"),
-            .flag("keep-going", "carry out the rest after a case that failed"),
-            .flag("list", "say which cases there are and what each wants, and carry out none"), .json,
+            .list("case", placeholder: "NAME", meaning: "carry out this case, or several, with commas"),
+            .flag("keep-going", meaning: "carry out the rest after a case that failed"),
+            .flag("list", meaning: "say which cases there are and what each wants, and carry out none"),
+            .json,
         ],
         notes: """
             Starts an authority and gateway on loopback, in a temporary folder, behind a front that loses,
             repeats, alters and forges answers. For each case COMMAND is started anew, the driver of a port of
-            the client: it reads one JSON object a line on standard input and answers each with one on standard
+            the client: it reads one JSON object a line on standard input and answers each with one on \
+            standard
             output (docs/conformance.md). What is judged is what the port sends, and what it reports. Progress
             goes to standard error.
 
@@ -25,36 +27,44 @@ extension Command {
               countersign conformance -- python3 -m countersign_client.conformance
               countersign conformance --case lost-refresh-answer --json -- ./driver
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let cases = try selectedCases(run.arguments)
         if run.arguments.has("list") {
             try run.print(.array(cases.map(\.json))) { ConformanceText.list(cases) }
             return .success
         }
         guard !run.arguments.remaining.isEmpty else {
-            throw Fault(.usage, "COMMAND is missing: expected `-- COMMAND ARG…`, the driver of a port")
+            throw OperationalError(
+                .usage, message: "COMMAND is missing: expected `-- COMMAND ARG…`, the driver of a port")
         }
-        Interruption.arm()
-        defer { Interruption.endWhatIsLeft() }
+        InterruptCleanup.install()
+        defer { InterruptCleanup.removeLeftovers() }
         let report: ConformanceReport
-        do throws(StageFault) {
-            let conformance = Conformance(try Binary(), command: run.arguments.remaining, cases: cases)
-            let persistence: Conformance.Persistence =
+        do throws(LabError) {
+            let conformance = Conformance(
+                try CountersignBinary(), command: run.arguments.remaining, cases: cases)
+            let persistence: Conformance.FailurePolicy =
                 run.arguments.has("keep-going") ? .allCases : .untilFailure
-            report = try conformance.run(persistence) { run.console.note(ConformanceText.line($0, $1)) }
+            report = try conformance.run(persistence) {
+                run.console.note(ConformanceText.line($0, outcome: $1))
+            }
         } catch {
-            throw Fault(.failed, "conformance: \(error)")
+            throw OperationalError(.failed, message: "conformance: \(error)")
         }
         try run.print(report.json) { ConformanceText.sum(report) }
         return report.failed + report.notStaged == 0 ? .success : .failed
     }
 
-    private static func selectedCases(_ arguments: Arguments) throws(Fault) -> [ConformanceCase] {
+    private static func selectedCases(_ arguments: Arguments) throws(OperationalError) -> [ConformanceCase] {
         let names = arguments.values("case").flatMap { $0.split(separator: ",").map(String.init) }
         let known = ConformanceCase.all.map(\.name)
         for name in names where !known.contains(name) {
-            throw Fault(
-                .usage, "--case `\(name)`: no such case\(Nearest.hint(name, among: known)); --list has them")
+            throw OperationalError(
+                .usage,
+                message:
+                    "--case `\(name)`: no such case\(SpellingSuggestion.text(for: name, among: known)); "
+                    + "--list has them"
+            )
         }
         return names.isEmpty ? ConformanceCase.all : ConformanceCase.all.filter { names.contains($0.name) }
     }
@@ -62,7 +72,7 @@ extension Command {
 
 /// Cases and what came of them, as text.
 enum ConformanceText {
-    static func line(_ one: ConformanceCase, _ outcome: CaseOutcome) -> String {
+    static func line(_ one: ConformanceCase, outcome: CaseOutcome) -> String {
         switch outcome {
         case .passed: return "✓ \(one.name)"
         case .failed(let failure):

@@ -9,75 +9,102 @@ extension Command {
     static let logIn = Command(
         words: ["login"], summary: "sign in on this machine",
         options: [
-            ClientDesk.profileOption, .account, PasswordEntry.option,
-            .value("device-class", "NAME", "what this machine counts as: \(deviceClasses) (default: desktop)"),
-            .value("device-name", "TEXT", "how lists of sessions call it (default: the host's name)"),
-            .flag("password-login", "send the password, over TLS, for accounts and apps that have it so"),
+            ProfileSession.profileOption, .account, PasswordEntry.option,
+            .value(
+                "device-class", placeholder: "NAME",
+                meaning: "what this machine counts as: \(deviceClasses) (default: desktop)"),
+            .value(
+                "device-name", placeholder: "TEXT",
+                meaning: "how lists of sessions call it (default: the host's name)"),
+            .flag(
+                "password-login",
+                meaning: "send the password, over TLS, for accounts and apps that have it so"),
             .flag(
                 "password-fallback",
-                "send it only where the proof without it fails, to a pinned certificate, on the account's first login here"
+                meaning:
+                    "send it only where the proof without it fails, to a pinned certificate, on the "
+                    + "account's first login here"
             ),
             .json,
         ],
         notes: """
-            Proves the password without sending it, and keeps the session where the profile's --vault says: unasked, in
-            PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. That keeps other users of the machine out, and
-            makes one file without the other worthless; it does not keep out who runs as you, or as root, or holds the disk. From then
+            Proves the password without sending it, and keeps the session where the profile's --vault says: \
+            unasked, in
+            PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. That keeps other \
+            users of the machine out, and
+            makes one file without the other worthless; it does not keep out who runs as you, or as root, or \
+            holds the disk. From then
             on `request` speaks for you.
 
-            A session that is kept here already is replaced, and ends where the app's policy has one for each account.
+            A session that is kept here already is replaced, and ends where the app's policy has one for \
+            each account.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let device = DeviceDescription(try deviceKind(run), name: try deviceName(run).description)
         guard !run.arguments.has("password-login") || !run.arguments.has("password-fallback") else {
-            throw Fault(.usage, "expected --password-login or --password-fallback, not both")
+            throw OperationalError(
+                .usage, message: "expected --password-login or --password-fallback, not both")
         }
-        let desk = try ClientDesk(
+        let desk = try ProfileSession(
             run, device: device,
             passwordLogin: run.arguments.has("password-fallback") ? .onFirstSignInOverPinnedTLS : .never)
         let account = try run.account().description
         let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
-        let method = run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque
+        let method =
+            run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque
         let state = try desk.perform { (client) throws(CountersignError) in
             try await client.logIn(account, password, by: method)
             return try await client.kept()
         }
-        guard let login = state.login else { throw ClientDesk.fault(.notSignedIn, desk.name, desk.origin) }
-        try run.print(.object(login.members(desk.name, state.keys))) { "signed in as \(login.account)" }
+        guard let login = state.login else {
+            throw ProfileSession.operationalError(for: .notSignedIn, profile: desk.name, origin: desk.origin)
+        }
+        try run.print(.object(login.members(profile: desk.name, keys: state.keys))) {
+            "signed in as \(login.account)"
+        }
         return .success
     }
 
-    private static var deviceClasses: String { DeviceDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ") }
+    private static var deviceClasses: String {
+        DeviceDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+    }
 
-    private static func deviceKind(_ run: Invocation) throws(Fault) -> DeviceDescription.Kind {
+    private static func deviceKind(_ run: Invocation) throws(OperationalError) -> DeviceDescription.Kind {
         guard let text = run.arguments.value("device-class") else { return .desktop }
         guard let kind = DeviceDescription.Kind(rawValue: text) else {
-            throw Fault(.usage, "--device-class `\(text)`: expected one of \(deviceClasses)")
+            throw OperationalError(
+                .usage, message: "--device-class `\(text)`: expected one of \(deviceClasses)")
         }
         return kind
     }
 
-    private static func deviceName(_ run: Invocation) throws(Fault) -> Device.Name {
+    private static func deviceName(_ run: Invocation) throws(OperationalError) -> Device.Name {
         if let text = run.arguments.value("device-name") {
             guard let name = Device.Name(text) else {
-                throw Fault(
-                    .usage, "--device-name: expected 1 to \(Device.Name.longest) bytes without control characters")
+                throw OperationalError(
+                    .usage,
+                    message:
+                        "--device-name: expected 1 to \(Device.Name.longest) bytes without control characters"
+                )
             }
             return name
         }
         var host = [CChar](repeating: 0, count: 256)
         let isKnown = gethostname(&host, host.count - 1) == 0
-        let text = isKnown ? String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
-        guard let name = Device.Name(String(text.prefix(Device.Name.longest))) ?? Device.Name("desktop") else {
-            throw Fault(.usage, "--device-name is missing: the host has no name to go by")
+        let text =
+            isKnown
+            ? String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self) : ""
+        guard let name = Device.Name(String(text.prefix(Device.Name.longest))) ?? Device.Name("desktop")
+        else {
+            throw OperationalError(.usage, message: "--device-name is missing: the host has no name to go by")
         }
         return name
     }
 }
 
-extension SignedIn {
+extension ActiveLogin {
     /// For scripts: nothing of it is a secret. `keys` are the device's.
-    func members(_ profile: String, _ keys: DeviceKeys?) -> [(name: String, value: JSONValue)] {
+    func members(profile: String, keys: DeviceKeys?) -> [(name: String, value: JSONValue)] {
         var members: [(name: String, value: JSONValue)] = [
             ("profile", .string(profile)), ("signed_in", true), ("account", .string(account.description)),
             ("session", .string(id.description)),
@@ -93,5 +120,39 @@ extension SignedIn {
             ("device", ["class": .string(deviceClass.rawValue), "name": .string(deviceName.description)]),
         ]
         return members
+    }
+}
+
+extension Command {
+    static let logOut = Command(
+        words: ["logout"], summary: "end the session of this machine",
+        options: [
+            ProfileSession.profileOption,
+            .flag(
+                "local",
+                meaning:
+                    "forget the session here, though the server may not be told: there it goes on "
+                    + "until it is idle"
+            ),
+            .json,
+        ]
+    ) { (run) throws(OperationalError) in
+        let desk = try ProfileSession(run)
+        if run.arguments.has("local") {
+            try desk.perform { (client) throws(CountersignError) in try await client.forgetSession() }
+            try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": false]) {
+                "forgotten here; the server was not told"
+            }
+            return .success
+        }
+        let state = try desk.perform { (client) throws(CountersignError) in
+            try await client.logOut()
+            return client.state
+        }
+        try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": true]) {
+            guard case .signedOut(.ended(let end)) = state, end.how != .signedOut else { return "signed out" }
+            return "signed out; the session had ended: \(ProfileSession.reason(end))"
+        }
+        return .success
     }
 }

@@ -7,8 +7,8 @@ import CountersignWire
 struct NewReleaseKey {
     var id: KeyID
     var material: KeyMaterial
-    /// What is printed and not kept: the shared secret as text, or the private key that was just made; nil where whoever
-    /// calls has it already.
+    /// The value that is printed and not stored: the shared secret as text, or the private key that was just
+    /// made; nil if the caller has it already.
     var shown: (name: String, text: String)?
 
     var algorithm: KeyAlgorithm {
@@ -18,29 +18,34 @@ struct NewReleaseKey {
         }
     }
 
-    static func make(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {
+    static func make(_ run: Invocation, scheme: SchemeName) throws(OperationalError) -> NewReleaseKey {
         if scheme == .token { return try withoutKey(run) }
         let algorithm = try run.algorithm()
         let file = run.arguments.value("public-key")
         guard file != nil || (algorithm != nil && algorithm != .hmacSHA256) else {
-            return try sharedSecret(run, scheme)
+            return try sharedSecret(run, scheme: scheme)
         }
         guard scheme == .messageSignatures else {
-            throw Fault(.usage, "\(scheme.rawValue) has shared secrets; --algorithm and --public-key are not for it")
+            throw OperationalError(
+                .usage,
+                message: "\(scheme.rawValue) has shared secrets; --algorithm and --public-key are not for it")
         }
         guard run.arguments.value("secret") == nil, run.arguments.value("secret-file") == nil,
             !run.arguments.has("secret-stdin")
         else {
-            throw Fault(.usage, "a secret and a key pair are given; expected one of them")
+            throw OperationalError(.usage, message: "a secret and a key pair are given; expected one of them")
         }
         let id = try run.keyID(run.arguments.value("key-id") ?? randomID(), at: "--key-id")
         if let file {
-            return NewReleaseKey(id: id, material: .publicKey(try KeyText.publicKey(file, algorithm: algorithm)))
+            return NewReleaseKey(
+                id: id, material: .publicKey(try KeyText.publicKey(file, algorithm: algorithm)))
         }
         guard algorithm == .ed25519 else {
-            throw Fault(
+            throw OperationalError(
                 .usage,
-                "--public-key is missing: only for ed25519 is a pair made here; expected a PEM file with the public key"
+                message:
+                    "--public-key is missing: only for ed25519 is a pair made here; expected a PEM file with "
+                    + "the public key"
             )
         }
         let seed = Secret(random: 32)
@@ -49,39 +54,44 @@ struct NewReleaseKey {
                 id: id, material: .publicKey(try PrivateKey(ed25519Seed: seed).publicKey),
                 shown: ("private_key", PrivateKey.pem(ed25519Seed: seed).withExposedBytes { $0.text }))
         } catch {
-            throw Fault(.failed, "the key pair that was made is none: expected \(error.expected)")
+            throw OperationalError(
+                .failed, message: "the key pair that was made is none: \(error)")
         }
     }
 
     /// A release for scheme `token`, whose callers do not sign. Its stored secret is random and never shown.
-    private static func withoutKey(_ run: Invocation) throws(Fault) -> NewReleaseKey {
+    private static func withoutKey(_ run: Invocation) throws(OperationalError) -> NewReleaseKey {
         for option in ["secret", "secret-file", "secret-stdin", "public-key", "algorithm"]
         where run.arguments.has(option) {
-            throw Fault(.usage, "--\(option): a release of scheme token has no key")
+            throw OperationalError(.usage, message: "--\(option): a release of scheme token has no key")
         }
         return NewReleaseKey(
             id: try run.keyID(run.arguments.value("key-id") ?? randomID(), at: "--key-id"),
             material: .secret(Secret(random: 32)))
     }
 
-    private static func sharedSecret(_ run: Invocation, _ scheme: SchemeName) throws(Fault) -> NewReleaseKey {
+    private static func sharedSecret(_ run: Invocation, scheme: SchemeName) throws(OperationalError)
+        -> NewReleaseKey
+    {
         let given = try run.secretText()
         switch (run.arguments.value("key-id"), given) {
         case (let id?, let given?):
             guard !PEM.looksLike(given.text.span) else {
-                throw Fault(.usage, "\(given.place): a PEM file; expected a shared secret, or --public-key")
+                throw OperationalError(
+                    .usage, message: "\(given.place): a PEM file; expected a shared secret, or --public-key")
             }
             let secret = try SecretText.secret(given.text, bare: .theKeyItself, at: given.place)
             return NewReleaseKey(
                 id: try run.keyID(id, at: "--key-id"), material: .secret(secret),
                 shown: ("secret", String(decoding: given.text, as: UTF8.self)))
         case (.some, nil):
-            throw Fault(.usage, "--key-id: expected the secret that belongs to it, too (--secret-stdin)")
+            throw OperationalError(
+                .usage, message: "--key-id: expected the secret that belongs to it, too (--secret-stdin)")
         case (nil, let given?) where given.place != Invocation.secretVariable:
-            throw Fault(.usage, "the secret is given without --key-id")
+            throw OperationalError(.usage, message: "the secret is given without --key-id")
         case (nil, _):
             let bytes = SystemRandom().bytes(32)
-            let text = Base64.encode(bytes.span, .url)
+            let text = Base64.encode(bytes.span, as: .url)
             let key = scheme == .messageSignatures ? bytes : Array(text.utf8)
             return NewReleaseKey(
                 id: try run.keyID(randomID(), at: "key id"), material: .secret(Secret(copying: key.span)),
@@ -92,14 +102,19 @@ struct NewReleaseKey {
     /// That other releases hold the same secret; nil where none does, and where the store cannot be asked:
     /// the release is in it by then, and what it is told with must be shown.
     func sharingWarning(of deployment: Deployment) -> String? {
-        guard case .secret(let secret) = material, let sharing = try? deployment.releases(sharing: secret, besides: id),
+        guard case .secret(let secret) = material,
+            let sharing = try? deployment.releases(sharing: secret, besides: id),
             !sharing.isEmpty
         else { return nil }
         let others = sharing.map(\.description)
-        let named = others.prefix(4).joined(separator: ", ") + (others.count > 4 ? " and \(others.count - 4) more" : "")
-        return "this is the secret of \(named), too: who has it signs for each of them, and retiring one of them keeps "
+        let named =
+            others.prefix(4).joined(separator: ", ")
+            + (others.count > 4 ? " and \(others.count - 4) more" : "")
+        return
+            "this is the secret of \(named), too: who has it signs for each of them, and retiring "
+            + "one of them keeps "
             + "nobody out; expected a secret of its own for each version"
     }
 
-    private static func randomID() -> String { "r_" + Base64.encode(SystemRandom().bytes(12).span, .url) }
+    private static func randomID() -> String { "r_" + Base64.encode(SystemRandom().bytes(12).span, as: .url) }
 }

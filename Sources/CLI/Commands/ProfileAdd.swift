@@ -13,63 +13,95 @@ extension Command {
         words: ["profile", "add"], summary: "keep where a server is and the key to call it with",
         positionals: [Positional(name: "PROFILE")],
         options: [
-            .value("url", "URL", "where the server is"),
-            .value("key-id", "ID", "the release key's id"),
+            .value("url", placeholder: "URL", meaning: "where the server is"),
+            .value("key-id", placeholder: "ID", meaning: "the release key's id"),
             .secretStdin, .secretFile, .algorithm,
-            .value("authority-key", "K", "the server's `authority_key`: its answers are verified with it"),
-            .value("app", "APP", "how the server calls the app (default: as the server says)"),
-            .value("prefix", "PATH", "where the server's own routes begin (default: /countersign/v1)"),
-            .list("pin", "sha256/…", "a public key to expect there; another one for the next"),
-            .value("ca", "F", "a PEM file of the authorities to trust there, in place of the system's"),
+            .value(
+                "authority-key", placeholder: "K",
+                meaning: "the server's `authority_key`: its answers are verified with it"),
+            .value(
+                "app", placeholder: "APP",
+                meaning: "how the server calls the app (default: as the server says)"),
+            .value(
+                "prefix", placeholder: "PATH",
+                meaning: "where the server's own routes begin (default: /countersign/v1)"),
+            .list(
+                "pin", placeholder: "sha256/…",
+                meaning: "a public key to expect there; another one for the next"),
+            .value(
+                "ca", placeholder: "F",
+                meaning: "a PEM file of the authorities to trust there, in place of the system's"),
             .flag(
                 "bearer-secrets-to-any-certificate",
-                "send passwords (`login --password-login`) and bearer tokens where no --pin and no --ca says who is there"
+                meaning:
+                    "send passwords (`login --password-login`) and bearer tokens where no --pin and no --ca "
+                    + "says who is there"
             ),
             .value(
-                "vault", "KIND",
-                "where who is signed in is kept: file, platform or passphrase (default: file, or as it was)"),
+                "vault", placeholder: "KIND",
+                meaning:
+                    "where who is signed in is kept: file, platform or passphrase (default: file, or "
+                    + "as it was)"
+            ),
             .value(
-                "device-keys", "KIND",
-                "what has this machine's keys: auto, hardware or software (default: auto, or as it was)"),
-            .value("scheme", "NAME", "how to sign (default: message-signatures)"),
-            .value("platform", "NAME", "form-md5: the app's platform"),
-            .value("version", "V", "form-md5: the app's version"),
-            .value("timezone", "+08:00", "form-md5: the zone of the clock it sends (default: UTC)"),
+                "device-keys", placeholder: "KIND",
+                meaning:
+                    "what has this machine's keys: auto, hardware or software (default: auto, or as it was)"),
+            .value("scheme", placeholder: "NAME", meaning: "how to sign (default: message-signatures)"),
+            .value("platform", placeholder: "NAME", meaning: "form-md5: the app's platform"),
+            .value("version", placeholder: "V", meaning: "form-md5: the app's version"),
+            .value(
+                "timezone", placeholder: "+08:00",
+                meaning: "form-md5: the zone of the clock it sends (default: UTC)"),
             .formMD5Key,
             .json,
         ],
         notes: """
-            A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is written with a
-            `/`. One of that name is replaced; who is signed in there stays so, unless its --vault changes: sign out first.
+            A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is \
+            written with a
+            `/`. One of that name is replaced; who is signed in there stays so, unless its --vault changes: \
+            sign out first.
 
-            --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing better. platform: the Secret
-            Service, else a file that the TPM or systemd-creds opens, whichever is there first. passphrase: asked for by every command,
+            --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing \
+            better. platform: the Secret
+            Service, else a file that the TPM or systemd-creds opens, whichever is there first. passphrase: \
+            asked for by every command,
             or given in \(VaultPassphrase.variable).
 
-            --device-keys auto: the TPM, where there is one that you may open (\(DeviceKeyChoice.tpmVariable), a TCTI,
-            names another than /dev/tpmrm0), else software; hardware: the TPM, or no login; software: never the TPM. It counts
+            --device-keys auto: the TPM, where there is one that you may open \
+            (\(DeviceKeyChoice.tpmVariable), a TCTI,
+            names another than /dev/tpmrm0), else software; hardware: the TPM, or no login; software: never \
+            the TPM. It counts
             from the next login on.
 
             \(KeyText.explanation)
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let name = try run.required("PROFILE")
-        let folder = try ProfileFolder(name, run.environment)
+        let folder = try ProfileFolder(name, environment: run.environment)
         var profile = try profile(run)
         guard let given = try run.secretText() else {
-            throw Fault(.usage, "the secret is missing: expected --secret-stdin, --secret-file or COUNTERSIGN_SECRET")
+            throw OperationalError(
+                .usage,
+                message: "the secret is missing: expected --secret-stdin, --secret-file or COUNTERSIGN_SECRET"
+            )
         }
         let key = try KeyText.key(
             given.text, bare: .asPrinted(profile.scheme), algorithm: profile.algorithm, at: given.place)
         guard key.publicKey == nil || profile.scheme == .messageSignatures else {
-            throw Fault(.usage, "\(given.place): \(profile.scheme.rawValue) has shared secrets; expected one")
+            throw OperationalError(
+                .usage, message: "\(given.place): \(profile.scheme.rawValue) has shared secrets; expected one"
+            )
         }
         guard key.signs else {
-            throw Fault(.usage, "\(given.place): a public key does not sign; expected the private one")
+            throw OperationalError(
+                .usage, message: "\(given.place): a public key does not sign; expected the private one")
         }
-        let vault = try chooseVault(of: &profile, name, folder, run)
+        let vault = try chooseVault(of: &profile, name: name, folder: folder, run: run)
         try folder.write(profile, secret: given.text)
-        let json: JSONValue = ["profile": .string(name), "folder": .string(folder.path), "settings": profile.json]
+        let json: JSONValue = [
+            "profile": .string(name), "folder": .string(folder.path), "settings": profile.json,
+        ]
         try run.print(json) {
             let kept = profile.vault == .platform ? "; who is signed in is kept by \(vault.backEnd)" : ""
             return "profile \(name) is in \(folder.path)\(kept)"
@@ -79,9 +111,9 @@ extension Command {
 
     /// As asked for, else as it was. One that is new is tried out, and a passphrase asked for, now.
     private static func chooseVault(
-        of profile: inout Profile, _ name: String, _ folder: ProfileFolder, _ run: Invocation
-    ) throws(Fault) -> ProfileVault {
-        let wanted = try run.arguments.value("vault").map { (text) throws(Fault) in
+        of profile: inout Profile, name: String, folder: ProfileFolder, run: Invocation
+    ) throws(OperationalError) -> ProfileVault {
+        let wanted = try run.arguments.value("vault").map { (text) throws(OperationalError) in
             try Profile.vault(text, at: "--vault")
         }
         let earlier = try folder.profile()
@@ -90,46 +122,55 @@ extension Command {
             if run.arguments.value("device-keys") == nil { profile.deviceKeys = earlier.deviceKeys }
         }
         if let wanted { profile.vault = wanted }
-        if let earlier, earlier.vault != profile.vault { try giveUp(earlier, name, folder, run) }
+        if let earlier, earlier.vault != profile.vault {
+            try discardVault(of: earlier, name: name, folder: folder, run: run)
+        }
         try folder.make()
-        guard access(folder.vault, F_OK) != 0 else { return try ProfileVault(profile, folder, run) }
+        guard access(folder.vault, F_OK) != 0 else {
+            return try ProfileVault(profile, folder: folder, run: run)
+        }
         let vault =
             profile.vault == .passphrase
-            ? ProfileVault(passphrase: try VaultPassphrase(run: run).readNew(), folder)
-            : try ProfileVault(profile, folder, run)
-        if profile.vault != .file { try vault.prove() }
+            ? ProfileVault(passphrase: try VaultPassphrase(run: run).readNew(), folder: folder)
+            : try ProfileVault(profile, folder: folder, run: run)
+        if profile.vault != .file { try vault.verifyUsable() }
         return vault
     }
 
-    /// What is left of a vault that another takes the place of: a device's keys, which the next login makes anew.
-    private static func giveUp(
-        _ earlier: Profile, _ name: String, _ folder: ProfileFolder, _ run: Invocation
-    ) throws(Fault) {
-        let vault = try ProfileVault(earlier, folder, run)
-        guard try !ClientDesk.isSignedIn(earlier, vault) else {
-            throw Fault(
+    /// What is left of a vault that another takes the place of: a device's keys, which the next login makes
+    /// anew.
+    private static func discardVault(
+        of earlier: Profile, name: String, folder: ProfileFolder, run: Invocation
+    ) throws(OperationalError) {
+        let vault = try ProfileVault(earlier, folder: folder, run: run)
+        guard try !ProfileSession.isSignedIn(earlier, in: vault) else {
+            throw OperationalError(
                 .failed,
-                "profile \(name): somebody is signed in there; `countersign logout --profile \(name)` first, to keep it elsewhere"
+                message:
+                    "profile \(name): somebody is signed in there; `countersign logout --profile \(name)` "
+                    + "first, to keep it elsewhere"
             )
         }
-        do throws(VaultProblem) {
+        do {
             for item in try vault.vault.list() { try vault.vault.erase(item) }
         } catch {
-            throw ProfileVault.fault(error)
+            throw ProfileVault.operationalError(for: error)
         }
         for file in [folder.vault, folder.vaultKey] { unlink(file) }
     }
 
-    private static func profile(_ run: Invocation) throws(Fault) -> Profile {
+    private static func profile(_ run: Invocation) throws(OperationalError) -> Profile {
         let (origin, target) = try Origin.split(run.requiredOption("url"))
         guard target == [UInt8(ascii: "/")] else {
-            throw Fault(.usage, "--url: expected no path; requests name theirs")
+            throw OperationalError(.usage, message: "--url: expected no path; requests name theirs")
         }
         let keyID = try run.keyID(run.requiredOption("key-id"), at: "--key-id")
         var profile = Profile(url: origin.description, keyID: keyID, scheme: try run.schemeName())
         for text in run.arguments.values("pin") { profile.pins.append(try pin(text)) }
         profile.algorithm = try run.algorithm()
-        if let text = run.arguments.value("authority-key") { profile.authorityKey = try Profile.authorityKey(text) }
+        if let text = run.arguments.value("authority-key") {
+            profile.authorityKey = try Profile.authorityKey(text)
+        }
         profile.app = run.arguments.value("app")
         if let text = run.arguments.value("device-keys") {
             profile.deviceKeys = try DeviceKeyChoice(text, at: "--device-keys")
@@ -137,17 +178,21 @@ extension Command {
         if run.arguments.has("bearer-secrets-to-any-certificate") {
             profile.bearerSecrets = .toAnyCertificateThatVerifies
         }
-        if let text = run.arguments.value("prefix") { profile.prefix = try Profile.prefix(text, at: "--prefix") }
+        if let text = run.arguments.value("prefix") {
+            profile.prefix = try Profile.prefix(text, at: "--prefix")
+        }
         profile.platform = run.arguments.value("platform") ?? ""
         profile.version = run.arguments.value("version") ?? ""
         if profile.scheme == .formMD5, profile.platform.isEmpty || profile.version.isEmpty {
-            throw Fault(
-                .usage, "form-md5 names platform and version in each request: expected --platform and --version")
+            throw OperationalError(
+                .usage,
+                message:
+                    "form-md5 names platform and version in each request: expected --platform and --version")
         }
         profile.timezoneOffset = try run.timezoneOffset()
         if let key = try run.formMD5Key() { profile.formMD5Key = key }
         if let file = run.arguments.value("ca") {
-            guard let absolute = realpath(file, nil) else { throw SystemProblem.fault("--ca \(file)", .usage) }
+            guard let absolute = realpath(file, nil) else { throw Errno.error("--ca \(file)", kind: .usage) }
             defer { free(absolute) }
             profile.certificates = String(cString: absolute)
             _ = try profile.authorities()
@@ -155,29 +200,30 @@ extension Command {
         return profile
     }
 
-    private static func pin(_ text: String) throws(Fault) -> Trust.Pin {
+    private static func pin(_ text: String) throws(OperationalError) -> Trust.Pin {
         do {
             return try Trust.Pin(text)
         } catch {
-            throw Fault(.usage, "--pin: \(error)")
+            throw OperationalError(.usage, message: "--pin: \(error)")
         }
     }
 }
 
 extension Option {
     static let formMD5Key = Option.value(
-        "form-md5-key", "pair|appended", "form-md5: where the private key goes before the MD5 (default: pair)")
+        "form-md5-key", placeholder: "pair|appended",
+        meaning: "form-md5: where the private key goes before the MD5 (default: pair)")
 }
 
 extension Invocation {
     /// What `--form-md5-key` says; nil without it.
-    func formMD5Key() throws(Fault) -> FormMD5.KeyPlace? {
+    func formMD5Key() throws(OperationalError) -> FormMD5.KeyPosition? {
         guard let text = arguments.value("form-md5-key") else { return nil }
         return try Profile.formMD5Key(text, at: "--form-md5-key")
     }
 
     /// What `--timezone` says, in seconds east of UTC, as an app's policy spells it.
-    func timezoneOffset() throws(Fault) -> Int {
+    func timezoneOffset() throws(OperationalError) -> Int {
         guard let zone = arguments.value("timezone") else { return 0 }
         var policy = Policy()
         let key = try PolicyKey.named("timezone")

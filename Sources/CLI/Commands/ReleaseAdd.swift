@@ -9,69 +9,88 @@ extension Command {
         words: ["release", "add"], summary: "make the key of an app version, or bring one along",
         positionals: [Positional(name: "APP")],
         options: [
-            .value("platform", "NAME", "ios, android, … (needed)"),
-            .value("version", "V", "the app's version, as its clients write it (needed)"),
-            .value("scheme", "NAME", "how this version signs, or token (default: message-signatures)"),
-            .value("key-id", "ID", "bring a key along: its id (form-md5: the app_id)"),
-            .value("algorithm", "NAME", "message-signatures: what the key is for (default: hmac-sha256)"),
-            .value("public-key", "F", "a PEM file with the public key that callers' signatures verify under"),
+            .value("platform", placeholder: "NAME", meaning: "ios, android, … (needed)"),
+            .value(
+                "version", placeholder: "V", meaning: "the app's version, as its clients write it (needed)"),
+            .value(
+                "scheme", placeholder: "NAME",
+                meaning: "how this version signs, or token (default: message-signatures)"),
+            .value("key-id", placeholder: "ID", meaning: "bring a key along: its id (form-md5: the app_id)"),
+            .value(
+                "algorithm", placeholder: "NAME",
+                meaning: "message-signatures: what the key is for (default: hmac-sha256)"),
+            .value(
+                "public-key", placeholder: "F",
+                meaning: "a PEM file with the public key that callers' signatures verify under"),
             .secret, .secretFile, .secretStdin, .data, .json,
         ],
         notes: """
-            Prints the key id, the secret and the authority's public key, once: the secret is kept sealed and never shown
-            again. A secret that is made for message-signatures is 32 random bytes in base64url; for other schemes, and
-            where it is brought along, the text is the key as it stands, unless it begins with text:, hex: or base64url:.
+            Prints the key id, the secret and the authority's public key, once: the secret is kept sealed \
+            and never shown
+            again. A secret that is made for message-signatures is 32 random bytes in base64url; for other \
+            schemes, and
+            where it is brought along, the text is the key as it stands, unless it begins with text:, hex: \
+            or base64url:.
 
-            With --algorithm ed25519 and no --public-key a pair is made, and its private key printed instead, once: only
+            With --algorithm ed25519 and no --public-key a pair is made, and its private key printed \
+            instead, once: only
             the public half is kept. Pairs of other algorithms are made where they sign:
               openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out key.pem
               openssl pkey -in key.pem -pubout -out public.pem
 
-            A release of scheme token has no key, because its requests bear a token and no signature: its id names
-            the version in the meter, for `release retire` and to the backend. Which requests are its own is told by
+            A release of scheme token has no key, because its requests bear a token and no signature: its id \
+            names
+            the version in the meter, for `release retire` and to the backend. Which requests are its own is \
+            told by
             the app's policy release-in.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let scheme = try run.releaseScheme()
         guard let platform = Platform(try run.requiredOption("platform")) else {
-            throw Fault(.usage, "--platform: expected 1 to 32 letters, digits, `-` and `.`")
+            throw OperationalError(
+                .usage, message: "--platform: expected 1 to 32 letters, digits, `-` and `.`")
         }
         guard let version = Version(try run.requiredOption("version")) else {
-            throw Fault(.usage, "--version: expected 1 to 32 visible ASCII characters")
+            throw OperationalError(.usage, message: "--version: expected 1 to 32 visible ASCII characters")
         }
-        let key = try NewReleaseKey.make(run, scheme)
+        let key = try NewReleaseKey.make(run, scheme: scheme)
         let deployment = try run.deployment()
         let draft =
             switch key.material {
             case .secret(let secret):
                 ReleaseDraft(
-                    app: app, platform: platform, version: version, scheme: scheme, id: key.id, secret: secret)
+                    app: app, platform: platform, version: version, scheme: scheme, id: key.id, secret: secret
+                )
             case .publicKey(let publicKey):
                 ReleaseDraft(
-                    app: app, platform: platform, version: version, scheme: scheme, id: key.id, publicKey: publicKey)
+                    app: app, platform: platform, version: version, scheme: scheme, id: key.id,
+                    publicKey: publicKey)
             }
         let issued = try deployment.addRelease(draft, at: run.now)
-        let warnings = warnings(about: key, issued, of: deployment)
-        try show(run, key, issued, warnings: warnings)
+        let warnings = warnings(about: key, issued: issued, in: deployment)
+        try show(run, key: key, issued: issued, warnings: warnings)
         for warning in warnings { run.console.note("warning: \(warning)") }
-        try advise(run, key, issued, try deployment.app(app))
+        try advise(run, key: key, issued: issued, app: try deployment.app(app))
         return .success
     }
 
     private static func show(
-        _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, warnings: [String]
-    ) throws(Fault) {
+        _ run: Invocation, key: NewReleaseKey, issued: IssuedRelease, warnings: [String]
+    ) throws(OperationalError) {
         let release = issued.release
-        let answerKey = Base64.encode(issued.answerKey.span, .url)
+        let answerKey = Base64.encode(issued.answerKey.span, as: .url)
         var members: [(name: String, value: JSONValue)] = [("key_id", .string(release.id.description))]
         if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
         members += [
             ("authority_key", .string(answerKey)), ("app", .string(release.app.description)),
-            ("platform", .string(release.platform.description)), ("version", .string(release.version.description)),
+            ("platform", .string(release.platform.description)),
+            ("version", .string(release.version.description)),
             ("scheme", .string(release.scheme.rawValue)),
         ]
-        if release.scheme == .messageSignatures { members.append(("algorithm", .string(key.algorithm.rawValue))) }
+        if release.scheme == .messageSignatures {
+            members.append(("algorithm", .string(key.algorithm.rawValue)))
+        }
         if !warnings.isEmpty { members.append(("warnings", .array(warnings.map { .string($0) }))) }
         try run.print(.object(members)) {
             var lines = ["key_id:        \(release.id)"]
@@ -84,7 +103,7 @@ extension Command {
 
     /// What works, and makes requests less safe than they could be.
     private static func warnings(
-        about key: NewReleaseKey, _ issued: IssuedRelease, of deployment: Deployment
+        about key: NewReleaseKey, issued: IssuedRelease, in deployment: Deployment
     ) -> [String] {
         let release = issued.release
         var warnings: [String] = []
@@ -100,7 +119,8 @@ extension Command {
                     + "cannot be told from a second call, and will be accepted")
         }
         if release.scheme == .messageSignatures, issued.secret.count < 16 {
-            warnings.append("a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
+            warnings.append(
+                "a secret of \(issued.secret.count) bytes can be guessed; expected 32 random ones")
         }
         let id = Array(release.id.description.utf8)
         if issued.secret.withExposedBytes({ span in
@@ -116,7 +136,7 @@ extension Command {
         var missing: [String] = []
         if policy.legacySession != .authority { missing.append("--set legacy-session=authority") }
         if policy.legacyHost == nil { missing.append("--set legacy-host=HOST") }
-        if policy.releasePlaces.isEmpty { missing.append("--set release-in=PLACE") }
+        if policy.releaseLocations.isEmpty { missing.append("--set release-in=PLACE") }
         guard !missing.isEmpty else { return }
         run.console.note(
             "note: requests of scheme token need more of the policy: "
@@ -125,12 +145,13 @@ extension Command {
 
     /// What is probably not meant.
     private static func advise(
-        _ run: Invocation, _ key: NewReleaseKey, _ issued: IssuedRelease, _ app: App
-    ) throws(Fault) {
+        _ run: Invocation, key: NewReleaseKey, issued: IssuedRelease, app: App
+    ) throws(OperationalError) {
         let release = issued.release
         let policy = try app.policy()
         if !policy.schemes.contains(release.scheme) {
-            let names = (policy.schemes.map(\.rawValue) + [release.scheme.rawValue]).sorted().joined(separator: ",")
+            let names = (policy.schemes.map(\.rawValue) + [release.scheme.rawValue]).sorted().joined(
+                separator: ",")
             run.console.note(
                 "note: \(release.app)'s policy does not allow \(release.scheme.rawValue) yet: "
                     + "`countersign app policy \(release.app) --set schemes=\(names)`")

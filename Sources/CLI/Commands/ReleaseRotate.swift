@@ -8,21 +8,26 @@ extension Command {
         words: ["release", "rotate"], summary: "let a new key follow a release's key, both valid for a while",
         positionals: [Positional(name: "KEY_ID")],
         options: [
-            .flag("promote", "make the next key the only one: from now on the old one is refused"),
-            .flag("cancel", "drop the next key again"),
-            .value("algorithm", "NAME", "message-signatures: what the next key is for (needed after a key pair)"),
-            .value("public-key", "F", "a PEM file with the public half of the next key"),
+            .flag("promote", meaning: "make the next key the only one: from now on the old one is refused"),
+            .flag("cancel", meaning: "drop the next key again"),
+            .value(
+                "algorithm", placeholder: "NAME",
+                meaning: "message-signatures: what the next key is for (needed after a key pair)"),
+            .value(
+                "public-key", placeholder: "F", meaning: "a PEM file with the public half of the next key"),
             .secret, .secretFile, .secretStdin, .data, .json,
         ],
         notes: """
-            Without --promote and --cancel, makes a next key under the same key id, or takes one that is brought along, and
-            prints it, once. Both keys verify until one of them is dropped. `countersign meter` counts the requests under
+            Without --promote and --cancel, makes a next key under the same key id, or takes one that is \
+            brought along, and
+            prints it, once. Both keys verify until one of them is dropped. `countersign meter` counts the \
+            requests under
             each, and so tells when the old one may go.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
         switch try RotationStep(run.arguments) {
-        case .begin: try begin(run, id)
+        case .begin: try begin(run, id: id)
         case .promote:
             try run.deployment().promoteNextKey(of: id)
             try run.print(["key_id": .string(id.description), "next_key": .bool(false)]) {
@@ -40,21 +45,21 @@ extension Command {
     private enum RotationStep {
         case begin, promote, cancel
 
-        init(_ arguments: Arguments) throws(Fault) {
+        init(_ arguments: Arguments) throws(OperationalError) {
             let brings = ["secret", "secret-file", "secret-stdin", "public-key", "algorithm"]
                 .contains { arguments.has($0) }
             switch (arguments.has("promote"), arguments.has("cancel")) {
             case (false, false): self = .begin
             case (true, false) where !brings: self = .promote
             case (false, true) where !brings: self = .cancel
-            default: throw Fault(.usage, "expected one of --promote, --cancel and a key")
+            default: throw OperationalError(.usage, message: "expected one of --promote, --cancel and a key")
             }
         }
     }
 
-    private static func begin(_ run: Invocation, _ id: KeyID) throws(Fault) {
+    private static func begin(_ run: Invocation, id: KeyID) throws(OperationalError) {
         let deployment = try run.deployment()
-        let key = try nextKey(run, try deployment.release(id), deployment)
+        let key = try nextKey(run, release: try deployment.release(id), deployment: deployment)
         try deployment.addNextKey(key.material, to: id)
         var members: [(name: String, value: JSONValue)] = [
             ("key_id", .string(id.description)), ("next_key", .bool(true)),
@@ -68,15 +73,18 @@ extension Command {
         }
         if let warning { run.console.note("warning: \(warning)") }
         run.console.note(
-            "note: both keys verify now; `countersign meter` tells who has the next one, --promote drops the old one")
+            "note: both keys verify now; `countersign meter` tells who has the next one, --promote "
+                + "drops the old one"
+        )
     }
 
     /// One that is brought along, or a new one of the kind that `release add` makes.
     private static func nextKey(
-        _ run: Invocation, _ release: Release, _ deployment: Deployment
-    ) throws(Fault) -> NewReleaseKey {
+        _ run: Invocation, release: Release, deployment: Deployment
+    ) throws(OperationalError) -> NewReleaseKey {
         guard release.scheme != .token else {
-            throw Fault(.usage, "release \(release.id): of scheme token, which has no key")
+            throw OperationalError(
+                .usage, message: "release \(release.id): of scheme token, which has no key")
         }
         let algorithm = try run.algorithm()
         let isPair = run.arguments.has("public-key") || (algorithm != nil && algorithm != .hmacSHA256)
@@ -89,11 +97,13 @@ extension Command {
         }
         let hadPair = try deployment.key(of: release).publicKey != nil
         guard isPair || algorithm != nil || !hadPair else {
-            throw Fault(
+            throw OperationalError(
                 .usage,
-                "release \(release.id) has a key pair: expected --public-key, --algorithm ed25519 for a new pair, or a secret"
+                message:
+                    "release \(release.id) has a key pair: expected --public-key, --algorithm ed25519 for a "
+                    + "new pair, or a secret"
             )
         }
-        return try NewReleaseKey.make(run, release.scheme)
+        return try NewReleaseKey.make(run, scheme: release.scheme)
     }
 }

@@ -6,14 +6,15 @@ import Glibc
 
 extension Command {
     static let replayStatus = Command(
-        words: ["replay", "status"], summary: "show how full the replay table is, and what it refuses for its age",
+        words: ["replay", "status"],
+        summary: "show how full the replay table is, and what it refuses for its age",
         options: [.data, .json],
         notes: """
             The floor is the time at or before which signatures are refused as `unavailable`, because the
             table cannot tell whether it has seen them. After a restart of the machine it lies a window ahead
             of the clock, and passes.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let status = try run.replayStatus()
         try run.print(status.json(at: run.now)) { status.text(at: run.now) }
         return .success
@@ -21,7 +22,10 @@ extension Command {
 
     static let replayConfirmClock = Command(
         words: ["replay", "confirm-clock"], summary: "say that the clock is right, after it was far ahead",
-        options: [.flag("yes", "the system's clock has been compared with another one, and is right"), .data, .json],
+        options: [
+            .flag("yes", meaning: "the system's clock has been compared with another one, and is right"),
+            .data, .json,
+        ],
         notes: """
             For a server that answers `unavailable` to everything because it ran while the clock was far
             ahead. The floor falls to about a window after now. What was admitted by the wrong clock stays
@@ -30,13 +34,15 @@ extension Command {
             the clock is wrong now, signatures that were used may be accepted again: compare it with another
             clock first.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let status = try run.replayStatus()
         guard run.arguments.has("yes") else {
-            throw Fault(
+            throw OperationalError(
                 .usage,
-                "the clock says \(Moment.text(run.now)); if that is right, add --yes. The floor is "
-                    + "\(Moment.text(status.floor)) and would become \(Moment.text(status.planned.floor))")
+                message:
+                    "the clock says \(TimeText.text(run.now)); if that is right, add --yes. The floor is "
+                    + "\(TimeText.text(status.floor)) and would become \(TimeText.text(status.planned.floor))"
+            )
         }
         let deployment = try run.deployment()
         let confirmation = try deployment.confirmReplayClock(
@@ -49,29 +55,35 @@ extension Command {
 }
 
 extension Invocation {
-    fileprivate func replayStatus() throws(Fault) -> ReplayStatus {
-        let folder = try DataFolder(configuration().data, absence: .isAFault)
+    fileprivate func replayStatus() throws(OperationalError) -> ReplayStatus {
+        let folder = try DataFolder(configuration().data, absence: .fail)
         guard let status = try ReplayStatus(path: folder.replay, now: now) else {
-            throw Fault(.failed, "\(folder.replay): there is no replay table yet; `countersign serve` makes one")
+            throw OperationalError(
+                .failed,
+                message: "\(folder.replay): there is no replay table yet; `countersign serve` makes one")
         }
         return status
     }
 
     /// By a running server, or else here.
-    fileprivate func carryOut(_ confirmation: ReplayConfirmation, of deployment: Deployment) throws(Fault) {
-        Restart(deployment.folder).wake()
+    fileprivate func carryOut(_ confirmation: ClockConfirmation, of deployment: Deployment)
+        throws(OperationalError)
+    {
+        RestartRequest(deployment.folder).wake()
         for _ in 0..<100 {
             if try replayStatus().confirmation >= confirmation.number { return }
-            do throws(Fault) {
-                let service = try ReplayService(deployment, keys: LiveKeys(deployment))
+            do throws(OperationalError) {
+                let service = try ReplayService(deployment, keys: ReleaseKeyDirectory(deployment))
                 return try service.takeConfirmation(at: now)
             } catch {
                 // A server has it open.
             }
             usleep(100_000)
         }
-        throw Fault(
-            .failed, "the confirmation is recorded, but the running server has not taken it up; its log says why")
+        throw OperationalError(
+            .failed,
+            message:
+                "the confirmation is recorded, but the running server has not taken it up; its log says why")
     }
 }
 
@@ -80,7 +92,8 @@ extension ReplayStatus {
         [
             "now": .integer(now), "floor": floor > 0 ? .integer(floor) : .null,
             "floor_ahead": .integer(max(floor - now, 0)), "is_far_ahead": .bool(isFarAhead(of: now)),
-            "window": .integer(window), "entries": .integer(Int64(entries)), "capacity": .integer(Int64(capacity)),
+            "window": .integer(window), "entries": .integer(Int64(entries)),
+            "capacity": .integer(Int64(capacity)),
             "refused": .array(refused.all.map { .array([.integer($0.first), .integer($0.last)]) }),
             "clock_periods": .array(periods.all.map { .array([.integer($0.first), .integer($0.last)]) }),
             "confirmations": .integer(confirmation),
@@ -88,16 +101,18 @@ extension ReplayStatus {
     }
 
     fileprivate func text(at now: Int64) -> String {
-        var lines = ["clock     \(Moment.text(now))"]
+        var lines = ["clock     \(TimeText.text(now))"]
         if floor > now {
             lines.append(
-                "floor     \(Moment.text(floor)), \(floor - now) s ahead: what was signed up to then is refused")
+                "floor     \(TimeText.text(floor)), \(floor - now) s ahead: what was signed up to "
+                    + "then is refused"
+            )
         } else {
-            lines.append("floor     \(floor > 0 ? Moment.text(floor) : "none")")
+            lines.append("floor     \(floor > 0 ? TimeText.text(floor) : "none")")
         }
         lines.append("entries   about \(entries) of \(capacity)")
         for interval in refused.all {
-            lines.append("refused   \(Moment.text(interval.first)) to \(Moment.text(interval.last))")
+            lines.append("refused   \(TimeText.text(interval.first)) to \(TimeText.text(interval.last))")
         }
         if isFarAhead(of: now) {
             lines.append("If the clock was wrong before and is right now: countersign replay confirm-clock")

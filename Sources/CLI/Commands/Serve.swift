@@ -1,19 +1,23 @@
+import CountersignAuthority
 import CountersignServer
 import CountersignWire
+import Glibc
 
 extension Command {
     static let serve = Command(
         words: ["serve"], summary: "be the authority and gateway",
         options: serveOptions,
         notes: """
-            Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of the settings
-            file (limit_head). Options count before the environment, the environment before the file. SIGTERM lets the
+            Each option is also an environment variable (--limit-head: COUNTERSIGN_LIMIT_HEAD) and a key of \
+            the settings
+            file (limit_head). Options count before the environment, the environment before the file. \
+            SIGTERM lets the
             requests in flight finish, and ends with status 0; SIGHUP reloads.
             """
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         #if SABOTAGE
             if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
-            try run.sabotage()
+            let faults = try run.plantedFaults()
         #endif
         var sources = Configuration.Sources()
         sources.environment = run.environment.variables
@@ -28,25 +32,53 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
-        try Server.run(
-            configuration, start: run.arguments.has("takeover") ? .takingOver : .alone,
-            environment: run.environment.variables)
+        let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
+        #if SABOTAGE
+            try Server.run(
+                configuration, start: start, environment: run.environment.variables, faults: faults)
+        #else
+            try Server.run(configuration, start: start, environment: run.environment.variables)
+        #endif
         return .success
     }
 
     private static var serveOptions: [Option] {
         let options: [Option] = [
-            .value("config", "F", "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
+            .value(
+                "config", placeholder: "F", meaning: "settings as JSON with comments (COUNTERSIGN_CONFIG)"),
             .flag(
                 "takeover",
-                "take over from the server that runs on this data folder, without an outage; start as ever "
+                meaning:
+                    "take over from the server that runs on this data folder, without an outage; "
+                    + "start as ever "
                     + "where none does"),
-            .flag("print-config", "print the settings that result, and stop"),
+            .flag("print-config", meaning: "print the settings that result, and stop"),
         ]
         #if SABOTAGE
-            return options + [.sabotage] + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
+            return options + [.sabotage]
+                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
         #else
-            return options + Setting.all.map { .value($0.name, $0.value, $0.meaning) }
+            return options
+                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
         #endif
+    }
+}
+
+extension Command {
+    static let restart = Command(
+        words: ["restart"], summary: "replace the running server by a new process, without an outage",
+        options: [.data, .json],
+        notes: """
+            The running server starts its program once more, from the same path and with the same arguments.
+            The new process takes over the listening sockets, the replay table and the counts of login
+            attempts; the old one answers the requests that it has, for no longer than --deadline-drain.
+            Returns once the new one accepts connections. Where it cannot start, the old one goes on.
+            `countersign serve --takeover` does the same from outside.
+            """
+    ) { (run) throws(OperationalError) in
+        let folder = try DataFolder(run.configuration().data, absence: .fail)
+        let successor = try RestartRequest(folder).run()
+        try run.print(["process": .integer(Int64(successor))]) { "process \(successor) serves now" }
+        return .success
     }
 }

@@ -9,10 +9,12 @@ extension Command {
         words: ["session", "list"], summary: "list the sessions of an app, or of one account",
         positionals: [Positional(name: "APP"), Positional(name: "NAME", presence: .optional)],
         options: [
-            .flag("ended", "those that have ended, too, for as long as they are kept"),
-            .value("limit", "N", "at most so many of an app, 1 to 100000 (default: 1000)"), .data, .json,
+            .flag("ended", meaning: "those that have ended, too, for as long as they are kept"),
+            .value(
+                "limit", placeholder: "N", meaning: "at most so many of an app, 1 to 100000 (default: 1000)"),
+            .data, .json,
         ]
-    ) { (run) throws(Fault) in
+    ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let limit = try run.number("limit", in: 1...100_000) ?? 1000
         let deployment = try run.deployment()
@@ -30,14 +32,19 @@ extension Command {
         for number in Set(sessions.map(\.account)) where names[number] == nil {
             names[number] = try deployment.store.account(number)?.name
         }
-        let rows = sessions.map { (session: $0, account: names[$0.account]?.description ?? "number \($0.account)") }
+        let rows = sessions.map {
+            (session: $0, account: names[$0.account]?.description ?? "number \($0.account)")
+        }
         try run.print([
             "app": .string(app.description), "sessions": .array(rows.map { $0.session.json(of: $0.account) }),
         ]) {
             if rows.isEmpty { return "no sessions" }
             return Table.text(
-                ["SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "KEYS", "SINCE", "LAST USED", "STATE"],
-                rows.map { $0.session.cells(of: $0.account) })
+                head: [
+                    "SESSION", "ACCOUNT", "DEVICE", "CLASS", "PLATFORM", "KIND", "KEYS", "SINCE", "LAST USED",
+                    "STATE",
+                ],
+                rows: rows.map { $0.session.cells(of: $0.account) })
         }
         return .success
     }
@@ -45,11 +52,14 @@ extension Command {
     static let sessionRevoke = Command(
         words: ["session", "revoke"], summary: "end a session",
         positionals: [Positional(name: "ID")], options: [.data, .json],
-        notes: "A running server refuses it from the next request on. Status 1 where there is no such session."
-    ) { (run) throws(Fault) in
+        notes:
+            "A running server refuses it from the next request on. Status 1 where there is no such session."
+    ) { (run) throws(OperationalError) in
         let text = try run.required("ID")
         guard let id = SessionID(text) else {
-            throw Fault(.usage, "ID `\(text)`: expected a session's id, as `countersign session list` has it")
+            throw OperationalError(
+                .usage, message: "ID `\(text)`: expected a session's id, as `countersign session list` has it"
+            )
         }
         let outcome = try run.deployment().revokeSession(id, at: run.now)
         try run.print(["session": .string(id.description), "revoked": .bool(outcome == .yes)]) {
@@ -77,7 +87,8 @@ extension StoredSession {
 
     fileprivate func json(of account: String) -> JSONValue {
         [
-            "session": .string(id.description), "account": .string(account), "platform": .string(platform.description),
+            "session": .string(id.description), "account": .string(account),
+            "platform": .string(platform.description),
             "kind": .string(kind),
             "device": ["class": .string(deviceClass.rawValue), "name": .string(deviceName)],
             "key_storage": .optional(keyStorage?.rawValue), "created": .integer(created),
@@ -89,8 +100,8 @@ extension StoredSession {
     fileprivate func cells(of account: String) -> [String] {
         [
             id.description, account, deviceName, deviceClass.rawValue, platform.description, kind,
-            keys, Moment.text(created), Moment.text(used),
-            end.map { "\($0.reason.rawValue) \(Moment.text($0.at))" } ?? "live",
+            keys, TimeText.text(created), TimeText.text(used),
+            end.map { "\($0.reason.rawValue) \(TimeText.text($0.at))" } ?? "live",
         ]
     }
 }

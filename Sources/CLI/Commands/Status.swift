@@ -7,43 +7,44 @@ import CountersignWire
 extension Command {
     static let status = Command(
         words: ["status"], summary: "tell who is signed in on this machine",
-        options: [ClientDesk.profileOption, .flag("offline", "do not ask the server"), .json],
+        options: [ProfileSession.profileOption, .flag("offline", meaning: "do not ask the server"), .json],
         notes: """
-            Status 0 where somebody is signed in, 1 where nobody is, or where the server says that the session has ended. Where the
+            Status 0 where somebody is signed in, 1 where nobody is, or where the server says that the \
+            session has ended. Where the
             server cannot be reached, what is known here is told all the same.
             """
-    ) { (run) throws(Fault) in
-        let desk = try ClientDesk(run)
-        let kept = try desk.perform { (client) throws(CountersignError) in try await client.kept() }
+    ) { (run) throws(OperationalError) in
+        let desk = try ProfileSession(run)
+        let kept = try desk.state()
         guard let login = kept.login else {
             // What this device alone knows: the server lists the session still.
-            let isLost = kept.ended?.reason == Ending.deviceKeyLost
-            return try tellNobody(run, desk, ended: isLost ? kept.ended : nil)
+            let isLost = kept.ended?.reason == SessionEndRecord.deviceKeyLost
+            return try showSignedOut(run, session: desk, ended: isLost ? kept.ended : nil)
         }
         var current: AccountSessions.Current?
         var doubt: String?
         if !run.arguments.has("offline") {
-            switch try look(desk) {
+            switch try checkServer(desk) {
             case .seen(let session): current = session
-            case .ended(let ending): return try tellNobody(run, desk, ended: ending)
+            case .ended(let ending): return try showSignedOut(run, session: desk, ended: ending)
             case .notReached(let reason): doubt = reason
             }
         }
         // Asking may have renewed the token.
-        let now = try desk.perform { (client) throws(CountersignError) in try await client.kept() }
-        try tell(run, desk, now.login ?? login, now, current)
+        let now = try desk.state()
+        try showSignedIn(run, session: desk, login: now.login ?? login, state: now, current: current)
         if let doubt { run.console.note("note: as far as is known here; \(doubt)") }
         return .success
     }
 
     /// What asking the server came to.
-    private enum Look: Sendable {
+    private enum ServerCheck: Sendable {
         case seen(AccountSessions.Current)
-        case ended(Ending?)
+        case ended(SessionEndRecord?)
         case notReached(String)
     }
 
-    private static func look(_ desk: ClientDesk) throws(Fault) -> Look {
+    private static func checkServer(_ desk: ProfileSession) throws(OperationalError) -> ServerCheck {
         let (name, origin) = (desk.name, desk.origin)
         return try desk.perform { (client) throws(CountersignError) in
             do throws(CountersignError) {
@@ -52,30 +53,37 @@ extension Command {
                 switch error {
                 case .signedOut: return .ended(try await client.kept().ended)
                 case .vaultLocked, .vaultFailed: throw error
-                default: return .notReached(ClientDesk.fault(error, name, origin).message)
+                default:
+                    return .notReached(
+                        ProfileSession.operationalError(for: error, profile: name, origin: origin).message)
                 }
             }
         }
     }
 
-    private static func tellNobody(_ run: Invocation, _ desk: ClientDesk, ended: Ending?) throws(Fault) -> ExitStatus {
+    private static func showSignedOut(
+        _ run: Invocation, session desk: ProfileSession, ended: SessionEndRecord?
+    )
+        throws(OperationalError) -> ExitStatus
+    {
         let json: JSONValue = [
             "profile": .string(desk.name), "signed_in": false, "reason": .optional(ended?.reason),
-            "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by), "vault": .string(desk.backEnd),
+            "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by),
+            "vault": .string(desk.backEnd),
         ]
         try run.print(json) {
             guard let ended else { return "nobody is signed in" }
-            return "nobody is signed in: the session has ended: \(ClientDesk.reason(SessionEnd(ended)))"
+            return "nobody is signed in: the session has ended: \(ProfileSession.reason(SessionEnd(ended)))"
         }
         return .failed
     }
 
-    private static func tell(
-        _ run: Invocation, _ desk: ClientDesk, _ login: SignedIn,
-        _ state: PersistedState, _ current: AccountSessions.Current?
-    ) throws(Fault) {
+    private static func showSignedIn(
+        _ run: Invocation, session desk: ProfileSession, login: ActiveLogin,
+        state: PersistedState, current: AccountSessions.Current?
+    ) throws(OperationalError) {
         let clockOffset = state.clockOffset
-        var members = login.members(desk.name, state.keys)
+        var members = login.members(profile: desk.name, keys: state.keys)
         members += [
             ("url", .string(desk.profile.url)), ("clock_offset", .integer(clockOffset)),
             ("vault", .string(desk.backEnd)),
@@ -84,14 +92,17 @@ extension Command {
         try run.print(.object(members)) {
             var rows = [
                 ("signed in as", login.account.description), ("at", desk.profile.url),
-                ("on", "\(login.deviceName) (\(login.deviceClass.rawValue))"), ("session", login.id.description),
-                ("token until", Moment.text(current?.expires ?? login.expires)),
-                ("idle until", Moment.text(current?.idle ?? login.idle)), ("kept in", desk.backEnd),
+                ("on", "\(login.deviceName) (\(login.deviceClass.rawValue))"),
+                ("session", login.id.description),
+                ("token until", TimeText.text(current?.expires ?? login.expires)),
+                ("idle until", TimeText.text(current?.idle ?? login.idle)), ("kept in", desk.backEnd),
             ]
             if case .device = login.session, let storage = state.keys?.storage {
                 rows.append(("device keys", storage.rawValue))
             }
-            if case .bearer = login.session { rows.append(("kind", "bearer: whoever reads its token has it")) }
+            if case .bearer = login.session {
+                rows.append(("kind", "bearer: whoever reads its token has it"))
+            }
             if clockOffset != 0 { rows.append(("clock", "\(clockOffset) s behind the server's")) }
             return rows.map { "\($0.0):\(String(repeating: " ", count: 13 - $0.0.count)) \($0.1)" }.joined(
                 separator: "\n")
@@ -102,8 +113,78 @@ extension Command {
 extension AccountSessions.Current {
     fileprivate var json: JSONValue {
         [
-            "account": .string(account), "session": .string(entry.id.description), "created": .integer(entry.created),
+            "account": .string(account), "session": .string(entry.id.description),
+            "created": .integer(entry.created),
             "used": .integer(entry.used), "expires": .integer(expires), "idle": .integer(idle),
+        ]
+    }
+}
+
+extension Command {
+    static let sessions = Command(
+        words: ["sessions"], summary: "list your account's sessions, and end others",
+        options: [
+            ProfileSession.profileOption, .list("end", placeholder: "ID", meaning: "end this one"),
+            .flag("end-others", meaning: "end all but this machine's"),
+            .json,
+        ]
+    ) { (run) throws(OperationalError) in
+        let desk = try ProfileSession(run)
+        var ended: [SessionID] = []
+        for text in run.arguments.values("end") {
+            guard let id = SessionID(text) else {
+                throw OperationalError(.usage, message: "--end `\(text)`: expected a session's id")
+            }
+            ended.append(id)
+        }
+        if run.arguments.has("end") || run.arguments.has("end-others") {
+            try end(ended, session: desk)
+            // A listing has the newest only; those that it did not have are in the next one.
+            while run.arguments.has("end-others"), case let others = try others(desk), !others.isEmpty {
+                try end(others, session: desk)
+                ended += others
+            }
+            try run.print(["ended": .strings(ended.map(\.description))]) {
+                ended.isEmpty ? "there is no other" : ended.map { "ended \($0)" }.joined(separator: "\n")
+            }
+            return .success
+        }
+        let entries = try list(desk)
+        try run.print(["sessions": .array(entries.map(\.json))]) {
+            Table.text(
+                head: ["SESSION", "DEVICE", "CLASS", "KEYS", "SINCE", "LAST USED", ""],
+                rows: entries.map { entry in
+                    [
+                        entry.id, entry.deviceName, entry.deviceKind, entry.keyStorage ?? "unknown",
+                        TimeText.text(entry.created), TimeText.text(entry.used),
+                        entry.isCurrent ? "this one" : "",
+                    ]
+                })
+        }
+        return .success
+    }
+
+    private static func end(_ ids: [SessionID], session desk: ProfileSession) throws(OperationalError) {
+        try desk.perform { (client) throws(CountersignError) in
+            for id in ids { try await client.endSession(id.description) }
+        }
+    }
+
+    private static func others(_ desk: ProfileSession) throws(OperationalError) -> [SessionID] {
+        try list(desk).filter { !$0.isCurrent }.compactMap { SessionID($0.id) }
+    }
+
+    private static func list(_ desk: ProfileSession) throws(OperationalError) -> [CountersignClient.Session] {
+        try desk.perform { (client) throws(CountersignError) in try await client.sessions() }
+    }
+}
+
+extension CountersignClient.Session {
+    fileprivate var json: JSONValue {
+        [
+            "session": .string(id), "device": ["class": .string(deviceKind), "name": .string(deviceName)],
+            "key_storage": .optional(keyStorage),
+            "created": .integer(created), "used": .integer(used), "current": .bool(isCurrent),
         ]
     }
 }

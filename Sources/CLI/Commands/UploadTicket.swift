@@ -8,31 +8,44 @@ extension Command {
         words: ["upload-ticket"], summary: "get the right to send one upload later, without a signature",
         positionals: [Positional(name: "URL|PATH")],
         options: [
-            ClientDesk.profileOption, .value("file", "F", "the file that will be sent"),
-            .value("request", "METHOD", "PUT, POST or PATCH (default: PUT)", letter: "X"),
-            .value("content-type", "TYPE", "the Content-Type that it will have; none goes on otherwise"),
-            .value("expires", "TIME", "how long the ticket lives, such as 30m or 12h (default: 1h)"), .json,
+            ProfileSession.profileOption,
+            .value("file", placeholder: "F", meaning: "the file that will be sent"),
+            .value(
+                "request", placeholder: "METHOD", meaning: "PUT, POST or PATCH (default: PUT)", letter: "X"),
+            .value(
+                "content-type", placeholder: "TYPE",
+                meaning: "the Content-Type that it will have; none goes on otherwise"),
+            .value(
+                "expires", placeholder: "TIME",
+                meaning: "how long the ticket lives, such as 30m or 12h (default: 1h)"), .json,
         ],
         notes: """
-            Prints the curl command that sends the file. Whoever has the ticket can send this file there once,
-            before it runs out and while the session lives; nothing else can be done with it. The app's policy
-            must allow tickets (`countersign app policy APP --set upload-tickets=16`); else it is `forbidden`.
+            Prints the curl command that sends the file, for a POSIX shell. curl reads the ticket from the
+            command's here-document, for every user of the machine may list the arguments of processes.
+            Whoever has the ticket can send this file there once, before it runs out and while the session
+            lives; nothing else can be done with it. The app's policy must allow tickets (`countersign app
+            policy APP --set upload-tickets=16`); else it is `forbidden`.
 
-            With --ca in the profile, curl verifies the server by that file. With --pin alone, it accepts a server
-            whose own certificate has a pinned key, and no other: `--insecure` then leaves out the check of the
+            With --ca in the profile, curl verifies the server by that file. With --pin alone, it accepts a \
+            server
+            whose own certificate has a pinned key, and no other: `--insecure` then leaves out the check of \
+            the
             chain and the name, which a certificate that signs itself would fail.
             """
-    ) { (run) throws(Fault) in
-        guard let file = run.arguments.value("file") else { throw Fault(.usage, "--file F: missing") }
+    ) { (run) throws(OperationalError) in
+        guard let file = run.arguments.value("file") else {
+            throw OperationalError(.usage, message: "--file F: missing")
+        }
         let text = run.arguments.value("expires") ?? "1h"
         guard let seconds = PolicyKey.seconds(text[...]) else {
-            throw Fault(.usage, "--expires `\(text)`: expected a time from 1s to 24h such as 30m")
+            throw OperationalError(
+                .usage, message: "--expires `\(text)`: expected a time from 1s to 24h such as 30m")
         }
         var request = APIRequest(
             APIMethod(run.arguments.value("request") ?? "PUT"), run.arguments.positional("URL|PATH") ?? "/",
             body: .file(path: file))
         if let type = run.arguments.value("content-type") { request.set("Content-Type", type) }
-        let desk = try ClientDesk(run)
+        let desk = try ProfileSession(run)
         let asked = request
         let ticket = try desk.perform { (client) throws(CountersignError) in
             try await client.uploadTicket(for: asked, expiresIn: .seconds(seconds))
@@ -50,14 +63,19 @@ extension UploadTicket {
         ]
     }
 
+    /// The fields stand in a here-document and not among the arguments, which any process may list. A field's
+    /// value has no line break, and its line is never the delimiter: that has no colon.
+    ///
     /// `-T` would add the file's name to a path that ends in `/`.
     fileprivate func curl(sending file: String, to server: Profile) -> String {
         let isFolder = url.prefix { $0 != "?" }.hasSuffix("/")
         var words = ["curl", "--fail-with-body", "--path-as-is", "--globoff", "-X", method.description]
         words += UploadTicket.trust(in: server)
         words += isFolder ? ["--data-binary", "@\(file)"] : ["-T", file]
-        for field in fields { words += ["-H", "\(field.name): \(field.text)"] }
-        return (words + [url]).map(UploadTicket.quoted).joined(separator: " ")
+        words += ["-H", "@-", url]
+        let lines = fields.map { "\($0.name): \($0.text)" }
+        return ([words.map(UploadTicket.quoted).joined(separator: " ") + " <<'FIELDS'"] + lines + ["FIELDS"])
+            .joined(separator: "\n")
     }
 
     /// curl compares pins with `--insecure`, too, and with the key of the server's own certificate alone.

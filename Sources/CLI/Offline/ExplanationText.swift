@@ -1,28 +1,39 @@
 import CountersignGate
+import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
-/// An explanation for people. What the request holds is shown as ``VisibleText``: whoever sent it may have meant it for a terminal.
+/// An explanation for people. Parts of the request are shown as ``VisibleText``, because the sender may have
+/// put terminal control sequences in them.
 struct ExplanationText {
     /// Colour on a terminal, none in a file.
     enum Style { case plain, coloured }
 
     var style: Style
 
-    func text(_ verdict: Explanation.Verdict, _ explanation: Explanation?, _ comparison: SignedText.Comparison?)
+    func text(
+        verdict: Explanation.Verdict, explanation: Explanation?, comparison: ClientStringToSign.Comparison?
+    )
         -> String
     {
-        var parts = (explanation?.stages ?? []).filter { $0.name != "verdict" }.map { part($0.name, $0.text) }
+        var parts = (explanation?.stages ?? []).filter { $0.name != "verdict" }.map {
+            part($0.name, text: $0.text)
+        }
         switch verdict {
-        case .accepted: parts.append(paint("accepted", .good))
+        case .accepted: parts.append(paint("accepted", in: .good))
         case .refused(let refusal):
             parts.append(
-                paint("refused: \(refusal.code.name)", .bad) + "\n" + indented(refusal.code.title)
+                paint("refused: \(refusal.code.name)", in: .bad) + "\n" + indented(refusal.code.title)
                     + (refusal.detail.isEmpty ? "" : "\n" + indented(refusal.detail)))
-            if explanation?.cause != nil || refusal.code == .badSignature { parts.append(cause(explanation?.cause)) }
+            if explanation?.cause != nil || refusal.code == .badSignature {
+                parts.append(cause(explanation?.cause))
+            }
         }
-        if let comparison { parts.append(part("the string that the client signed", compared(comparison))) }
+        if let comparison {
+            parts.append(part("the string that the client signed", text: compared(comparison)))
+        }
         let notes = explanation?.notes ?? []
-        if !notes.isEmpty { parts.append(part("notes", notes.joined(separator: "\n"))) }
+        if !notes.isEmpty { parts.append(part("notes", text: notes.joined(separator: "\n"))) }
         return parts.joined(separator: "\n\n")
     }
 
@@ -30,18 +41,21 @@ struct ExplanationText {
         guard let cause else {
             return part(
                 "cause",
-                "none that is known: most likely another secret, or a part that was changed after signing.\n"
+                text:
+                    "none that is known: most likely another secret, or a part that was "
+                    + "changed after signing.\n"
                     + "--other-secret tries more secrets, --signed compares with what the client signed.")
         }
-        var text = part("cause: \(cause.code)", "\(cause.sentence)\nto mend it: \(cause.remedy)")
+        var text = part("cause: \(cause.code)", text: "\(cause.sentence)\nto mend it: \(cause.remedy)")
         if let difference = cause.difference { text += "\n" + indented(describe(difference)) }
         return text
     }
 
-    private func compared(_ comparison: SignedText.Comparison) -> String {
+    private func compared(_ comparison: ClientStringToSign.Comparison) -> String {
         switch comparison {
         case .same:
-            "is the one above, byte for byte: if the signature does not hold, the secret or the algorithm differs"
+            "is the one above, byte for byte: if the signature does not hold, the secret or "
+                + "the algorithm differs"
         case .sameButForLastNewline: "is the one above and an end of line; was that signed too?"
         case .different(let difference): describe(difference)
         case .nothing: "cannot be compared: the request has none"
@@ -56,7 +70,9 @@ struct ExplanationText {
         """
     }
 
-    private func part(_ name: String, _ text: String) -> String { "\(paint(name, .heading))\n\(indented(text))" }
+    private func part(_ name: String, text: String) -> String {
+        "\(paint(name, in: .heading))\n\(indented(text))"
+    }
 
     private func indented(_ text: String) -> String {
         VisibleText.of(text).split(separator: "\n", omittingEmptySubsequences: false).map { "  \($0)" }
@@ -69,7 +85,7 @@ struct ExplanationText {
         case bad = "31"
     }
 
-    private func paint(_ text: String, _ colour: Colour) -> String {
+    private func paint(_ text: String, in colour: Colour) -> String {
         let text = VisibleText.of(text)
         return style == .plain ? text : "\u{1B}[\(colour.rawValue)m\(text)\u{1B}[0m"
     }
@@ -79,5 +95,59 @@ extension Invocation {
     /// Source: no-color.org, any value that is not empty.
     var style: ExplanationText.Style {
         console.isTerminal && (environment["NO_COLOR"] ?? "").isEmpty ? .coloured : .plain
+    }
+}
+
+/// The string to sign as a client spelled it, beside ours.
+struct ClientStringToSign {
+    enum Comparison {
+        case same
+        /// An editor's or a print statement's end of line, which may or may not have been signed.
+        case sameButForLastNewline
+        case different(Difference)
+        /// The request cannot be read, so there is no string to compare with.
+        case nothing
+
+        var difference: Difference? { if case .different(let difference) = self { difference } else { nil } }
+    }
+
+    private let bytes: [UInt8]
+
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+    func compare(with explanation: Explanation?, context desk: OfflineContext) -> Comparison {
+        guard let spelled = explanation?.stringToSign else { return .nothing }
+        let signed = desk.scheme == .formMD5 ? masked(desk) : bytes
+        // The canonical request is where sigv4's differences are; its hash alone tells nothing.
+        let isCanonical = desk.scheme == .sigV4 && !bytes.starts(with: Array("AWS4-HMAC-SHA256".utf8))
+        let received = isCanonical ? explanation?.canonicalRequest ?? spelled : spelled
+        if signed == received { return .same }
+        if signed == received + [0x0A] { return .sameButForLastNewline }
+        guard var difference = Difference(signed: signed, received: received, scheme: desk.scheme) else {
+            return .same
+        }
+        difference.signed = redacted(difference.signed, context: desk)
+        return .different(difference)
+    }
+
+    /// With the value of `private_key` as ours is shown: it is a secret, the right one or another.
+    private func masked(_ desk: OfflineContext) -> [UInt8] {
+        let mark = Array("private_key=".utf8)
+        let secret = desk.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        if desk.policy.formMD5Key == .appended, bytes.suffix(secret.count).elementsEqual(secret) {
+            return bytes.dropLast(secret.count) + Array("<secret>".utf8)
+        }
+        guard let start = bytes.firstRange(of: mark)?.upperBound else { return bytes }
+        let rest = Array(bytes[start...])
+        if rest.starts(with: Array("<secret>".utf8)) { return bytes }
+        let isOurs = rest.starts(with: secret)
+        let after = isOurs ? rest.dropFirst(secret.count) : rest.drop { $0 != UInt8(ascii: "&") }
+        return bytes[..<start] + Array((isOurs ? "<secret>" : "<another secret>").utf8) + after
+    }
+
+    /// A secret that the client wrote where none belongs.
+    private func redacted(_ text: String, context desk: OfflineContext) -> String {
+        let secret = desk.key.secret.withExposedBytes { $0.text }
+        return secret.utf8.count < 8 ? text : text.replacing(secret, with: "<secret>")
     }
 }

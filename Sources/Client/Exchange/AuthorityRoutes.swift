@@ -5,68 +5,72 @@ import CountersignWire
 /// Calls of the authority's own routes, signed by the release.
 struct AuthorityRoutes: Sendable {
     let installation: Installation
-    let surroundings: Surroundings
+    let environment: ClientEnvironment
 
-    /// Whose word it takes that an answer is the authority's.
+    /// What proves that a response is the authority's.
     enum Trust {
-        /// The authority's key. Where it is not known, nothing is genuine.
+        /// The authority's signature. Without its key, no success is accepted.
         case authority
-        /// The same where it is known; else the answer proves itself by what it is used for, and may be used unproved.
+        /// The authority's signature if its key is known. Otherwise an unsigned success is accepted; the
+        /// protocol step that uses it proves it.
         case authorityIfKnown
-        /// Its key, or one that the answer's own content names and only the authority can have.
+        /// A signature with the authority's key, or with a key that the response's own content names and only
+        /// the authority can have.
         case keys((Response) -> [KeyID: SigningKey])
     }
 
-    /// A success to be read, and whose key it is signed with; nil for one that is taken unproved.
-    struct Answered {
+    /// A success, and the key that signed it; nil for an unsigned one that was accepted.
+    struct AuthorityResponse {
         let response: Response
         let signer: KeyID?
     }
 
-    /// A refusal that says `stale` and the authority's time is answered by asking once more with that time; `body` makes what
-    /// is sent anew, since a proof in it may hold the time.
-    nonisolated(nonsending) func post(
-        _ path: String, trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
-    ) async throws(ClientProblem) -> Answered {
+    /// If a refusal says `stale` and the authority's time, repeats the request once with that time; `body`
+    /// makes the content anew, since a proof in it may contain the time.
+    func post(
+        to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
+    ) async throws(ClientOperationError) -> AuthorityResponse {
         do {
-            return try await postOnce(path, trust, body)
+            return try await postOnce(to: path, trust: trust, body: body)
         } catch {
             guard case .refused(let notice) = error, let told = notice.timeTold else { throw error }
-            surroundings.learn(told)
-            return try await postOnce(path, trust, body)
+            environment.correctClock(to: told)
+            return try await postOnce(to: path, trust: trust, body: body)
         }
     }
 
-    nonisolated(nonsending) private func postOnce(
-        _ path: String, _ trust: Trust, _ body: (_ time: Int64) throws(ClientProblem) -> JSONValue
-    ) async throws(ClientProblem) -> Answered {
-        let time = try surroundings.now()
-        let draft = installation.draft("POST", path, try body(time))
-        let heard = try await Listener(surroundings: surroundings).ask(draft, as: installation.release, at: time) {
-            keys(for: trust, $0)
+    private func postOnce(
+        to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
+    ) async throws(ClientOperationError) -> AuthorityResponse {
+        let time = try environment.now()
+        let draft = installation.draft("POST", path: path, body: try body(time))
+        let verified = try await SignedRequestSender(environment: environment).send(
+            draft, as: installation.release, at: time
+        ) {
+            keys(for: trust, response: $0)
         }
-        surroundings.confirm(time, by: heard)
-        switch heard {
+        environment.confirm(time, by: verified)
+        switch verified {
         case .genuine(let answer):
             guard let notice = answer.notice else {
-                return Answered(response: answer.response, signer: answer.keyID)
+                return AuthorityResponse(response: answer.response, signer: answer.keyID)
             }
             throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
-        case .begun: throw .notUnderstood("\(path): the answer is too long")
+        case .verifiedHead: throw .notUnderstood("\(path): the answer is too long")
         case .unsigned(let response, let why):
             if response.status >= 400 {
-                var notice = Notice(response)
+                var notice = RefusalNotice(response)
                 notice.isGenuine = installation.connectionVouches
                 throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
             }
             guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
                 throw .notGenuine("\(path): \(why.detail)")
             }
-            return Answered(response: response, signer: nil)
+            return AuthorityResponse(response: response, signer: nil)
         }
     }
 
-    private func keys(for trust: Trust, _ response: Response) -> [KeyID: SigningKey] {
+    private func keys(for trust: Trust, response: Response) -> [KeyID: SigningKey] {
         var keys = installation.authorityKeys
         if case .keys(let more) = trust { keys.merge(more(response)) { first, _ in first } }
         return keys
@@ -74,9 +78,84 @@ struct AuthorityRoutes: Sendable {
 }
 
 extension Installation {
-    /// The authority's answer key by its id; none where it is not known.
+    /// The authority's key by its id; empty if it is not known.
     var authorityKeys: [KeyID: SigningKey] {
         guard let authorityKey, let id = KeyID(MessageSignatures.authorityKeyID) else { return [:] }
         return [id: authorityKey]
+    }
+}
+
+/// The members of a response's JSON, each read with the required type.
+struct ResponseFields {
+    private let document: JSONDocument
+    private let root: JSON
+    /// Names the response in error texts.
+    private let route: String
+
+    init(_ response: Response, of route: String) throws(ClientOperationError) {
+        let bytes = response.message.body
+        do {
+            document = try JSONReader.read(bytes.isEmpty ? Array("{}".utf8) : bytes)
+        } catch {
+            throw .notUnderstood("\(route): the answer is not JSON: \(error)")
+        }
+        root = document.root
+        self.route = route
+    }
+
+    private init(_ document: JSONDocument, root: JSON, route: String) {
+        self.document = document
+        self.root = root
+        self.route = route
+    }
+
+    func text(_ name: String) throws(ClientOperationError) -> String {
+        guard let text = root[name]?.string else { throw missing(name, expected: "a string") }
+        return text
+    }
+
+    func optionalText(_ name: String) -> String? { root[name]?.string }
+
+    /// Whether the member is present and true.
+    func says(_ name: String) -> Bool {
+        if case .bool(true)? = root[name]?.content { true } else { false }
+    }
+
+    /// Base64url; exactly `count` bytes if that is given.
+    func bytes(_ name: String, count: Int? = nil) throws(ClientOperationError) -> [UInt8] {
+        guard let text = root[name]?.string, let bytes = Base64.decode(text, as: .url),
+            count.map({ $0 == bytes.count }) ?? true
+        else {
+            throw missing(name, expected: count.map { "\($0) bytes in base64url" } ?? "bytes in base64url")
+        }
+        return bytes
+    }
+
+    /// Whole seconds, or another number that is not negative.
+    func number(_ name: String) throws(ClientOperationError) -> Int64 {
+        guard let value = root[name], let number = document.integer(value, in: 0...(1 << 53)) else {
+            throw missing(name, expected: "a whole number")
+        }
+        return Int64(number)
+    }
+
+    func token() throws(ClientOperationError) -> SessionToken {
+        let text = Array(try text("token").utf8)
+        guard let token = SessionToken(text.span) else { throw missing("token", expected: "a token") }
+        return token
+    }
+
+    func object(_ name: String) throws(ClientOperationError) -> ResponseFields {
+        guard let value = root[name], value.members != nil else { throw missing(name, expected: "an object") }
+        return ResponseFields(document, root: value, route: "\(route): \(name)")
+    }
+
+    func objects(_ name: String) throws(ClientOperationError) -> [ResponseFields] {
+        guard let elements = root[name]?.elements else { throw missing(name, expected: "a list") }
+        return elements.map { ResponseFields(document, root: $0, route: "\(route): \(name)") }
+    }
+
+    func missing(_ name: String, expected: String) -> ClientOperationError {
+        .notUnderstood("\(route): \(name): expected \(expected)")
     }
 }

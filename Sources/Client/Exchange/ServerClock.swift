@@ -1,72 +1,116 @@
+import CountersignSeal
 import CountersignWire
 
-/// What time it is at the authority.
+/// The time at the authority.
 ///
-/// Learnt from the authority's signed word only, and only where that cannot be old: who holds an answer back moves the clock by as
-/// long as he holds it. Once learnt it goes on with the monotonic clock, so that nobody who sets the device's clock meanwhile is
-/// refused for it. Source: docs/protocol.md, "Time".
+/// The client takes it only from the authority's signed response, and only from one that cannot be old: a
+/// party that delays a response shifts the clock by the delay. From then on the clock follows the monotonic
+/// clock, so that a change of the device's clock causes no refusals. Source: docs/protocol.md, "Time".
 final class ServerClock: Sendable {
-    /// Milliseconds within which an answer must come.
-    static let mostDelay: Int64 = 5_000
+    /// The longest delay of a response from which the time is taken, milliseconds.
+    static let maximumDelay: Int64 = 5_000
 
     private struct Anchor {
-        /// Whole Unix seconds, by the authority.
+        /// Whole Unix seconds, from the authority.
         let told: Int64
-        /// Of the monotonic clock.
+        /// The monotonic clock's time at that moment.
         let milliseconds: Int64
     }
 
     private let anchor = Locked<Anchor?>(nil)
 
-    /// Whole Unix seconds; nil before anything was learnt.
+    /// Whole Unix seconds; nil before the authority's time is known.
     func now(_ time: any ClientTime) -> Int64? {
         guard let anchor = anchor.with({ $0 }) else { return nil }
         return anchor.told + (time.milliseconds - anchor.milliseconds) / 1_000
     }
 
-    /// The authority says that it is `told` o'clock.
-    func learn(_ told: Int64, _ time: any ClientTime) {
+    /// Sets the clock to the authority's time `told`.
+    func set(to told: Int64, clock time: any ClientTime) {
         let milliseconds = time.milliseconds
         anchor.with { $0 = Anchor(told: told, milliseconds: milliseconds) }
     }
 
-    /// The authority took what was dated `sent`, `took` milliseconds ago: the guess was good enough to go on with.
-    func confirm(_ sent: Int64, took: Int64, _ time: any ClientTime) {
-        guard took < ServerClock.mostDelay else { return }
+    /// The authority accepted a request dated `sent`, `took` milliseconds ago: the estimate is good enough to
+    /// keep.
+    func confirm(sent: Int64, took: Int64, clock time: any ClientTime) {
+        guard took < ServerClock.maximumDelay else { return }
         let milliseconds = time.milliseconds - took
         anchor.with { if $0 == nil { $0 = Anchor(told: sent, milliseconds: milliseconds) } }
     }
 }
 
-extension Notice {
-    /// What a genuine `stale` teaches: the time at the authority; nil where it teaches nothing.
+extension RefusalNotice {
+    /// The authority's time from a genuine `stale`; nil if the response came too late or has no time.
     func timeTold(took: Int64) -> Int64? {
-        code == Refusal.Code.stale.rawValue && took < ServerClock.mostDelay ? time : nil
+        code == Refusal.Code.stale.rawValue && took < ServerClock.maximumDelay ? time : nil
     }
 }
 
-extension Surroundings {
-    /// What time it is at the authority, whole Unix seconds. Before it is learnt, the device's clock with what is kept from before.
-    package func now() throws(ClientProblem) -> Int64 {
+extension ClientEnvironment {
+    /// The time at the authority, whole Unix seconds. Before it is known, the device's clock plus the stored
+    /// offset.
+    package func now() throws(ClientOperationError) -> Int64 {
         if let now = keeper.clock.now(time) { return now }
         return time.now + (try keeper.state().clockOffset)
     }
 
-    /// The authority took what was dated `sent`: its answer says so.
-    func confirm(_ sent: Int64, by heard: Heard) {
-        guard case .genuine(let answer) = heard, answer.notice == nil else { return }
-        keeper.clock.confirm(sent, took: answer.took, time)
+    /// The authority accepted a request dated `sent`: its response proves it.
+    func confirm(_ sent: Int64, by verified: VerifiedResponse) {
+        guard case .genuine(let answer) = verified, answer.notice == nil else { return }
+        keeper.clock.confirm(sent: sent, took: answer.took, clock: time)
     }
 
-    /// The authority's signed word, which came just now. Kept as the first guess of who comes after; should the vault fail, that
-    /// is all that is lost.
-    func learn(_ told: Int64) {
-        keeper.clock.learn(told, time)
+    /// Sets the clock to the authority's time from a signed response that just came. Stores the offset as the
+    /// first estimate of later processes; if the vault fails, only that estimate is lost.
+    func correctClock(to told: Int64) {
+        keeper.clock.set(to: told, clock: time)
         let offset = told - time.now
         try? keeper.change { state in
             guard state.clockOffset != offset else { return .keep(()) }
             state.clockOffset = offset
             return .write(())
         }
+    }
+}
+
+/// Asks the authority for the time and stores the difference from the device's clock.
+package struct TimeRequest: Sendable {
+    private let installation: Installation
+    private let environment: ClientEnvironment
+
+    package init(_ installation: Installation, environment: ClientEnvironment) {
+        self.installation = installation
+        self.environment = environment
+    }
+
+    /// Seconds by which the device's clock is behind. The response must be signed with the authority's key
+    /// for this nonce, and must have come in time.
+    package func callAsFunction() async throws(ClientOperationError) -> Int64 {
+        guard installation.authorityKey != nil else {
+            throw .incomplete("the authority's key is not known; without it nobody's time is believed")
+        }
+        let nonce = Base64.encode(environment.random.bytes(16).span, as: .url)
+        let draft = installation.draft("GET", path: "/time?nonce=\(nonce)")
+        let verified = try await SignedRequestSender(environment: environment).send(
+            draft, as: installation.release, at: environment.time.now
+        ) { _ in installation.authorityKeys }
+        let answer: GenuineResponse
+        switch verified {
+        case .genuine(let found): answer = found
+        case .verifiedHead: throw .notUnderstood("time: the answer is too long")
+        case .unsigned(_, let why): throw .notGenuine("time: \(why.detail)")
+        }
+        if let notice = answer.notice { throw .refused(notice) }
+        let body = try ResponseFields(answer.response, of: "time")
+        guard try body.text("nonce") == nonce else {
+            throw .notGenuine("time: an answer to another question")
+        }
+        guard answer.took < ServerClock.maximumDelay else {
+            throw .notGenuine("time: the answer took \(answer.took / 1000) s, and may be as old")
+        }
+        let told = try body.number("time")
+        environment.correctClock(to: told)
+        return told - environment.time.now
     }
 }

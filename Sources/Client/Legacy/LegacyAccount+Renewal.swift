@@ -2,15 +2,15 @@ import CountersignSeal
 import CountersignVault
 
 extension LegacyAccount {
-    /// A renewal that is on its way, and of what.
+    /// A renewal that is in progress, and the session that it renews.
     struct Renewal {
         let used: LegacySession.Mark?
-        let task: Task<Result<Void, LegacyProblem>, Never>
+        let task: Task<Result<Void, LegacyClientError>, Never>
     }
 
-    /// Returns once there is another token than `used` had, or a session where there was none: one renewal, however many ask. It goes on
-    /// when who asked for it is cancelled, for the others.
-    func renew(leaving used: LegacySession?) async throws(LegacyProblem) {
+    /// Returns once there is another token than that of `used`, or a session if there was none. All callers
+    /// share one renewal; cancelling one caller does not stop it.
+    func renew(leaving used: LegacySession?) async throws(LegacyClientError) {
         while let renewal {
             let result = await renewal.task.value
             if renewal.used == used?.mark { return try result.get() }
@@ -25,16 +25,16 @@ extension LegacyAccount {
         try await task.value.get()
     }
 
-    /// For what can be sent once only: it is not spent on a token that ran out by the device's clock. Where
-    /// that cannot be renewed, the request is refused, and says so.
-    func renewIfOut() async throws(LegacyProblem) {
+    /// For a request whose body can be sent only once: it is not sent under a token that has expired by the
+    /// device's clock. If the token cannot be renewed, the request fails with the renewal's error.
+    func renewIfOut() async throws(LegacyClientError) {
         let session = try session()
         guard let expires = session.expires, expires <= exchange.time else { return }
         try await renew(leaving: session)
     }
 
-    private func renewed(leaving used: LegacySession?) async -> Result<Void, LegacyProblem> {
-        do throws(LegacyProblem) {
+    private func renewed(leaving used: LegacySession?) async -> Result<Void, LegacyClientError> {
+        do throws(LegacyClientError) {
             try await renewUnderLease(leaving: used)
             return .success(())
         } catch {
@@ -42,12 +42,12 @@ extension LegacyAccount {
         }
     }
 
-    private func renewUnderLease(leaving used: LegacySession?) async throws(LegacyProblem) {
+    private func renewUnderLease(leaving used: LegacySession?) async throws(LegacyClientError) {
         let lease = try await store.lease()
         defer { lease.release() }
         try requireTraffic()
         let now = try reread()
-        // Another process was here meanwhile, or the user.
+        // Another process or the user changed the session in between.
         guard now.kept.session?.mark == used?.mark else {
             if now.kept.session == nil { throw .notSignedIn }
             return
@@ -61,23 +61,23 @@ extension LegacyAccount {
         var kept = now.kept
         kept.session = replacement
         guard try write(kept, expecting: now.expectation) else {
-            // Who signed out, or in, while the answer was on its way meant it.
+            // The user signed out, or in again, while the response was in transit; that decision stands.
             if try reread().kept.session == nil { throw .notSignedIn }
             return
         }
-        stand(.active(replacement))
+        setStatus(.active(replacement))
     }
 
     private func renewed(
         _ session: LegacySession, with loginToken: Secret
-    ) async throws(LegacyProblem) -> LegacySession {
-        let answer: RenewedToken
+    ) async throws(LegacyClientError) -> LegacySession {
+        let answer: LegacyTokenResponse
         do {
             answer = try await askedAgainWhereLost(loginToken)
         } catch {
-            // Nothing but the server's word about the login token itself ends a session.
+            // Only the server's statement about the login token itself ends a session.
             guard case .refused(let notice) = error, notice.isOver else { throw error }
-            _ = try end(session, .ended(notice))
+            _ = try end(session, reason: .ended(notice))
             throw .sessionEnded(notice)
         }
         var session = session
@@ -87,8 +87,11 @@ extension LegacyAccount {
         return session
     }
 
-    /// A login token is good for any number of tokens, of which the last one counts: asking twice does no harm.
-    private func askedAgainWhereLost(_ loginToken: Secret) async throws(LegacyProblem) -> RenewedToken {
+    /// A login token can be exchanged any number of times, and the last token counts: repeating the request
+    /// is harmless.
+    private func askedAgainWhereLost(_ loginToken: Secret) async throws(LegacyClientError)
+        -> LegacyTokenResponse
+    {
         do {
             return try await exchange.renew(with: loginToken)
         } catch {
@@ -97,26 +100,29 @@ extension LegacyAccount {
         }
     }
 
-    /// Signs in with what is remembered. Where nothing is, the session has come to its end.
-    private func remembered(in now: LegacyStore.Found) async throws(LegacyProblem) -> LegacySession {
-        guard remembering == .whatSignsIn, let door = exchange.server.login, let remembered = now.kept.remembered,
-            remembered.rung == door.rung
+    /// Signs in with the remembered credentials. Without any, the session has ended.
+    private func remembered(in now: LegacyStore.Found) async throws(LegacyClientError) -> LegacySession {
+        guard remembering == .whatSignsIn, let route = exchange.server.login,
+            let remembered = now.kept.remembered,
+            remembered.rung == route.rung
         else {
-            if let session = now.kept.session { _ = try end(session, .ranOut) }
+            if let session = now.kept.session { _ = try end(session, reason: .ranOut) }
             throw .notSignedIn
         }
         do {
-            let answer = try await exchange.logIn(remembered.account, remembered.value, at: door)
-            return LegacySession(remembered.account, answer)
+            let answer = try await exchange.logIn(remembered.account, value: remembered.value, at: route)
+            return LegacySession(account: remembered.account, response: answer)
         } catch {
             guard case .wrongCredentials = error else { throw error }
-            if try write(LegacyKept(), expecting: now.expectation) { stand(.signedOut(.credentialsRefused)) }
+            if try write(LegacyPersistedState(), expecting: now.expectation) {
+                setStatus(.signedOut(.credentialsRefused))
+            }
             throw error
         }
     }
 }
 
-extension Notice {
-    /// `-100` and `-101` are about the login token, where that is what was sent.
+extension RefusalNotice {
+    /// `-100` and `-101` concern the login token if the request carried that.
     fileprivate var isOver: Bool { code == "session-ended" || code == "token-expired" }
 }

@@ -2,50 +2,80 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignVault
 
-/// Who is signed in at a legacy server. What it knows is in the vault before anybody hears of it, and every change names the version
-/// that it read: a renewal that comes late cannot bring back a user who has signed out.
+/// The login at a legacy server, as far as it is known here.
+package enum LegacySessionStatus: Sendable, Equatable {
+    case signedOut(LegacySessionEnd)
+    case active(account: String, userID: Int64)
+    /// The vault opens when the device is unlocked.
+    case locked
+    /// The session leaves the vault only when the user is present.
+    case presenceNeeded
+    /// The stored state cannot be read now: nothing is concluded from it.
+    case unavailable
+    /// Nothing is sent until ``LegacyAccount/resume()``; the link leads to the new version.
+    case updateRequired(String?)
+}
+
+/// Why no account is signed in.
+package enum LegacySessionEnd: Sendable, Equatable {
+    /// Nothing is stored here.
+    case nobodyWas
+    /// The user signed out, here or in another process.
+    case byUser
+    /// The server's `-100`: the token expired, or the account signed in on another device. Legacy servers do
+    /// not say which; our gateway does.
+    case ended(RefusalNotice)
+    /// The token expired, and nothing stored here can get another.
+    case ranOut
+    /// The server refused the remembered credentials.
+    case credentialsRefused
+}
+
+/// The login at a legacy server. A change is in the vault before any listener learns of it, and every change
+/// names the version that it read: a late renewal cannot bring back a user who has signed out.
 package actor LegacyAccount {
     let exchange: LegacyExchange
     /// How requests are signed.
-    package nonisolated var signing: LegacySigning { exchange.server.signing }
+    package nonisolated var signing: LegacySigningMethod { exchange.server.signing }
     let store: LegacyStore
     let remembering: Remembering
     private let keeping: Keeping
-    private let announce: @Sendable (LegacyStanding) -> Void
+    private let announce: @Sendable (LegacySessionStatus) -> Void
 
     private var found: LegacyStore.Found?
-    /// Whatever the stop says.
-    private(set) var standing: LegacyStanding?
-    /// Nothing is sent until ``resume()``, whatever becomes of the session meanwhile.
-    private var stop: Notice?
-    private var announced: LegacyStanding?
-    /// How often the user has signed out, here or in another process: a login that was on its way then is thrown away when it comes.
+    /// The status without the stop for an update.
+    private(set) var status: LegacySessionStatus?
+    /// If set, nothing is sent until ``resume()``, whatever happens to the session meanwhile.
+    private var stop: RefusalNotice?
+    private var announced: LegacySessionStatus?
+    /// How often the user has signed out, here or in another process: the client discards a login whose
+    /// response comes after that.
     private var logOuts = 0
-    /// Opens what is sealed; nil until somebody has shown that he is there.
+    /// Opens what is sealed; nil until the user has confirmed their presence.
     var sealKey: LegacySealKey?
-    /// Bound to presence, and to seal the next login's session.
+    /// Bound to presence; seals the next login's session.
     var nextKey: LegacySealKey?
     var renewal: Renewal?
 
     /// What outlives a session.
     package enum Remembering: Sendable {
         case nothing
-        /// What signs in again without the user: on the plain rungs the password itself.
+        /// Credentials that sign in again without the user: on the plain rungs the password itself.
         case whatSignsIn
     }
 
-    /// How the session lies in the vault.
+    /// How the vault stores the session.
     package enum Keeping: Sendable {
         case plain
-        /// Under a key that comes out only with somebody present. A session that was kept plain before stays
-        /// so until the next login.
+        /// Sealed under a key that is released only when the user is present. A session that was stored
+        /// without a seal stays so until the next login.
         case sealedByPresence
     }
 
-    /// `announce` is told of every change, in their order; it must not wait.
+    /// `announce` receives every change, in order; it must not wait.
     package init(
-        _ exchange: LegacyExchange, _ store: LegacyStore, remembering: Remembering = .nothing,
-        keeping: Keeping = .plain, announce: @escaping @Sendable (LegacyStanding) -> Void
+        _ exchange: LegacyExchange, store: LegacyStore, remembering: Remembering = .nothing,
+        keeping: Keeping = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
     ) {
         self.exchange = exchange
         self.store = store
@@ -56,17 +86,17 @@ package actor LegacyAccount {
 
     // MARK: What the app does
 
-    /// Signs in. The session that there was is replaced where the server answers with another, and else stays.
-    package func logIn(_ name: String, _ password: Secret) async throws(LegacyProblem) {
+    /// Signs in. If the server answers with another session, that one replaces the stored one.
+    package func logIn(_ name: String, password: Secret) async throws(LegacyClientError) {
         try requireTraffic()
-        guard let door = exchange.server.login else { throw .notSignable("no way to sign in was named") }
+        guard let route = exchange.server.login else { throw .notSignable("no way to sign in was named") }
         let value: Secret
         do {
-            value = try LoginLadder.kept(password, on: door.rung, door.settings)
+            value = try LoginLadder.storedValue(of: password, on: route.rung, settings: route.settings)
         } catch {
             throw .notSignable("\(error)")
         }
-        // A vault that cannot be read is found out before the password goes anywhere.
+        // Finds out whether the vault can be read before the password is sent.
         _ = try reread()
         let before = logOuts
         let lease = try await store.lease()
@@ -76,17 +106,20 @@ package actor LegacyAccount {
         guard logOuts == before else { throw .notSignedIn }
         let session: LegacySession
         do {
-            session = LegacySession(name, try await exchange.logIn(name, value, at: door))
+            session = LegacySession(
+                account: name, response: try await exchange.logIn(name, value: value, at: route))
         } catch {
             throw heeded(error)
         }
-        try keep(session, RememberedSignIn(account: name, rung: door.rung, value: value), since: before)
+        try keep(
+            session, remembering: RememberedSignIn(account: name, rung: route.rung, value: value),
+            since: before)
     }
 
-    /// Throws where somebody has signed out since, and writes over whatever else has changed.
+    /// Throws if a user has signed out since; overwrites every other change.
     private func keep(
-        _ session: LegacySession, _ remembered: RememberedSignIn, since before: Int
-    ) throws(LegacyProblem) {
+        _ session: LegacySession, remembering remembered: RememberedSignIn, since before: Int
+    ) throws(LegacyClientError) {
         while true {
             let now = try reread()
             guard logOuts == before else { throw .notSignedIn }
@@ -95,52 +128,55 @@ package actor LegacyAccount {
             kept.remembered = remembering == .whatSignsIn ? remembered : nil
             if try write(kept, under: nextKey, expecting: now.expectation) {
                 (sealKey, nextKey) = (nextKey ?? sealKey, nil)
-                return stand(.active(session))
+                return setStatus(.active(session))
             }
         }
     }
 
-    /// Goes on with a session that the app's version before this one began, out of its own keychain. Where something is kept here, that
-    /// is newer, and stays.
-    package func adopt(_ session: LegacySession) throws(LegacyProblem) {
-        var kept = LegacyKept()
+    /// Adopts a session that an earlier version of the app began, from that version's own keychain. A session
+    /// that is already stored here is newer, and stays.
+    package func adopt(_ session: LegacySession) throws(LegacyClientError) {
+        var kept = LegacyPersistedState()
         kept.session = session
         if try write(kept, under: nextKey, expecting: .absent) {
             (sealKey, nextKey) = (nextKey ?? sealKey, nil)
-            stand(.active(session))
+            setStatus(.active(session))
         }
     }
 
-    /// What a launch begins with: who was signed in is so again. A token that ran out by the device's clock is renewed, and what is
-    /// remembered signs in; being offline ends nothing. Lifts the stop for an update: who asks again has handled it.
+    /// Restores the login at launch. Renews a token that has expired by the device's clock, and signs in with
+    /// remembered credentials; being offline ends nothing. Lifts the stop for an update: the app that calls
+    /// this has handled it.
     @discardableResult
-    package func resume() async throws(LegacyProblem) -> LegacyStanding {
+    package func resume() async throws(LegacyClientError) -> LegacySessionStatus {
         stop = nil
         return try await takeUp()
     }
 
-    /// The same under a stop that stays.
-    func takeUp() async throws(LegacyProblem) -> LegacyStanding {
+    /// The same, without lifting the stop.
+    func takeUp() async throws(LegacyClientError) -> LegacySessionStatus {
         let kept = try forgetUnwanted()
         show()
         guard let session = kept.session else {
             if kept.remembered != nil { try await renew(leaving: nil) }
             return shown ?? .signedOut(.nobodyWas)
         }
-        stand(.active(session))
+        setStatus(.active(session))
         if let expires = session.expires, expires <= exchange.time {
             do {
                 try await renew(leaving: session)
             } catch {
-                // What ends the session has been said by then; all else is for the next request to find out.
+                // The client has reported the end of a session by now; the next request finds any other
+                // error.
                 if case .vault = error { throw error }
             }
         }
         return shown ?? .active(session)
     }
 
-    /// What is kept, without what an earlier version of the app kept to sign in with, where this one does not ask for that.
-    private func forgetUnwanted() throws(LegacyProblem) -> LegacyKept {
+    /// The stored state. Removes credentials that an earlier version of the app stored to sign in again if
+    /// this one does not ask for that.
+    private func forgetUnwanted() throws(LegacyClientError) -> LegacyPersistedState {
         while true {
             let now = try reread()
             guard remembering == .nothing, now.kept.remembered != nil else { return now.kept }
@@ -150,18 +186,19 @@ package actor LegacyAccount {
         }
     }
 
-    /// Forgets all that is kept here. Legacy servers have no route for it: their session ends with the next login, or runs out.
-    package func logOut() throws(LegacyProblem) {
+    /// Removes everything that is stored here. Legacy servers have no route for this: their session ends with
+    /// the next login, or expires.
+    package func logOut() throws(LegacyClientError) {
         logOuts += 1
-        try write(LegacyKept(), expecting: .anything)
+        try write(LegacyPersistedState(), expecting: .anything)
         (sealKey, nextKey) = (nil, nil)
-        stand(.signedOut(.byUser))
+        setStatus(.signedOut(.byUser))
     }
 
     // MARK: What requests need
 
-    /// The session that requests go under.
-    func session() throws(LegacyProblem) -> LegacySession {
+    /// The session that requests use.
+    func session() throws(LegacyClientError) -> LegacySession {
         try requireTraffic()
         let found = try known()
         if isLocked(found) { throw .presenceNeeded }
@@ -169,28 +206,28 @@ package actor LegacyAccount {
         return session
     }
 
-    /// The vault could not be opened: what that means for who is signed in.
-    package func learn(_ problem: VaultProblem) { stand(.unreadable(problem)) }
+    /// Reports that the vault could not be opened.
+    package func learn(_ problem: VaultError) { setStatus(.unreadable(problem)) }
 
-    /// Throws while nothing is to be sent.
-    func requireTraffic() throws(LegacyProblem) {
+    /// Throws while the client must not send anything.
+    func requireTraffic() throws(LegacyClientError) {
         if let stop { throw .updateRequired(stop) }
     }
 
-    /// Takes away the session of whose token a request was told that it is over, and answers whether none is left.
-    func end(_ used: LegacySession, _ why: LegacyEnd) throws(LegacyProblem) -> Bool {
+    /// Removes the session of the token that the server refused for good; returns whether no session is left.
+    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(LegacyClientError) -> Bool {
         while true {
             let now = try reread()
             guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
             var kept = now.kept
             kept.session = nil
             guard try write(kept, expecting: now.expectation) else { continue }
-            stand(.signedOut(why))
+            setStatus(.signedOut(why))
             return true
         }
     }
 
-    func heeded(_ problem: LegacyProblem) -> LegacyProblem {
+    func heeded(_ problem: LegacyClientError) -> LegacyClientError {
         if case .updateRequired(let notice) = problem {
             stop = notice
             show()
@@ -200,41 +237,43 @@ package actor LegacyAccount {
 
     // MARK: What is kept
 
-    func known() throws(LegacyProblem) -> LegacyStore.Found {
+    func known() throws(LegacyClientError) -> LegacyStore.Found {
         if let found { return found }
         return try reread()
     }
 
-    /// Finds out what another process did, too.
-    func reread() throws(LegacyProblem) -> LegacyStore.Found {
+    /// Reads the vault, so that it finds other processes' changes.
+    func reread() throws(LegacyClientError) -> LegacyStore.Found {
         let now: LegacyStore.Found
         do {
             now = try store.read(opening: sealKey)
         } catch {
-            if case .vault(let problem) = error { stand(.unreadable(problem)) }
+            if case .vault(let problem) = error { setStatus(.unreadable(problem)) }
             throw error
         }
-        // Of what this process erases it knows: this was another, and there a user who signed out.
+        // This process knows of what it erases itself: another process did this, for a user who signed out
+        // there.
         if let found, !found.kept.isEmpty, now.version == nil { logOuts += 1 }
         found = now
         guard !isLocked(now) else {
-            stand(.presenceNeeded)
+            setStatus(.presenceNeeded)
             return now
         }
-        switch (standing, now.kept.session) {
+        switch (status, now.kept.session) {
         case (.signedOut, nil): break
-        case (.active, nil): stand(.signedOut(.byUser))
-        case (_, nil): stand(.signedOut(.nobodyWas))
-        case (_, let session?): stand(.active(session))
+        case (.active, nil): setStatus(.signedOut(.byUser))
+        case (_, nil): setStatus(.signedOut(.nobodyWas))
+        case (_, let session?): setStatus(.active(session))
         }
         return now
     }
 
-    /// False, and nothing done, where somebody else was faster.
+    /// Returns false, and does nothing, if another writer came first.
     @discardableResult
     func write(
-        _ kept: LegacyKept, under key: LegacySealKey? = nil, expecting expectation: Vault.Expectation
-    ) throws(LegacyProblem) -> Bool {
+        _ kept: LegacyPersistedState, under key: LegacySealKey? = nil,
+        expecting expectation: Vault.Expectation
+    ) throws(LegacyClientError) -> Bool {
         var key = key ?? sealKey
         switch (keeping, key, found) {
         case (.plain, _, _): key = nil
@@ -247,18 +286,18 @@ package actor LegacyAccount {
         return true
     }
 
-    /// Where presence is not asked for any more, nobody is signed in by what only presence opens.
+    /// If the app no longer asks for presence, a session that only presence opens counts as signed out.
     func isLocked(_ found: LegacyStore.Found) -> Bool {
         if case (.sealedByPresence, .locked) = (keeping, found.form) { true } else { false }
     }
 
-    func stand(_ new: LegacyStanding) {
-        standing = new
+    func setStatus(_ new: LegacySessionStatus) {
+        status = new
         show()
     }
 
-    /// What the app is to show: under a stop that, whoever is signed in.
-    private var shown: LegacyStanding? { stop.map { .updateRequired($0.updateURL) } ?? standing }
+    /// What the app shows: the stop for an update if there is one, else the status.
+    private var shown: LegacySessionStatus? { stop.map { .updateRequired($0.updateURL) } ?? status }
 
     private func show() {
         guard let shown, shown != announced else { return }
@@ -267,18 +306,18 @@ package actor LegacyAccount {
     }
 }
 
-extension LegacyStanding {
-    static func active(_ session: LegacySession) -> LegacyStanding {
+extension LegacySessionStatus {
+    static func active(_ session: LegacySession) -> LegacySessionStatus {
         .active(account: session.account, userID: session.userID)
     }
 
-    fileprivate static func unreadable(_ problem: VaultProblem) -> LegacyStanding {
+    fileprivate static func unreadable(_ problem: VaultError) -> LegacySessionStatus {
         if case .locked = problem { .locked } else { .unavailable }
     }
 }
 
 extension LegacySession {
-    init(_ account: String, _ answer: LoggedIn) {
+    init(account: String, response answer: LegacyLoginResponse) {
         self.init(
             account: account, userID: answer.userID, token: answer.token, loginToken: answer.loginToken,
             expires: answer.expires)

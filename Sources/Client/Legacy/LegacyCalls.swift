@@ -1,8 +1,9 @@
 import CountersignWire
 
-/// Requests in the name of who is signed in at a legacy server. A token that ran out is renewed and the request sent again, without
-/// anybody's noticing. What the server refused it has not done, so that is safe; a request whose answer was lost is not sent again: these
-/// servers cannot tell a second copy from a second wish. Source: legacy, L6.
+/// Requests in the name of the account that is signed in at a legacy server. If the server refuses an expired
+/// token, the client renews it and sends the request again. A refused request has had no effect, so that is
+/// safe. The client does not repeat a request whose response was lost: these servers cannot recognize a
+/// second copy. Source: legacy, L6.
 package struct LegacyCalls: Sendable {
     private let account: LegacyAccount
     private let exchange: LegacyExchange
@@ -12,45 +13,47 @@ package struct LegacyCalls: Sendable {
         exchange = account.exchange
     }
 
-    /// In whose name a request goes.
+    /// In whose name a request is sent.
     package enum Caller: Sendable {
-        /// Nothing is sent where nobody is signed in.
+        /// Fails without sending if no account is signed in.
         case user
-        /// The app version alone, for what needs no session.
+        /// The app version alone, for requests that need no session.
         case app
     }
 
-    /// Whose a request is. Whatever takes time before it is sent, or before it is sent again, somebody else
-    /// may sign in meanwhile.
+    /// The account of a request. Another account may sign in before the request is sent or repeated.
     package enum Owner: Sendable, Equatable {
-        /// Of whoever is signed in when it is sent first; its other copies are his, too.
-        case whoeverIsSignedIn
+        /// The account that is signed in when the request is first sent; its repeats use the same account.
+        case currentAccount
         case account(name: String, userID: Int64)
 
-        fileprivate func settled(by session: LegacySession) throws(LegacyProblem) -> Owner {
+        fileprivate func resolved(by session: LegacySession) throws(LegacyClientError) -> Owner {
             let his = Owner.account(name: session.account, userID: session.userID)
-            guard self == .whoeverIsSignedIn || self == his else { throw .accountChanged }
+            guard self == .currentAccount || self == his else { throw .accountChanged }
             return his
         }
     }
 
-    /// Throws where the server says that the session is over, or the app version retired, or where somebody
-    /// else than the owner is signed in: what one user wished is not done in another's name. Other refusals
-    /// are answers. `transport` is the way of this request, where that is another than all others'; `body`
-    /// says whether it can go that way twice.
-    nonisolated(nonsending) package func send(
-        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .whoeverIsSignedIn,
+    /// Throws if the server says that the session is over or the app version retired, or if another account
+    /// than the owner is signed in: a request is never sent in another user's name. Returns other refusals as
+    /// results. `transport` is the transport of this request if it differs from the usual one; `body` says
+    /// whether the body can be sent twice.
+    package func send(
+        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount,
         over transport: (any Transport)? = nil, body: BodyUse = .repeatable
-    ) async throws(LegacyProblem) -> Response {
+    ) async throws(LegacyClientError) -> Response {
         var (mayRenew, mayReplace) = (true, true)
         var owner = owner
         if caller == .user, case .once = body { try await account.renewIfOut() }
         while true {
             let session = try await session(of: caller)
-            if let session { owner = try owner.settled(by: session) }
+            if let session { owner = try owner.resolved(by: session) }
             guard !body.isUsedUp else { throw .bodyUsedUp }
             let response = try await exchange.send(draft, as: session, over: transport)
-            guard let directive = LegacyAnswer.directive(response, exchange.server.tokens.unauthorized) else {
+            guard
+                let directive = LegacyResponseParser.directive(
+                    response, unauthorized: exchange.server.tokens.unauthorized)
+            else {
                 return response
             }
             switch (directive, session) {
@@ -62,30 +65,31 @@ package struct LegacyCalls: Sendable {
                 mayRenew = false
                 try await account.renew(leaving: used)
             case (.loginNeeded(let notice), let used?):
-                // An older token is refused like that although its session lives: then the one that took its place is tried.
-                if try await account.end(used, .ended(notice)) { throw .sessionEnded(notice) }
+                // The server refuses an older token in this way although its session lives: then the client
+                // tries the token that replaced it.
+                if try await account.end(used, reason: .ended(notice)) { throw .sessionEnded(notice) }
                 guard mayReplace else { throw .refused(notice) }
                 mayReplace = false
             }
         }
     }
 
-    /// The request as it would be sent now.
-    nonisolated(nonsending) package func signed(
-        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .whoeverIsSignedIn
-    ) async throws(LegacyProblem) -> Draft {
+    /// The signed request as it would be sent now.
+    package func signed(
+        _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount
+    ) async throws(LegacyClientError) -> Draft {
         let session = try await session(of: caller)
-        if let session { _ = try owner.settled(by: session) }
+        if let session { _ = try owner.resolved(by: session) }
         return try exchange.signed(draft, as: session)
     }
 
-    /// Whose a request is that is made now; nil where nobody is known to be signed in.
-    nonisolated(nonsending) package func owner() async -> Owner? {
+    /// The owner of a request that is made now; nil if no account is known to be signed in.
+    package func owner() async -> Owner? {
         guard let session = try? await account.session() else { return nil }
         return .account(name: session.account, userID: session.userID)
     }
 
-    nonisolated(nonsending) private func session(of caller: Caller) async throws(LegacyProblem) -> LegacySession? {
+    private func session(of caller: Caller) async throws(LegacyClientError) -> LegacySession? {
         switch caller {
         case .user: return try await account.session()
         case .app:

@@ -2,19 +2,21 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// One request and its answer, signed as the server's scheme has it.
+/// Sends one request, signed by the server's scheme, and returns its response.
 package struct LegacyExchange: Sendable {
     package let server: LegacyServer
     private let transport: any Transport
     private let own: any Transport
-    /// Whole Unix seconds, by the device. A legacy server's own time would be a stranger's word: nothing that it says is signed.
+    /// Whole Unix seconds, by the device's clock. The client does not use a legacy server's time: its
+    /// responses are not signed.
     private let now: @Sendable () -> Int64
     private let random: any RandomSource
 
-    /// `own` carries logins and renewals. Four of them may be made with the vault's lease in hand, for which others wait two minutes: it has
-    /// to come to an end by itself.
+    /// `own` carries logins and renewals. Four of them may run while this process holds the vault's lease,
+    /// for which other processes wait two minutes: the transport must have a timeout.
     package init(
-        _ server: LegacyServer, _ transport: any Transport, own: any Transport, now: @escaping @Sendable () -> Int64,
+        _ server: LegacyServer, transport: any Transport, own: any Transport,
+        now: @escaping @Sendable () -> Int64,
         random: any RandomSource
     ) {
         self.server = server
@@ -26,78 +28,80 @@ package struct LegacyExchange: Sendable {
 
     var time: Int64 { now() }
 
-    /// The request as it would be sent now.
-    package func signed(_ draft: Draft, as session: LegacySession?) throws(LegacyProblem) -> Draft {
+    /// The signed request as it would be sent now.
+    package func signed(_ draft: Draft, as session: LegacySession?) throws(LegacyClientError) -> Draft {
         var draft = draft
         if let session, let token = session.token {
             try server.requireBearerSecretsAllowed()
-            try accompany(&draft, session.userID, token)
+            try addToken(to: &draft, userID: session.userID, token: token)
         }
         return try sign(draft)
     }
 
-    nonisolated(nonsending) func send(
+    func send(
         _ draft: Draft, as session: LegacySession?, over other: (any Transport)? = nil
-    ) async throws(LegacyProblem) -> Response {
+    ) async throws(LegacyClientError) -> Response {
         try await carry(try signed(draft, as: session), by: other ?? transport)
     }
 
-    /// What the login's answer is; `value` is what a server of the door's rung keeps.
-    nonisolated(nonsending) func logIn(_ name: String, _ value: Secret, at door: LegacyDoor) async throws(LegacyProblem)
-        -> LoggedIn
+    /// Sends a login; `value` is the value that a server of the route's rung stores.
+    func logIn(_ name: String, value: Secret, at route: LegacyLoginRoute) async throws(LegacyClientError)
+        -> LegacyLoginResponse
     {
         try server.requireBearerSecretsAllowed()
         let sent: Secret
         do {
-            sent = try LoginLadder.sent(value, on: door.rung, door.settings, at: time)
+            sent = try LoginLadder.sentValue(for: value, on: route.rung, settings: route.settings, at: time)
         } catch {
             throw .notSignable("\(error)")
         }
-        var draft = door.rung.request(name, sent, path: door.path, authority: server.host, transport: server.transport)
+        var draft = route.rung.loginRequest(
+            username: name, value: sent, path: route.path, authority: server.host, transport: server.transport
+        )
         addFields(to: &draft)
-        if case .likeRequests = door.signing { draft = try sign(draft) }
+        if case .likeRequests = route.signing { draft = try sign(draft) }
         let response = try await carry(draft, by: own)
-        return try LoggedIn(response, at: time)
+        return try LegacyLoginResponse(response, at: time)
     }
 
-    /// A new token for `loginToken`.
-    nonisolated(nonsending) func renew(with loginToken: Secret) async throws(LegacyProblem) -> RenewedToken {
+    /// Gets a new token for `loginToken`.
+    func renew(with loginToken: Secret) async throws(LegacyClientError) -> LegacyTokenResponse {
         try server.requireBearerSecretsAllowed()
         var draft = Draft(
             method: "POST", target: Array(server.tokens.renewalPath.utf8), authority: server.host,
             transport: server.transport)
         addFields(to: &draft)
-        draft.set("Content-Type", "application/x-www-form-urlencoded")
-        loginToken.withExposedBytes { Form.append("loginToken", $0, to: &draft.body) }
-        // Our own gateway takes it signed or not; auth-v4 signs JSON alone.
+        draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
+        loginToken.withExposedBytes { Form.append("loginToken", value: $0, to: &draft.body) }
+        // Our gateway accepts it signed or not; auth-v4 signs JSON alone.
         if server.signing.name != .authV4 { draft = try sign(draft) }
-        return try RenewedToken(try await carry(draft, by: own), at: time)
+        return try LegacyTokenResponse(try await carry(draft, by: own), at: time)
     }
 
     private func addFields(to draft: inout Draft) {
-        draft.set("User-Agent", server.userAgent)
-        draft.set("Accept", "application/json")
+        draft.setField("User-Agent", to: server.userAgent)
+        draft.setField("Accept", to: "application/json")
     }
 
-    private func accompany(_ draft: inout Draft, _ userID: Int64, _ token: Secret) throws(LegacyProblem) {
+    private func addToken(to draft: inout Draft, userID: Int64, token: Secret) throws(LegacyClientError) {
         switch server.tokens.place {
         case .authorizationField:
-            draft.set("Authorization", "Bearer \(token.withExposedBytes { $0.text })")
+            draft.setField("Authorization", to: "Bearer \(token.withExposedBytes { $0.text })")
         case .formParameters:
             do {
-                try FormMD5().accompany(&draft, userID: userID, token: token)
+                try FormMD5().addSessionParameters(to: &draft, userID: userID, token: token)
             } catch {
                 throw .notSignable(error.detail)
             }
         }
     }
 
-    private func sign(_ draft: Draft) throws(LegacyProblem) -> Draft {
+    private func sign(_ draft: Draft) throws(LegacyClientError) -> Draft {
         guard case .scheme(let scheme, let credentials) = server.signing else { return draft }
         var draft = draft
         let nonce = Nonce.make(for: scheme.name, random: random)
         do {
-            // One reading of the clock: what is signed is what is sent.
+            // The clock is read once: the signed time is the sent time.
             try scheme.sign(&draft, as: credentials, at: time, nonce: nonce)
         } catch {
             throw .notSignable(error.detail)
@@ -105,9 +109,9 @@ package struct LegacyExchange: Sendable {
         return draft
     }
 
-    nonisolated(nonsending) private func carry(
+    private func carry(
         _ draft: Draft, by transport: any Transport
-    ) async throws(LegacyProblem) -> Response {
+    ) async throws(LegacyClientError) -> Response {
         do {
             return try await transport.send(draft)
         } catch {

@@ -2,31 +2,32 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A server that speaks the schemes from before, and not our protocol, as one version of an app faces it. It signs nothing that it
-/// says, so all that is known of an answer is whose certificate the connection was made to. Source: docs/protocol.md.
+/// A server that speaks the legacy schemes and not our protocol, as one version of an app sees it. It signs
+/// no response, so the client knows about a response only the certificate of the connection. Source:
+/// docs/protocol.md.
 package struct LegacyServer: Sendable {
-    /// The `Host` field of what is sent there.
+    /// The `Host` field of the requests.
     package var host: String
     package var transport: Request.Transport
-    package var signing: LegacySigning
-    /// How users sign in; nil where they do not, or by requests of the app's own.
-    package var login: LegacyDoor?
+    package var signing: LegacySigningMethod
+    /// How users sign in; nil if they do not, or by requests of the app's own.
+    package var login: LegacyLoginRoute?
     package var tokens = LegacyTokens()
     package var userAgent: String
     package var channel: Installation.Channel
     package var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
 
-    /// Where a password, or a token that whoever reads it can use, is sent.
+    /// Where the client may send a password or a bearer token.
     package enum BearerSecrets: Sendable {
         case onlyToThePinnedCertificate
-        /// Also where only one of the system's many authorities says who is there.
+        /// Also to a server whose certificate is issued by any authority that the system trusts.
         case toAnyCertificateThatVerifies
-        /// Also without TLS: whoever is on the way has them.
+        /// Also without TLS: every party on the path can read them.
         case inTheClearToWhoeverListens
     }
 
     package init(
-        host: String, transport: Request.Transport, signing: LegacySigning, userAgent: String,
+        host: String, transport: Request.Transport, signing: LegacySigningMethod, userAgent: String,
         channel: Installation.Channel
     ) {
         self.host = host
@@ -36,9 +37,12 @@ package struct LegacyServer: Sendable {
         self.channel = channel
     }
 
-    /// What cannot be done at all: a scheme that does not sign what it would be given. Nil where nothing is.
+    /// What cannot work at all: a scheme that does not sign what it would be given. Nil if there is no such
+    /// flaw.
     package var flaw: String? {
-        if let login, case .likeRequests = login.signing, signing.name == .authV4, login.rung.door != .query {
+        if let login, case .likeRequests = login.signing, signing.name == .authV4,
+            login.rung.endpoint != .query
+        {
             return "auth-v4 signs no forms: a login that is one goes unsigned, or as plain-get"
         }
         if case .formParameters = tokens.place, signing.name != .formMD5 {
@@ -47,10 +51,11 @@ package struct LegacyServer: Sendable {
         return nil
     }
 
-    /// Throws where a password or a token must not go to this server.
-    func requireBearerSecretsAllowed() throws(LegacyProblem) {
+    /// Throws if a password or a token must not go to this server.
+    func requireBearerSecretsAllowed() throws(LegacyClientError) {
         switch (transport, channel, bearerSecrets) {
-        case (_, _, .inTheClearToWhoeverListens), (.tls, .pinned, _), (.tls, .open, .toAnyCertificateThatVerifies):
+        case (_, _, .inTheClearToWhoeverListens), (.tls, .pinned, _),
+            (.tls, .open, .toAnyCertificateThatVerifies):
             return
         case (.tls, .open, .onlyToThePinnedCertificate): throw .certificateNotPinned
         case (.plain, _, _): throw .notOverTLS
@@ -59,14 +64,14 @@ package struct LegacyServer: Sendable {
 }
 
 /// How requests are signed.
-package enum LegacySigning: Sendable {
-    /// They are not.
+package enum LegacySigningMethod: Sendable {
+    /// Requests are not signed.
     case none
     case scheme(any Scheme, Credentials)
 
-    /// What has to be known of a body before a request with it is signed.
+    /// What must be known of a body before a request with it is signed.
     package enum BodyNeed: Sendable, Equatable {
-        /// All of it: the scheme signs what stands in it.
+        /// All of it: the scheme signs its content.
         case bytes
         /// Its MD5.
         case md5
@@ -87,8 +92,9 @@ package enum LegacySigning: Sendable {
     var name: SchemeName? { if case .scheme(let scheme, _) = self { scheme.name } else { nil } }
 }
 
-/// How users sign in: by which rung of the login ladder, and where. Source: docs/protocol.md, "The login ladder".
-package struct LegacyDoor: Sendable {
+/// How users sign in: the rung of the login ladder, and the route. Source: docs/protocol.md, "The login
+/// ladder".
+package struct LegacyLoginRoute: Sendable {
     package var rung: Rung
     package var settings: LadderSettings
     /// Another path than the rung's own.
@@ -101,7 +107,9 @@ package struct LegacyDoor: Sendable {
         case none
     }
 
-    package init(_ rung: Rung, _ settings: LadderSettings, path: String? = nil, signing: Signing = .likeRequests) {
+    package init(
+        _ rung: Rung, settings: LadderSettings, path: String? = nil, signing: Signing = .likeRequests
+    ) {
         self.rung = rung
         self.settings = settings
         self.path = path
@@ -109,26 +117,26 @@ package struct LegacyDoor: Sendable {
     }
 }
 
-/// What becomes of the tokens that a login's answer brought. Source: legacy, L6.
+/// How the client uses the tokens of a login's response. Source: legacy, L6.
 package struct LegacyTokens: Sendable {
-    /// Where a request bears its token.
+    /// Where a request carries its token.
     package enum Place: Sendable {
-        /// `userId` and `token` among form-md5's parameters, which signs them.
+        /// `userId` and `token` among form-md5's parameters, which the scheme signs.
         case formParameters
         /// `Authorization: Bearer`.
         case authorizationField
     }
 
-    /// What an answer 401 says that bears no code of ours.
+    /// What a response 401 without a code of ours means.
     package enum Unauthorized: Sendable {
-        /// Nothing: it is the app's to read.
+        /// Nothing: the app reads it.
         case isAnAnswer
-        /// That the token ran out.
+        /// The token expired.
         case tokenRanOut
     }
 
     package var place = Place.authorizationField
-    /// Where a login token is sent for a new token.
+    /// The path that exchanges a login token for a new token.
     package var renewalPath = "/login/token.php"
     package var unauthorized = Unauthorized.isAnAnswer
 

@@ -2,21 +2,22 @@ import CountersignSeal
 import CountersignVault
 
 /// Makes a device's keys, stores their private halves in the vault, and opens them. Blocks its thread for as
-/// long as the vault and the hardware take; never called with the state's writing lock held but for
+/// long as the vault and the hardware take; never called with the state's writing lock held, except for
 /// ``store(_:sparing:)``.
 package final class DeviceKeyKeeper: Sendable {
     private let vault: Vault
     private let state: ItemName
     package let policy: DeviceKeyPolicy
-    /// The keys that were opened last, so that a signature costs no look at the vault.
+    /// The keys that were opened last, so that a signature needs no read of the vault.
     private let memory = Locked(Memory())
 
-    /// Other processes may write, too; more often in a row is a vault that does not store what it is given.
+    /// Other processes may write, too; more failures in a row mean that the vault does not store what it is
+    /// given.
     private static let mostRounds = 100
 
     private struct Memory {
         var opened: Opened?
-        /// What the state had of an earlier version's, while the vault does not take it.
+        /// The entry from an earlier version's state, until the vault stores it.
         var unstored: DeviceKeyItem.Entry?
     }
 
@@ -32,29 +33,29 @@ package final class DeviceKeyKeeper: Sendable {
         self.policy = policy
     }
 
-    /// Where the keys of this client are.
+    /// The vault item of this client's keys.
     package var item: ItemName {
-        get throws(VaultProblem) { try DeviceKeyKeeper.item(besides: state) }
+        get throws(VaultError) { try DeviceKeyKeeper.item(besides: state) }
     }
 
     /// The item beside a client's state.
-    package static func item(besides state: ItemName) throws(VaultProblem) -> ItemName {
+    package static func item(besides state: ItemName) throws(VaultError) -> ItemName {
         try ItemName(service: service(besides: state.service), account: state.account)
     }
 
-    /// The service of those items, for who removes what an earlier installation left.
+    /// The service of those items, for code that removes what an earlier installation left.
     package static func service(besides state: String) -> String { "\(state) device" }
 
     // MARK: Making
 
-    /// Keys that were made and are not stored.
+    /// Keys that were made and are not stored yet.
     struct Made: Sendable {
         let keys: DeviceKeys
         let signing: WrappedKey
         let agreement: WrappedKey
         let signer: DeviceSigningKey
 
-        /// What is stored of them in the vault.
+        /// The part of them that the vault stores.
         var entry: DeviceKeyItem.Entry {
             DeviceKeyItem.Entry(
                 name: keys.name, storage: keys.storage, signing: keys.isBoundToPresence ? nil : signing,
@@ -62,11 +63,11 @@ package final class DeviceKeyKeeper: Sendable {
         }
     }
 
-    /// New keys whose signing half only presence is to let out, by the best back end that works.
-    func makeBound() throws(ClientProblem) -> Made {
-        var failure: ClientProblem?
+    /// New keys, made by the best back end that works, whose signing half only presence releases.
+    func makeBound() throws(ClientOperationError) -> Made {
+        var failure: ClientOperationError?
         for maker in try policy.makers {
-            do throws(ClientProblem) {
+            do throws(ClientOperationError) {
                 return try make(by: maker, boundToPresence: true)
             } catch {
                 failure = error
@@ -77,7 +78,7 @@ package final class DeviceKeyKeeper: Sendable {
 
     private func make(
         by maker: any DeviceKeyBackEnd, boundToPresence isBound: Bool
-    ) throws(ClientProblem) -> Made {
+    ) throws(ClientOperationError) -> Made {
         do throws(DeviceKeyError) {
             let signing = try maker.makeKey(for: .signing)
             let agreement = try maker.makeKey(for: .agreement)
@@ -87,23 +88,21 @@ package final class DeviceKeyKeeper: Sendable {
             let signer = DeviceSigningKey(try maker.signingKey(signing.wrapped))
             return Made(keys: keys, signing: signing, agreement: agreement, signer: signer)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
     // MARK: Storing
 
-    /// Durable once it returns. `keysInUse` are those of the state.
-    func store(_ entry: DeviceKeyItem.Entry, sparing keysInUse: String?) throws(VaultProblem) {
+    /// Durable once it returns. `keysInUse` are those of the state. Fails if the item cannot be read, since
+    /// it may hold a later version's keys.
+    func store(_ entry: DeviceKeyItem.Entry, sparing keysInUse: String?) throws(VaultError) {
         let item = try item
         for _ in 0..<DeviceKeyKeeper.mostRounds {
-            let found = try vault.read(item).certain()
-            var contents = found.flatMap { DeviceKeyItem($0.contents.secret) } ?? DeviceKeyItem()
+            var (contents, found) = try read()
             contents.add(entry, sparing: keysInUse)
-            do throws(VaultProblem) {
-                try vault.write(
-                    .bytes(contents.contents), to: item,
-                    expecting: found.map { .version($0.version) } ?? .absent)
+            do throws(VaultError) {
+                try vault.write(.bytes(contents.contents), to: item, expecting: found)
                 return
             } catch {
                 guard error == .changed else { throw error }
@@ -112,18 +111,18 @@ package final class DeviceKeyKeeper: Sendable {
         throw .failed("\(item): written by others \(DeviceKeyKeeper.mostRounds) times in a row")
     }
 
-    /// Keys for a login, held without anybody's presence: of the best back end that works, those that it has,
-    /// else new ones, which are stored once this returns. Those in use come first, then the newest: they may
-    /// be of a login that failed.
-    func held(inUse known: DeviceKeys?) throws(ClientProblem) -> DeviceKeys {
+    /// Keys for a login that work without presence. For the best back end that works: its stored keys, else
+    /// new ones, which are stored before this returns. The keys in use come first, then the newest: those may
+    /// belong to a login that failed.
+    func held(inUse known: DeviceKeys?) throws(ClientOperationError) -> DeviceKeys {
         var candidates = try stored().entries.reversed().compactMap { $0.keys }
         if let known, let index = candidates.firstIndex(where: { $0.name == known.name }) {
             candidates.insert(candidates.remove(at: index), at: 0)
         }
-        var failure: ClientProblem?
+        var failure: ClientOperationError?
         for maker in try policy.makers {
             for keys in candidates where keys.storage == maker.storage && isUsable(keys) { return keys }
-            do throws(ClientProblem) {
+            do throws(ClientOperationError) {
                 let made = try make(by: maker, boundToPresence: false)
                 try store(made, sparing: known)
                 return made.keys
@@ -135,12 +134,12 @@ package final class DeviceKeyKeeper: Sendable {
         throw failure ?? .machine("no P-256 key can be made")
     }
 
-    /// Stores what the vault is to have of new keys.
-    func store(_ made: Made, sparing keysInUse: DeviceKeys?) throws(ClientProblem) {
-        do throws(VaultProblem) {
+    /// Stores the vault's part of new keys.
+    func store(_ made: Made, sparing keysInUse: DeviceKeys?) throws(ClientOperationError) {
+        do throws(VaultError) {
             try store(made.entry, sparing: keysInUse?.name)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
@@ -154,9 +153,9 @@ package final class DeviceKeyKeeper: Sendable {
 
     // MARK: Opening
 
-    /// The signing key of keys that are held here. Throws ``ClientProblem/deviceKeyLost(_:)`` where it is
-    /// gone for good.
-    func signing(_ keys: DeviceKeys) throws(ClientProblem) -> any DeviceSigningKeyHandle {
+    /// The signing key of stored keys. Throws ``ClientOperationError/deviceKeyLost(_:)`` if it is gone for
+    /// good.
+    func signing(_ keys: DeviceKeys) throws(ClientOperationError) -> any DeviceSigningKeyHandle {
         if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.signing : nil }) {
             return known
         }
@@ -169,7 +168,7 @@ package final class DeviceKeyKeeper: Sendable {
     }
 
     /// The agreement key.
-    func agreement(_ keys: DeviceKeys) throws(ClientProblem) -> any DeviceAgreementKeyHandle {
+    func agreement(_ keys: DeviceKeys) throws(ClientOperationError) -> any DeviceAgreementKeyHandle {
         if let known = memory.with({ $0.opened?.keys == keys ? $0.opened?.agreement : nil }) {
             return known
         }
@@ -179,7 +178,7 @@ package final class DeviceKeyKeeper: Sendable {
         do throws(DeviceKeyError) {
             handle = try backEnd.agreementKey(wrapped)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
         guard handle.point == keys.agreementPoint else {
             throw .deviceKeyLost("the device's agreement key is another")
@@ -188,8 +187,8 @@ package final class DeviceKeyKeeper: Sendable {
         return handle
     }
 
-    /// A signing key that came out of presence.
-    package func open(_ wrapped: Secret, of keys: DeviceKeys) throws(ClientProblem)
+    /// A signing key that presence released.
+    package func open(_ wrapped: Secret, of keys: DeviceKeys) throws(ClientOperationError)
         -> any DeviceSigningKeyHandle
     {
         let backEnd = try policy.backEnd(of: keys.storage)
@@ -197,7 +196,7 @@ package final class DeviceKeyKeeper: Sendable {
         do throws(DeviceKeyError) {
             handle = try backEnd.signingKey(wrapped)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
         guard handle.point == keys.signingPoint else {
             throw .deviceKeyLost("the device's signing key is another")
@@ -205,7 +204,7 @@ package final class DeviceKeyKeeper: Sendable {
         return handle
     }
 
-    private func entry(of keys: DeviceKeys) throws(ClientProblem) -> DeviceKeyItem.Entry {
+    private func entry(of keys: DeviceKeys) throws(ClientOperationError) -> DeviceKeyItem.Entry {
         let unstored = memory.with { $0.unstored }
         if let unstored, unstored.name == keys.name { return unstored }
         guard let entry = try stored()[keys.name] else {
@@ -214,17 +213,26 @@ package final class DeviceKeyKeeper: Sendable {
         return entry
     }
 
-    private func stored() throws(ClientProblem) -> DeviceKeyItem {
-        do throws(VaultProblem) {
-            guard let found = try vault.read(item).certain() else { return DeviceKeyItem() }
-            // What cannot be read holds no key that could be used.
-            return DeviceKeyItem(found.contents.secret) ?? DeviceKeyItem()
+    private func stored() throws(ClientOperationError) -> DeviceKeyItem {
+        do throws(VaultError) {
+            return try read().contents
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
-    private func remember(_ keys: DeviceKeys, _ change: (inout Opened) -> Void) {
+    /// The item, empty if there is none. A layout that this build does not know is an error of the vault, not
+    /// the loss of the keys, which would end the session.
+    private func read() throws(VaultError) -> (contents: DeviceKeyItem, found: Vault.Expectation) {
+        let item = try item
+        guard let found = try vault.read(item).get() else { return (DeviceKeyItem(), .absent) }
+        guard let contents = DeviceKeyItem(found.contents.secret) else {
+            throw .failed("\(item): holds what this build cannot read")
+        }
+        return (contents, .version(found.version))
+    }
+
+    private func remember(_ keys: DeviceKeys, change: (inout Opened) -> Void) {
         memory.with { memory in
             var now = memory.opened.flatMap { $0.keys == keys ? $0 : nil } ?? Opened(keys: keys)
             change(&now)

@@ -4,15 +4,15 @@ import CountersignVault
 /// Where a client's device keys may be made and used.
 package struct DeviceKeyPolicy: Sendable {
     package enum Preference: Sendable {
-        /// In hardware; in software on a device that has none, or whose hardware does not work.
+        /// In hardware; in software on a device without it, or if the hardware does not work.
         case hardwareWhereThereIsOne
-        /// A login fails where there is none.
+        /// In hardware; a login fails on a device without it.
         case hardwareOnly
         case softwareOnly
     }
 
     package let preference: Preference
-    /// Nil on a device that has none.
+    /// Nil on a device without hardware for keys.
     package let hardware: (any DeviceKeyBackEnd)?
 
     package init(_ preference: Preference, hardware: (any DeviceKeyBackEnd)?) {
@@ -20,30 +20,30 @@ package struct DeviceKeyPolicy: Sendable {
         self.hardware = hardware
     }
 
-    /// The program itself.
+    /// Keys in software only.
     package static let software = DeviceKeyPolicy(.softwareOnly, hardware: nil)
 
-    /// Those that may make keys, the best first. Throws where none may.
+    /// The back ends that may make keys, the best first. Throws if none may.
     var makers: [any DeviceKeyBackEnd] {
-        get throws(ClientProblem) {
+        get throws(ClientOperationError) {
             switch (preference, hardware) {
             case (.softwareOnly, _), (.hardwareWhereThereIsOne, nil): return [SoftwareKeys()]
             case (.hardwareWhereThereIsOne, let hardware?): return [hardware, SoftwareKeys()]
             case (.hardwareOnly, let hardware?): return [hardware]
             case (.hardwareOnly, nil):
                 throw .deviceKeyUnavailable(
-                    "hardware is demanded for the device's keys, and this device has none")
+                    "hardware is demanded for the device's keys, and \(DeviceKeyHardware.absence)")
             }
         }
     }
 
-    /// What uses keys that were made there, whatever is preferred now: a session goes on with the keys that
-    /// it has.
-    func backEnd(of storage: KeyStorage) throws(ClientProblem) -> any DeviceKeyBackEnd {
+    /// The back end for keys that are already stored, whatever is preferred now: a session continues with the
+    /// keys that it has.
+    func backEnd(of storage: KeyStorage) throws(ClientOperationError) -> any DeviceKeyBackEnd {
         if storage == .software { return SoftwareKeys() }
         guard let hardware, hardware.storage == storage else {
             throw .deviceKeyUnavailable(
-                "they are in its \(storage.rawValue), which is absent or closed to this program; a login makes others")
+                "they are in its \(storage.rawValue), and \(DeviceKeyHardware.absence); a login makes others")
         }
         return hardware
     }

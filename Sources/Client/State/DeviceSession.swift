@@ -3,17 +3,17 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A session by its keys: the epoch that the server is known to have, and the one that follows where it was agreed upon.
+/// A session's keys: the epoch that the server is known to have, and the successor if the ends agreed on one.
 ///
-/// Values and no I/O: each step is kept in the vault before the next one is taken, so that whatever is interrupted goes on
-/// where it was. Source: docs/protocol.md, "Refresh".
+/// Values and no I/O: the vault stores each step before the next one begins, so that an interrupted refresh
+/// continues where it was. Source: docs/protocol.md, "Refresh".
 package struct DeviceSession: Sendable {
     package struct Epoch: Sendable {
         package let number: UInt32
         package let root: SessionRoot
-        /// What requests are signed with, and answers to them: derived once, not for each.
+        /// Signs requests and verifies responses: derived once, not for each.
         let requestKey: SigningKey
-        /// When its token runs out, as far as is known here: whole Unix seconds.
+        /// When its token expires, as far as is known here: whole Unix seconds.
         package var expires: Int64
 
         init(number: UInt32, root: SessionRoot, expires: Int64) {
@@ -28,14 +28,15 @@ package struct DeviceSession: Sendable {
     package private(set) var current: Epoch
     /// Agreed upon, and not yet known to be in use at the server.
     package private(set) var successor: Epoch?
-    /// Names the attempt to leave `current`: chosen once, kept before it is sent, used until the successor is in use.
+    /// The id of the attempt to leave `current`: chosen once, stored before it is sent, and used until the
+    /// successor is in use.
     private(set) var attempt: [UInt8]?
-    /// The time that the last copy of it bears, whole Unix seconds: the authority takes one copy for each.
+    /// The time that its last copy carries, whole Unix seconds: the authority accepts one copy for each time.
     private(set) var asked: Int64?
     /// When the session ends if it is not refreshed: whole Unix seconds.
     package private(set) var idle: Int64
 
-    /// As a login gives it, or the vault.
+    /// A session from a login or from the vault.
     init(
         id: SessionID, current: Epoch, idle: Int64, successor: Epoch? = nil, attempt: [UInt8]? = nil,
         asked: Int64? = nil
@@ -66,15 +67,15 @@ package struct DeviceSession: Sendable {
         return keys
     }
 
-    /// The attempt that goes on, or a new one, and how many seconds ahead of `now` its next copy is to be dated, so that no two
-    /// are dated alike. To be kept before it is sent.
-    mutating func beginRefresh(at now: Int64, _ newAttempt: @autoclosure () -> [UInt8]) -> (
+    /// The running attempt or a new one, and by how many seconds the date of its next copy is ahead of `now`,
+    /// so that no two copies carry the same date. The caller stores the session before it sends the copy.
+    mutating func beginRefresh(at now: Int64, attempt newAttempt: @autoclosure () -> [UInt8]) -> (
         attempt: [UInt8], ahead: Int64
     ) {
         let attempt = attempt ?? newAttempt()
         self.attempt = attempt
         var ahead: Int64 = 0
-        // Far ahead is a clock that was wrong, and was corrected since.
+        // A date far ahead comes from a wrong clock that was corrected since.
         if let asked, asked >= now, asked - now < 30 { ahead = asked + 1 - now }
         asked = now + ahead
         return (attempt, ahead)
@@ -89,18 +90,44 @@ package struct DeviceSession: Sendable {
         asked = nil
     }
 
-    /// What a refresh of `current` was answered, by whom only the server can be: `root` is computed from its `ephemeral`. It takes the
-    /// place of a successor that was offered before: one that was used meanwhile would not have been offered anew.
+    /// Takes the successor from the response to a refresh of `current`; `root` is computed from its
+    /// `ephemeral`, so only the server can have sent it. It replaces a successor that was offered before: the
+    /// server would not have offered another if that one were in use.
     mutating func follow(root: SessionRoot, expires: Int64, idle: Int64) {
         successor = Epoch(number: current.number + 1, root: root, expires: expires)
         self.idle = idle
     }
 
-    /// Whether an answer to the attempt that `other` has kept may be followed from here.
+    /// Whether this session may follow a response to the attempt that `other` has stored.
     func isSameAttempt(as other: DeviceSession) -> Bool {
         id == other.id && current.number == other.current.number && attempt == other.attempt
     }
 
-    /// The next refresh is another attempt: the one so far led to an epoch that is not known here.
+    /// Makes the next refresh another attempt: the one so far led to an epoch that is not known here.
     mutating func abandonAttempt() { attempt = nil }
+}
+
+/// A session by tokens that are sent: a party that reads one has the session. For accounts that sign in by
+/// sending their password.
+package struct BearerSession: Sendable {
+    package let id: SessionID
+    package internal(set) var token: Secret
+    /// Gets new tokens, and has no other use.
+    var loginToken: Secret
+    /// Whole Unix seconds.
+    package var expires: Int64
+    package var idle: Int64
+
+    init(id: SessionID, token: Secret, loginToken: Secret, expires: Int64, idle: Int64) {
+        self.id = id
+        self.token = token
+        self.loginToken = loginToken
+        self.expires = expires
+        self.idle = idle
+    }
+
+    /// The header field that a request carries and its signature covers.
+    var authorization: Draft.Field {
+        Draft.Field(name: "Authorization", value: "Bearer \(token.withExposedBytes { $0.text })")
+    }
 }

@@ -5,9 +5,9 @@ import CountersignWire
 /// The accounts that are known on this device to sign in by OPAQUE. ``FallbackLogIn`` never sends the
 /// password of one.
 ///
-/// An item of the vault, apart from the client's state: it outlives every session. Names are not in it, but
-/// the first 16 bytes of their HMAC-SHA256 under a key that the item holds. An entry is never removed. Once
-/// ``capacity`` entries are full, every account counts as known: the password is then sent for none.
+/// An item of the vault, apart from the client's state: it outlives every session. It holds no names, only
+/// the first 16 bytes of their HMAC-SHA256 under a key in the same item. An entry is never removed. Once
+/// ``capacity`` entries are full, every account counts as known: the client then sends no password.
 package struct OpaqueAccounts: Sendable {
     /// Entries.
     static let capacity = 1024
@@ -15,38 +15,38 @@ package struct OpaqueAccounts: Sendable {
     private let vault: Vault
     private let name: ItemName
 
-    package init(_ vault: Vault, _ name: ItemName) {
+    package init(_ vault: Vault, item name: ItemName) {
         self.vault = vault
         self.name = name
     }
 
-    /// Where they are kept beside the client's state, `state`.
-    package static func item(beside state: ItemName) throws(ClientProblem) -> ItemName {
+    /// The item beside the client's state, `state`.
+    package static func item(beside state: ItemName) throws(ClientOperationError) -> ItemName {
         do {
             return try ItemName(service: "\(state.service) opaque", account: state.account)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
-    /// Whether the account is known to sign in by OPAQUE. Throws where the vault cannot be read: nothing may
-    /// be concluded then.
-    package func contains(_ account: AccountName) throws(ClientProblem) -> Bool {
+    /// Whether the account is known to sign in by OPAQUE. Throws if the vault cannot be read: nothing may be
+    /// concluded then.
+    package func contains(_ account: AccountName) throws(ClientOperationError) -> Bool {
         try read().entries?.contains(account) ?? false
     }
 
     /// Durable once it returns.
-    package func insert(_ account: AccountName) throws(ClientProblem) {
+    package func insert(_ account: AccountName) throws(ClientOperationError) {
         for _ in 0..<OpaqueAccounts.mostRounds {
             let found = try read()
             var entries = found.entries ?? Entries()
             guard !entries.contains(account) else { return }
             entries.insert(account)
-            do throws(VaultProblem) {
+            do throws(VaultError) {
                 try vault.write(.bytes(entries.contents), to: name, expecting: found.expectation)
                 return
             } catch {
-                guard error == .changed else { throw ClientProblem(error) }
+                guard error == .changed else { throw ClientOperationError(error) }
             }
         }
         throw .vaultFailed("\(name): written by others \(OpaqueAccounts.mostRounds) times in a row")
@@ -55,20 +55,20 @@ package struct OpaqueAccounts: Sendable {
     /// Another process may write first this many times in a row.
     private static let mostRounds = 100
 
-    private func read() throws(ClientProblem) -> (entries: Entries?, expectation: Vault.Expectation) {
-        do throws(VaultProblem) {
-            guard let item = try vault.read(name).certain() else { return (nil, .absent) }
+    private func read() throws(ClientOperationError) -> (entries: Entries?, expectation: Vault.Expectation) {
+        do throws(VaultError) {
+            guard let item = try vault.read(name).get() else { return (nil, .absent) }
             guard let entries = Entries(item.contents.secret) else {
                 throw .failed("\(name): holds what this build cannot read")
             }
             return (entries, .version(item.version))
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 }
 
-/// What the item holds.
+/// The contents of the item.
 private struct Entries {
     private static let (keyTag, digestsTag): (UInt8, UInt8) = (1, 2)
     private static let (keyCount, digestCount) = (32, 16)
@@ -76,7 +76,7 @@ private struct Entries {
     private let key: Secret
     /// Of `digestCount` bytes each.
     private var digests: [[UInt8]]
-    /// What a newer build keeps beside it.
+    /// The parts that a newer build stores beside these.
     private var others: StateParts
 
     init() {
@@ -85,7 +85,7 @@ private struct Entries {
         others = StateParts()
     }
 
-    /// Nil where it is not what ``contents`` wrote.
+    /// Nil if ``contents`` did not write it.
     init?(_ contents: Secret) {
         guard let parts = StateParts(contents), let key = parts[Entries.keyTag],
             key.count == Entries.keyCount,
@@ -101,7 +101,7 @@ private struct Entries {
     var contents: Secret {
         var parts = others
         parts[Entries.keyTag] = key
-        parts.set(Entries.digestsTag, digests.flatMap(\.self))
+        parts.set(Entries.digestsTag, to: digests.flatMap(\.self))
         return parts.contents
     }
 

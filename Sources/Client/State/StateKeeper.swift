@@ -1,78 +1,81 @@
+import CountersignHandshake
 import CountersignSeal
 import CountersignVault
 import CountersignWire
 
-/// A client's state: in memory for whoever asks, in the vault for whoever comes after. One for each client.
+/// A client's state: in memory for readers, in the vault for later processes. Each client has one.
 ///
-/// To ask costs no look at the disk. A change is decided on what was read, and the vault takes it only where nobody has written since;
-/// else it is decided anew on what is there now. So a refresh that comes late finds that its user has signed out, or that another
-/// one is in his place, and brings nobody back. What another process wrote is found at the next change, at a refresh, and by
-/// ``look()``.
+/// Reading costs no disk access. A change is decided on the state that was read, and the vault accepts it
+/// only if no other process has written since; otherwise the change is decided anew on the new state. So a
+/// late refresh finds that its user has signed out, or that another user has signed in, and restores no one.
+/// Changes of other processes are found at the next change, at a refresh, and by ``look()``.
 package final class StateKeeper: Sendable {
-    /// What time it is at the authority; for the life of the process.
+    /// The time at the authority; for the life of the process.
     let clock = ServerClock()
-    let refreshes = RefreshesUnderWay()
+    let refreshes = RefreshCoordinator()
     /// The private halves of the device's keys, which are not in the state.
     package let deviceKeys: DeviceKeyKeeper
 
     private let vault: Vault
     private let name: ItemName
     private let known = Locked<Kept?>(nil)
-    /// One writer at a time, without keeping up who only asks: a write takes as long as the disk does.
+    /// One writer at a time, without blocking readers: a write takes as long as the disk does.
     private let writing = Locked<Void>(())
-    private let announcer = Announcer()
+    private let announcer = StatusAnnouncer()
 
-    /// How long a refresh of another process is waited for: longer than all exchanges of one take.
+    /// How long to wait for another process's refresh: longer than all of its requests take.
     package static let patience = Duration.seconds(120)
 
-    /// So often somebody else may be faster. More is a vault that does not keep what it is given.
+    /// How often another writer may come first. More failures mean that the vault does not store what it is
+    /// given.
     private static let mostRounds = 100
 
     private struct Kept {
-        let state: ClientState
-        /// What the vault held with it.
+        let state: PersistedState
+        /// The vault's contents at that time.
         let found: Vault.Expectation
     }
 
-    package init(_ vault: Vault, _ name: ItemName, deviceKeys policy: DeviceKeyPolicy = .software) {
+    package init(_ vault: Vault, item name: ItemName, deviceKeys policy: DeviceKeyPolicy = .software) {
         self.vault = vault
         self.name = name
         deviceKeys = DeviceKeyKeeper(vault, besides: name, policy: policy)
     }
 
-    /// Where a client keeps its state. The app's name tells two apps apart that share a vault. The release key's id does not come in:
-    /// each version of the app has another one, and an update must find who is signed in.
-    package static func item(host: String, app: String?) throws(ClientProblem) -> ItemName {
+    /// The item of a client's state. The app's name separates two apps that share a vault. The release key's
+    /// id is not part of it: each version of the app has another one, and an update must find the signed-in
+    /// account.
+    package static func item(host: String, app: String?) throws(ClientOperationError) -> ItemName {
         do {
             return try ItemName(service: "countersign \(host)", account: app ?? "app")
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
     /// As last known here.
-    package func state() throws(ClientProblem) -> ClientState {
+    package func state() throws(ClientOperationError) -> PersistedState {
         if let known = known.with({ $0 }) { return known.state }
         return try look()
     }
 
-    /// As the vault has it now. Empty where nothing is kept; a problem where that cannot be told.
+    /// Reads the vault now. Empty if nothing is stored; throws if that cannot be determined.
     @discardableResult
-    package func look() throws(ClientProblem) -> ClientState {
-        try writing.with { (_) throws(ClientProblem) in try read().state }
+    package func look() throws(ClientOperationError) -> PersistedState {
+        try writing.with { (_) throws(ClientOperationError) in try read().state }
     }
 
-    /// What a change has come to, and whether there is anything to be written for it.
+    /// The result of a change, and whether it must be written.
     package enum Decision<Result: Sendable>: Sendable {
         case keep(Result)
         case write(Result)
     }
 
-    /// Durable once it returns. `decide` is asked again with another state where somebody else was faster.
+    /// Durable once it returns. Calls `decide` again with the new state if another writer came first.
     package func change<Result: Sendable>(
-        _ decide: (inout ClientState) throws(ClientProblem) -> Decision<Result>
-    ) throws(ClientProblem) -> Result {
-        try writing.with { (_) throws(ClientProblem) in
+        _ decide: (inout PersistedState) throws(ClientOperationError) -> Decision<Result>
+    ) throws(ClientOperationError) -> Result {
+        try writing.with { (_) throws(ClientOperationError) in
             var kept = if let known = known.with({ $0 }) { known } else { try read() }
             for _ in 0..<StateKeeper.mostRounds {
                 var state = kept.state
@@ -87,65 +90,71 @@ package final class StateKeeper: Sendable {
         }
     }
 
-    /// For what spans several changes, and must be done by one process at a time. It may all be different once the lease is had.
-    nonisolated(nonsending) func lease() async throws(ClientProblem) -> FileLock {
+    /// For an operation that spans several changes and that one process at a time may do. The state may have
+    /// changed by the time the lease is granted.
+    func lease() async throws(ClientOperationError) -> FileLock {
         do {
             return try await vault.lease(within: StateKeeper.patience)
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
-    /// Tells `listener` how things stand, now if it is known, and whenever that changes. It must not wait, nor call back.
-    package func announce(to listener: @escaping @Sendable (Standing) -> Void) { announcer.add(listener) }
-
-    /// A step could not be taken for what is not the state's doing.
-    func announce(_ standing: Standing) { announcer.tell(standing) }
-
-    /// What was in the way is not any more.
-    func announceKnown() {
-        if let known = known.with({ $0 }) { announcer.tell(Standing(known.state)) }
+    /// Calls `listener` with the status, now if it is known, and at each change. It must not wait, nor call
+    /// back.
+    package func announce(to listener: @escaping @Sendable (SessionStatus) -> Void) {
+        announcer.add(listener)
     }
 
-    private func read() throws(ClientProblem) -> Kept {
-        do throws(VaultProblem) {
+    /// Reports that a step failed for a reason outside the state.
+    func announce(_ status: SessionStatus) { announcer.tell(status) }
+
+    /// Reports the stored state's status once an obstacle is gone.
+    func announceKnown() {
+        if let known = known.with({ $0 }) { announcer.tell(SessionStatus(known.state)) }
+    }
+
+    private func read() throws(ClientOperationError) -> Kept {
+        do throws(VaultError) {
             for _ in 0..<StateKeeper.mostRounds {
                 let reading = vault.read(name)
-                guard let item = try reading.certain() else {
-                    return know(Kept(state: ClientState(), found: .absent))
+                guard let item = try reading.get() else {
+                    return know(Kept(state: PersistedState(), found: .absent))
                 }
                 let found = Vault.Expectation.version(item.version)
                 if let known = known.with({ $0 }), known.found == found { return know(known) }
-                guard let state = ClientState(item.contents.secret) else {
-                    throw VaultProblem.failed("\(name): holds what this build cannot read")
+                guard let state = PersistedState(item.contents.secret) else {
+                    throw VaultError.failed("\(name): holds what this build cannot read")
                 }
                 guard let keys = state.inlineKeys else { return know(Kept(state: state, found: found)) }
                 if let moved = move(keys, of: state, found: found) { return moved }
             }
             throw .failed("\(name): written by others \(StateKeeper.mostRounds) times in a row")
         } catch {
-            let problem = ClientProblem(error)
-            announcer.tell(Standing(problem))
+            let problem = ClientOperationError(error)
+            announcer.tell(SessionStatus(problem))
             throw problem
         }
     }
 
-    /// Moves keys that an earlier version kept with the session into their own item. While the vault does not
-    /// take that, they are used as they are, and moved with the next change. Nil where somebody else wrote
-    /// before.
+    /// Moves keys that an earlier version stored with the session into their own item. Until the vault
+    /// accepts that, the client uses them as they are and moves them with the next change. Nil if another
+    /// writer came first.
     private func move(
-        _ keys: DeviceKeyItem.Entry, of state: ClientState, found: Vault.Expectation
+        _ keys: DeviceKeyItem.Entry, of state: PersistedState, found: Vault.Expectation
     ) -> Kept? {
         deviceKeys.hold(keys)
-        do throws(ClientProblem) {
+        do throws(ClientOperationError) {
             return try write(state, over: found) ? known.with { $0 } : nil
         } catch {
             return know(Kept(state: state, found: found))
         }
     }
 
-    /// False where somebody else wrote before; then nothing was done.
-    private func write(_ state: ClientState, over found: Vault.Expectation) throws(ClientProblem) -> Bool {
+    /// Returns false, and writes nothing, if another writer came first.
+    private func write(_ state: PersistedState, over found: Vault.Expectation) throws(ClientOperationError)
+        -> Bool
+    {
         var state = state
         do {
             if let keys = state.inlineKeys {
@@ -158,20 +167,20 @@ package final class StateKeeper: Sendable {
         } catch .changed {
             return false
         } catch {
-            throw ClientProblem(error)
+            throw ClientOperationError(error)
         }
     }
 
     private func know(_ kept: Kept) -> Kept {
         known.with { $0 = kept }
-        announcer.tell(Standing(kept.state))
+        announcer.tell(SessionStatus(kept.state))
         return kept
     }
 }
 
 extension StateKeeper {
-    /// Takes a session away that is over, whatever became of its tokens.
-    func forget(_ session: SessionID, _ ending: Ending) throws(ClientProblem) {
+    /// Removes a session that is over, whatever its tokens are by now.
+    func forget(_ session: SessionID, ending: SessionEndRecord) throws(ClientOperationError) {
         try change { state in
             guard state.login?.id == session else { return .keep(()) }
             state.end(ending)
@@ -179,9 +188,11 @@ extension StateKeeper {
         }
     }
 
-    /// Takes the login away whose token was refused for good, and answers what has become of it. An old bearer token is refused like
-    /// that although its session lives: then the one that took its place stays.
-    func forget(usedWith token: SignedIn.Token, _ ending: Ending) throws(ClientProblem) -> Login {
+    /// Removes the login whose token was refused for good, and returns its fate. The server refuses an old
+    /// bearer token in this way although its session lives: then the token that replaced it stays.
+    func forget(usedWith token: ActiveLogin.Token, ending: SessionEndRecord) throws(ClientOperationError)
+        -> Login
+    {
         try change { state in
             guard let login = state.login else { return .keep(.isGone) }
             guard login.isOver(with: token) else { return .keep(.isAnother) }
@@ -191,4 +202,40 @@ extension StateKeeper {
     }
 
     enum Login: Sendable { case isGone, isAnother }
+}
+
+extension StateKeeper {
+    /// Removes the account that signed in last. Changes nothing while an account is signed in: the session
+    /// names that account anyway.
+    package func forgetLastAccount() throws(ClientOperationError) {
+        try change { state in
+            guard state.login == nil, state.lastAccount != nil else { return .keep(()) }
+            state.lastAccount = nil
+            return .write(())
+        }
+    }
+}
+
+extension StateKeeper {
+    /// Writes the state that a login would leave, with a session that no server knows and that cannot be
+    /// renewed: for tests of apps.
+    package func makeUpSession(of account: AccountName, app: String?, expires: Int64)
+        throws(ClientOperationError)
+    {
+        let random = SystemRandom()
+        let bytes = random.bytes(SessionID.count)
+        guard let id = SessionID(bytes.span), let name = Device.Name("made up") else {
+            throw .machine("no session id")
+        }
+        let epoch = DeviceSession.Epoch(
+            number: 0, root: SessionRoot(secret: random.secret(SessionRoot.count)), expires: expires)
+        let login = ActiveLogin(
+            account: account, deviceClass: .other, deviceName: name, slots: "",
+            session: .device(DeviceSession(id: id, current: epoch, idle: expires)))
+        try change { state in
+            state.app = app
+            state.begin(login)
+            return .write(())
+        }
+    }
 }

@@ -1,9 +1,9 @@
 import CountersignSeal
 
-/// Named parts in one secret. Not text: what is read from JSON lies about in strings that nobody wipes.
+/// Named parts in one secret. Not text: JSON parsing leaves copies in strings, which are not wiped.
 ///
-/// A layout byte, then for each part its tag (1 byte), its length (4 bytes, big-endian) and itself, by tag. Parts that this build does
-/// not know are kept as they are.
+/// A layout byte, then for each part its tag (1 byte), its length (4 bytes, big-endian) and its content,
+/// ordered by tag. Parts that this build does not know are kept unchanged.
 struct StateParts: Sendable {
     private static let layout: UInt8 = 1
 
@@ -11,9 +11,11 @@ struct StateParts: Sendable {
 
     init() {}
 
-    /// Nil where `contents` were not written by ``contents``.
+    /// Nil if ``contents`` did not write `contents`.
     init?(_ contents: Secret) {
-        guard contents.count >= 1, contents.withExposedBytes({ $0[0] }) == StateParts.layout else { return nil }
+        guard contents.count >= 1, contents.withExposedBytes({ $0[0] }) == StateParts.layout else {
+            return nil
+        }
         var at = 1
         while at < contents.count {
             guard contents.count - at >= 5 else { return nil }
@@ -41,14 +43,14 @@ struct StateParts: Sendable {
         set { parts[tag] = newValue }
     }
 
-    /// Those whose tag is none of `known` and lies in `range`.
+    /// The parts whose tag is not in `known` and lies in `range`.
     func unknown(_ known: Set<UInt8>, in range: ClosedRange<UInt8>) -> StateParts {
         var others = StateParts()
         others.parts = parts.filter { range.contains($0.key) && !known.contains($0.key) }
         return others
     }
 
-    /// What `others` has goes in beside what is here.
+    /// Adds the parts of `others` to these.
     mutating func add(_ others: StateParts) { parts.merge(others.parts) { own, _ in own } }
 
     func bytes(_ tag: UInt8) -> [UInt8]? {
@@ -62,12 +64,12 @@ struct StateParts: Sendable {
         return Int64(bitPattern: bytes.reduce(0) { $0 << 8 | UInt64($1) })
     }
 
-    mutating func set(_ tag: UInt8, _ bytes: [UInt8]?) { parts[tag] = bytes.map(StateParts.secret) }
+    mutating func set(_ tag: UInt8, to bytes: [UInt8]?) { parts[tag] = bytes.map(StateParts.secret) }
 
-    mutating func set(_ tag: UInt8, _ text: String?) { set(tag, text.map { Array($0.utf8) }) }
+    mutating func set(_ tag: UInt8, to text: String?) { set(tag, to: text.map { Array($0.utf8) }) }
 
     mutating func set(_ tag: UInt8, _ number: Int64?) {
-        set(tag, number.map { StateParts.bigEndian(UInt64(bitPattern: $0)) })
+        set(tag, to: number.map { StateParts.bigEndian(UInt64(bitPattern: $0)) })
     }
 
     private static func secret(_ bytes: [UInt8]) -> Secret { Secret(copying: bytes.span) }

@@ -8,25 +8,25 @@ extension ConformanceCase {
             requirement:
                 "A call is signed with the session's key, covers what must be covered, and was made within "
                 + "the window."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             try trial.call(port)
             let signed = try signature(of: "GET", path: "/hello", in: trial)
             for name in ["@method", "@authority", "@path", "@query", "countersign-release"]
             where !signed.components.contains(name) {
-                throw CaseFailure(
+                throw ConformanceError(
                     "The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
             }
             try trial.expect(
                 signed.keyID?.hasPrefix("s_") ?? false, that: "The `keyid` is the session's token.",
                 observed: "it is \(signed.keyID ?? "missing")")
-            try expectRecent([signed], in: trial)
+            try expectRecentCreation(of: [signed], in: trial)
         },
         ConformanceCase(
             "signed-query", section: "A signed request: message-signatures",
             requirement:
                 "Path and query are signed and sent as they are: escapes, repeated names, an empty query."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             for target in ["/hello?x=1&y=%2F&x=2", "/a%20b/%C3%A4?q=a+b", "/hello?", "/hello?a=b?c=/d"] {
                 try trial.call(port, method: "GET", target: target)
@@ -40,7 +40,7 @@ extension ConformanceCase {
             "signed-post", section: "A signed request: message-signatures",
             requirement:
                 "A body's digest and type are covered, and the backend gets the body as it was given."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             let body = Array(#"{"amount":5,"text":"\#u{E9}"}"#.utf8)
             let answer = try trial.call(
@@ -48,14 +48,16 @@ extension ConformanceCase {
                 members: ["body": .bytes(body), "fields": ["content-type": "application/json"]])
             let signed = try signature(of: "POST", path: "/orders", in: trial)
             for name in ["content-digest", "content-type"] where !signed.components.contains(name) {
-                throw CaseFailure(
+                throw ConformanceError(
                     "The signature covers `\(name)`.", observed: signed.components.joined(separator: " "))
             }
             let request = trial.requests("POST", path: "/orders").last
             try trial.expect(
                 request?.body == body, that: "The body is sent as it was given.",
                 observed: "\(request?.body.count ?? 0) bytes of another content")
-            let returned = Base64.decode(answer.text("body"), .url).flatMap { try? JSONReader.read($0).root }
+            let returned = Base64.decode(answer.text("body"), as: .url).flatMap {
+                try? JSONReader.read($0).root
+            }
             try trial.expect(
                 returned?["method"]?.string == "POST", that: "`call` reports the backend's answer in `body`.",
                 observed: "it reports \(answer.text("body").prefix(60))")
@@ -63,7 +65,7 @@ extension ConformanceCase {
         ConformanceCase(
             "fresh-nonces", section: "Fresh, and once",
             requirement: "Each request has a nonce of its own, equal calls too."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             for _ in 0..<5 { try trial.call(port) }
             try expectFreshNonces(trial)
@@ -73,9 +75,9 @@ extension ConformanceCase {
             requirement:
                 "A call whose answer is lost is not sent again as the same request, and does not end the "
                 + "session."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
-            trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkProblem) in
+            trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .cut
             }
@@ -87,9 +89,9 @@ extension ConformanceCase {
         ConformanceCase(
             "replayed-call", section: "Answers",
             requirement: "A refusal as `replayed` is reported, and the request is not sent again."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
-            trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkProblem) in
+            trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .answer(try forward(request))
             }
@@ -101,13 +103,13 @@ extension ConformanceCase {
             try trial.call(port)
         },
         ConformanceCase(
-            "idempotency-key", section: "Doing once",
+            "idempotency-key", section: "Idempotent requests",
             requirement:
                 "A call that is to be done once bears an idempotency key, is sent again under the same key "
                 + "where no answer came, and is signed anew."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
-            trial.front.intercept("POST", path: "/orders") { (request, forward) throws(NetworkProblem) in
+            trial.front.intercept("POST", path: "/orders") { (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .cut
             }
@@ -143,16 +145,16 @@ extension ConformanceCase {
         ConformanceCase(
             "redirect", section: "Signed answers",
             requirement: "A redirect is not followed with a signature, on this host or to another."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
-            let elsewhere: Front
-            do throws(StageFault) {
-                elsewhere = try Front(showing: trial.certificates.current)
+            let elsewhere: InterceptionProxy
+            do throws(LabError) {
+                elsewhere = try InterceptionProxy(showing: trial.certificates.current)
             } catch {
                 throw .notStaged(error.description)
             }
             defer { elsewhere.stop() }
-            for location in ["https://\(Certificates.host):\(elsewhere.port)/stolen", "/stolen"] {
+            for location in ["https://\(TestCertificates.host):\(elsewhere.port)/stolen", "/stolen"] {
                 for method in ["GET", "POST"] {
                     trial.front.intercept(method, path: "/hello") { (_, _) in
                         .answer(RawResponse(307, fields: [("Location", location)]))
@@ -172,7 +174,7 @@ extension ConformanceCase {
         ConformanceCase(
             "truncated-answer", section: "Answers",
             requirement: "An answer that ends before its length is not taken for a whole one."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             trial.front.intercept("GET", path: "/hello", times: 4) { (_, _) in
                 let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 1000\r\n\r\n"
@@ -183,20 +185,20 @@ extension ConformanceCase {
     ]
 
     /// What the last request of that method and path says in its signature.
-    static func signature(of method: String, path: String, in trial: Trial) throws(CaseFailure)
-        -> SignedRequest
+    static func signature(of method: String, path: String, in trial: Trial) throws(ConformanceError)
+        -> RequestSignature
     {
         guard let request = trial.requests(method, path: path).last else {
-            throw CaseFailure("The port sends \(method) \(path).", observed: "it sends \(trial.sent)")
+            throw ConformanceError("The port sends \(method) \(path).", observed: "it sends \(trial.sent)")
         }
-        guard let signed = SignedRequest(request) else {
-            throw CaseFailure("\(method) \(path) is signed.", observed: "it has no Signature-Input")
+        guard let signed = RequestSignature(request) else {
+            throw ConformanceError("\(method) \(path) is signed.", observed: "it has no Signature-Input")
         }
         return signed
     }
 
-    static func expectFreshNonces(_ trial: Trial) throws(CaseFailure) {
-        let nonces = trial.front.exchanges.map { SignedRequest($0.request)?.nonce ?? "none" }
+    static func expectFreshNonces(_ trial: Trial) throws(ConformanceError) {
+        let nonces = trial.front.exchanges.map { RequestSignature($0.request)?.nonce ?? "none" }
         try trial.expect(
             Set(nonces).count == nonces.count && !nonces.contains("none"),
             that: "Each request has a nonce of its own.",
@@ -204,7 +206,8 @@ extension ConformanceCase {
     }
 
     /// Within half the window of now.
-    static func expectRecent(_ signed: [SignedRequest], in trial: Trial) throws(CaseFailure) {
+    static func expectRecentCreation(of signed: [RequestSignature], in trial: Trial) throws(ConformanceError)
+    {
         for one in signed {
             let off = one.created.map { $0 - trial.now }
             try trial.expect(

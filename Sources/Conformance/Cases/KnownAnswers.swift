@@ -13,15 +13,15 @@ extension ConformanceCase {
                 "The signature base has the value of each component on a line of its own, covers what must "
                 + "be covered, and is authenticated "
                 + "with HMAC-SHA256."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
-            for sample in KnownSignature.samples { try sample.check(port) }
+            for sample in SignatureKnownAnswer.samples { try sample.check(port) }
         },
         ConformanceCase(
             "known-password", section: "Sign-up",
             requirement:
                 "OPAQUE gets a password's UTF-8 with other spaces as U+0020, in normalisation form C."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             let samples: [(String, String?)] = [
                 ("correct horse", "correct horse"), ("e\u{301}te\u{301}", "\u{E9}t\u{E9}"),
@@ -35,10 +35,10 @@ extension ConformanceCase {
                         "bytes", equals: Array(expected.utf8), of: "The password \(text.debugDescription)")
                 case (.failed, nil): break
                 case (.done, nil):
-                    throw CaseFailure(
+                    throw ConformanceError(
                         "The password \(text.debugDescription) is refused.", observed: "it is taken")
                 case (.failed(let code, _), _?):
-                    throw CaseFailure(
+                    throw ConformanceError(
                         "The password \(text.debugDescription) is taken.",
                         observed: "it is refused: `\(code)`")
                 }
@@ -49,7 +49,7 @@ extension ConformanceCase {
             requirement:
                 "An account's name is in normalisation form C with A to Z in lower case; what cannot be a "
                 + "name is refused."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             let samples: [(String, String?)] = [
                 ("Alice", "alice"), ("alice smith", "alice smith"), ("A\u{30A}ngstrom", "\u{C5}ngstrom"),
@@ -64,7 +64,7 @@ extension ConformanceCase {
                 if case .done(let answer) = reply { actual = answer.text("name") }
                 let isSame = actual.map { Array($0.utf8) } == expected.map { Array($0.utf8) }
                 guard isSame else {
-                    throw CaseFailure(
+                    throw ConformanceError(
                         "The name \(text.debugDescription) is \(expected?.debugDescription ?? "refused").",
                         observed: "it is \(actual?.debugDescription ?? "refused")")
                 }
@@ -75,20 +75,20 @@ extension ConformanceCase {
             requirement:
                 "OPAQUE's registration record is RFC 9807's with ristretto255-SHA512, HKDF and HMAC with "
                 + "SHA-512, and Argon2id with 19 MiB."
-        ) { (trial) throws(CaseFailure) in try KnownOpaque().checkRegistration(trial.port()) },
+        ) { (trial) throws(ConformanceError) in try OpaqueKnownAnswer().checkRegistration(trial.port()) },
         ConformanceCase(
             "known-login", section: "Login",
             requirement:
                 "OPAQUE's login gives RFC 9807's third message and session key for the identities and the "
                 + "context that the protocol names."
-        ) { (trial) throws(CaseFailure) in try KnownOpaque().checkLogin(trial.port()) },
+        ) { (trial) throws(ConformanceError) in try OpaqueKnownAnswer().checkLogin(trial.port()) },
         ConformanceCase(
             "known-session-keys", section: "Login",
             requirement:
                 "Finish key and root are expanded from OPAQUE's session key; the request key is extracted "
                 + "and expanded from the root; the next "
                 + "root from the root and what the device agrees on."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             let (key, agreed) = (Secret(random: 64), Secret(random: 32))
             let keys = LoginKeys(sessionKey: key)
@@ -96,14 +96,14 @@ extension ConformanceCase {
             let answer = try port.done(
                 "known-session-keys",
                 with: ["session_key": .bytes(key.exposed), "agreed": .bytes(agreed.exposed)])
-            let what = "The session key \(Base64.encode(key.exposed.span, .url))"
+            let what = "The session key \(Base64.encode(key.exposed.span, as: .url))"
             try answer.expect("root", equals: keys.root.secret.exposed, of: what)
             try answer.expect("request", equals: keys.root.requestKey.exposed, of: what)
             try answer.expect("next_root", equals: next.secret.exposed, of: what)
             try answer.expect("next_request", equals: next.requestKey.exposed, of: what)
             // The finish key authenticates alone: the product's code does not give it out.
             let message = Array("finish".utf8)
-            let finish = Base64.decode(answer.text("finish"), .url) ?? []
+            let finish = Base64.decode(answer.text("finish"), as: .url) ?? []
             let (ours, theirs) = (
                 keys.finish.authenticate(message.span),
                 HMACSHA256(key: finish.span).authenticate(message.span)
@@ -118,7 +118,7 @@ extension ConformanceCase {
             requirement:
                 "A refresh's transcript is its label, the app, the release, the session, the epoch, the "
                 + "attempt and the time."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             let random = SystemRandom()
             guard let session = SessionID(random.bytes(16).span) else { throw .notStaged("no session id") }

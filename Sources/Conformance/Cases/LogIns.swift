@@ -5,7 +5,7 @@ extension ConformanceCase {
     static let logIns: [ConformanceCase] = [
         ConformanceCase(
             "log-in", section: "Login", requirement: "A login opens a session, and `status` names it."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             let login = try trial.logIn(port)
@@ -19,7 +19,7 @@ extension ConformanceCase {
         ConformanceCase(
             "wrong-password", section: "Login",
             requirement: "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             let reply = try port.act(
@@ -34,7 +34,7 @@ extension ConformanceCase {
             "unknown-account", section: "Login",
             requirement:
                 "An account that does not exist is reported as `wrong-credentials`, as a wrong password is."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.expectFailure(
                 port.act("log-in", with: trial.credentials), code: "wrong-credentials",
@@ -45,11 +45,11 @@ extension ConformanceCase {
             requirement:
                 "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and "
                 + "another login succeeds."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             trial.front.intercept("POST", path: Trial.own("/login/finish")) {
-                (request, forward) throws(NetworkProblem) in
+                (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .cut
             }
@@ -70,7 +70,7 @@ extension ConformanceCase {
             "second-device", section: "Slots",
             requirement: "A login elsewhere that takes the slot ends the session here, which is reported as "
                 + "`session-ended` with the reason `replaced`."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let first = try trial.signedInPort()
             let second = try trial.port()
             try trial.logIn(second)
@@ -83,11 +83,11 @@ extension ConformanceCase {
             "revoked-session", section: "Sessions",
             requirement:
                 "A session that an administrator has ended is reported as `session-ended`, and is not kept."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             let session = try trial.logIn(port).text("session")
-            try trial.operate(["session", "revoke", session])
+            try trial.runCommand(["session", "revoke", session])
             try trial.expectFailure(trial.tryCall(port), code: "session-ended", that: "The call fails.")
             try expectEnded(port, in: trial, reason: "revoked")
         },
@@ -95,7 +95,7 @@ extension ConformanceCase {
             "log-out", section: "Sessions",
             requirement:
                 "A logout ends the session at the authority, and nothing is sent under it afterwards."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             try port.done("log-out")
             try trial.expect(
@@ -103,10 +103,10 @@ extension ConformanceCase {
                 that: "One POST \(Trial.own("/logout")) is sent.",
                 observed: "the port sends \(trial.sent)")
             try trial.expectState(port, is: "signed-out", that: "The session is over.")
-            trial.front.forget()
+            trial.front.clearExchanges()
             try trial.expectFailure(trial.tryCall(port), that: "A call after the logout fails.")
             let under = trial.front.exchanges.filter {
-                SignedRequest($0.request)?.keyID?.hasPrefix("s_") ?? false
+                RequestSignature($0.request)?.keyID?.hasPrefix("s_") ?? false
             }
             try trial.expect(
                 under.isEmpty, that: "Nothing is sent under the session after its logout.",
@@ -114,7 +114,9 @@ extension ConformanceCase {
         },
     ]
 
-    private static func expectEnded(_ port: Port, in trial: Trial, reason: String) throws(CaseFailure) {
+    private static func expectEnded(_ port: ClientPort, in trial: Trial, reason: String)
+        throws(ConformanceError)
+    {
         try trial.expectState(port, is: "signed-out", that: "The session has ended.")
         let actual = try port.done("status").text("reason")
         try trial.expect(

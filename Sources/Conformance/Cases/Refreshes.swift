@@ -10,7 +10,7 @@ extension ConformanceCase {
         ConformanceCase(
             "refresh", section: "Refresh",
             requirement: "A refresh leads to the next epoch, whose key signs the calls that follow."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .shortLived)
             for epoch in 1...3 {
                 try port.done("refresh")
@@ -29,7 +29,7 @@ extension ConformanceCase {
         ConformanceCase(
             "expired-token", section: "Refresh",
             requirement: "A call that is refused as `token-expired` leads to a refresh, and is sent again."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .shortLived)
             usleep(4_600_000)
             try trial.call(port)
@@ -39,16 +39,16 @@ extension ConformanceCase {
         ConformanceCase(
             "lost-refresh-request", section: "Refresh",
             requirement: "A refresh that did not arrive is sent again: the same attempt, at another time."
-        ) { (trial) throws(CaseFailure) in
-            try loseOnce(trial) { (_, _) in .cut }
+        ) { (trial) throws(ConformanceError) in
+            try expectRefreshRecovers(trial) { (_, _) in .cut }
         },
         ConformanceCase(
             "lost-refresh-answer", section: "Refresh",
             requirement:
                 "A refresh whose answer was lost is sent again: the same attempt, at another time. Another "
                 + "attempt is taken for theft."
-        ) { (trial) throws(CaseFailure) in
-            try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
+        ) { (trial) throws(ConformanceError) in
+            try expectRefreshRecovers(trial) { (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .cut
             }
@@ -58,9 +58,9 @@ extension ConformanceCase {
             requirement:
                 "A refresh's answer with another ephemeral key, under the signature that it had, is not "
                 + "believed, and the session goes on."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             guard let point = try? AgreementKey().publicPoint.bytes else { throw .notStaged("no key") }
-            try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
+            try expectRefreshRecovers(trial) { (request, forward) throws(NetworkError) in
                 .answer(Forgery.altered(try forward(request), member: "ephemeral", to: .bytes(point)))
             }
         },
@@ -69,8 +69,8 @@ extension ConformanceCase {
             requirement:
                 "A refresh that was doubled on its way, and so is refused as `replayed`, is sent again: the "
                 + "same attempt, at another time."
-        ) { (trial) throws(CaseFailure) in
-            try loseOnce(trial) { (request, forward) throws(NetworkProblem) in
+        ) { (trial) throws(ConformanceError) in
+            try expectRefreshRecovers(trial) { (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .answer(try forward(request))
             }
@@ -80,17 +80,17 @@ extension ConformanceCase {
             requirement:
                 "The attempt is kept before it is sent: a port that was ended before the answer came sends "
                 + "the same one when it runs again."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             var port = try trial.signedInPort(of: .shortLived)
             trial.front.intercept("POST", path: route, times: 20) {
-                (request, forward) throws(NetworkProblem) in
+                (request, forward) throws(NetworkError) in
                 _ = try forward(request)
                 return .cut
             }
             try trial.expectFailure(port.act("refresh"), that: "A refresh without an answer fails.")
             port.crash()
             let before = trial.requests("POST", path: route)
-            trial.front.beHonest()
+            trial.front.removeRules()
             port = try trial.port(of: .shortLived, state: 1)
             try trial.expectState(port, is: "signed-in", that: "The session is kept over a restart.")
             // A port may refresh as it starts, too: what counts is the first that it sends.
@@ -105,24 +105,24 @@ extension ConformanceCase {
         ConformanceCase(
             "replayed-refresh-answer", section: "Refresh",
             requirement: "The answer to an earlier refresh is not taken for the answer to this one."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .shortLived)
             try port.done("refresh")
             try trial.call(port)
             guard let earlier = trial.front.exchanges.last(where: { $0.request.path == route })?.answer else {
-                throw CaseFailure("The port sends POST \(route).", observed: "it sends \(trial.sent)")
+                throw ConformanceError("The port sends POST \(route).", observed: "it sends \(trial.sent)")
             }
             trial.front.intercept("POST", path: route, times: 4) { (_, _) in .answer(earlier) }
             try trial.expectFailure(port.act("refresh"), that: "The refresh is not reported as done.")
             try trial.expectRulesBegun(route)
-            trial.front.beHonest()
+            trial.front.removeRules()
             try port.done("refresh")
             try trial.call(port)
         },
         ConformanceCase(
             "endless-answer", section: "Answers",
             requirement: "An answer of the authority's without an end is given up."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .shortLived)
             trial.front.intercept("POST", path: route, times: 4) { (_, _) in .endless }
             try trial.expectFailure(port.act("refresh"), that: "The refresh fails.")
@@ -130,7 +130,7 @@ extension ConformanceCase {
             try trial.expect(
                 taken < 64 << 20, that: "The port reads less than 64 MiB of it.",
                 observed: "it reads \(taken >> 20) MiB")
-            trial.front.beHonest()
+            trial.front.removeRules()
             try port.done("refresh")
             try trial.call(port)
         },
@@ -138,7 +138,9 @@ extension ConformanceCase {
 
     /// The first refresh meets `treatment`; by the second, at the latest, the port is an epoch further, and
     /// was not taken for a thief.
-    private static func loseOnce(_ trial: Trial, treatment: @escaping Front.Treatment) throws(CaseFailure) {
+    private static func expectRefreshRecovers(
+        _ trial: Trial, treatment: @escaping InterceptionProxy.Interceptor
+    ) throws(ConformanceError) {
         let port = try trial.signedInPort(of: .shortLived)
         trial.front.intercept("POST", path: route, treatment: treatment)
         if case .failed = try port.act("refresh") {
@@ -156,7 +158,7 @@ extension ConformanceCase {
             observed: "the keyid is \(keyID)")
     }
 
-    private static func expectOneAttempt(_ requests: [RawRequest], in trial: Trial) throws(CaseFailure) {
+    private static func expectOneAttempt(_ requests: [RawRequest], in trial: Trial) throws(ConformanceError) {
         let attempts = Set(requests.map { $0.bodyText("attempt") ?? "none" })
         try trial.expect(
             attempts.count == 1, that: "Each copy has the same `attempt`.",
@@ -171,7 +173,7 @@ extension ConformanceCase {
 
 extension Trial {
     /// That path was asked for.
-    func expectRulesBegun(_ path: String) throws(CaseFailure) {
+    func expectRulesBegun(_ path: String) throws(ConformanceError) {
         try expect(
             front.exchanges.contains { $0.request.path == path }, that: "The port sends POST \(path).",
             observed: "it sends \(sent)")

@@ -9,31 +9,35 @@ extension ConformanceCase {
         ConformanceCase(
             "unsigned-session-end", section: "Signed answers",
             requirement: "An answer without a signature signs nobody out."
-        ) { (trial) throws(CaseFailure) in
-            try stay(trial) { (answer, _) in answer }
+        ) { (trial) throws(ConformanceError) in
+            try expectSessionContinues(trial) { (answer, _) in answer }
         },
         ConformanceCase(
             "session-end-of-a-stranger", section: "Signed answers",
             requirement: "A session's end that an unknown key has signed signs nobody out."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let (key, now) = (try Forgery.stranger(), trial.now)
-            try stay(trial) { (answer, request) in Forgery.signed(answer, to: request, by: key, at: now) }
+            try expectSessionContinues(trial) { (answer, request) in
+                Forgery.signed(answer, to: request, by: key, at: now)
+            }
         },
         ConformanceCase(
             "session-end-under-the-release", section: "Signed answers",
             requirement:
                 "A session's end under the release's secret signs nobody out: the secret is in every copy of "
                 + "the app."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let release = trial.deployment.releases[.ordinary]
-            guard let secret = Base64.decode(release?.secret ?? "", .url),
+            guard let secret = Base64.decode(release?.secret ?? "", as: .url),
                 let keyID = KeyID(release?.keyID ?? "")
             else {
                 throw .notStaged("no release")
             }
             let key = Credentials(keyID: keyID, key: SigningKey(Secret(copying: secret.span)))
             let now = trial.now
-            try stay(trial) { (answer, request) in Forgery.signed(answer, to: request, by: key, at: now) }
+            try expectSessionContinues(trial) { (answer, request) in
+                Forgery.signed(answer, to: request, by: key, at: now)
+            }
         },
         ConformanceCase(
             "session-end-under-the-authority", section: "Sessions",
@@ -41,14 +45,16 @@ extension ConformanceCase {
                 "A session's end is believed under the session's own key alone: under the authority's, the "
                 + "word may be about what somebody "
                 + "has changed on the way."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let (key, now) = (try trial.answerKey(), trial.now)
-            try stay(trial) { (answer, request) in Forgery.signed(answer, to: request, by: key, at: now) }
+            try expectSessionContinues(trial) { (answer, request) in
+                Forgery.signed(answer, to: request, by: key, at: now)
+            }
         },
         ConformanceCase(
             "forged-update-required", section: "Retiring a version",
             requirement: "`update-required` without a signature is not acted on."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort()
             trial.front.intercept("GET", path: "/hello") { (_, _) in
                 .answer(
@@ -62,9 +68,9 @@ extension ConformanceCase {
         ConformanceCase(
             "update-required", section: "Retiring a version",
             requirement: "A version that is retired is reported as `update-required`, with the link."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .retired)
-            try retired(trial) { () throws(CaseFailure) in
+            try whileRetired(trial) { () throws(ConformanceError) in
                 try trial.expectFailure(trial.tryCall(port), code: "update-required", that: "The call fails.")
                 try trial.expectState(port, is: "update-required", that: "The version is retired.")
                 let reported = try port.done("status").text("link")
@@ -78,10 +84,10 @@ extension ConformanceCase {
             requirement:
                 "An answer's body is compared with the digest that is signed: with another body, it is not "
                 + "believed."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.signedInPort(of: .retired)
-            try retired(trial) { () throws(CaseFailure) in
-                trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkProblem) in
+            try whileRetired(trial) { () throws(ConformanceError) in
+                trial.front.intercept("GET", path: "/hello") { (request, forward) throws(NetworkError) in
                     var answer = try forward(request)
                     // As long as the link, which is the only thing that is changed.
                     answer.body = Array(answer.text.replacing("shop.example", with: "evil.example").utf8)
@@ -99,24 +105,26 @@ extension ConformanceCase {
     private static let updateLink = "https://shop.example/app"
 
     /// What is done while the version of the app for that is retired.
-    private static func retired(_ trial: Trial, body: () throws(CaseFailure) -> Void) throws(CaseFailure) {
+    private static func whileRetired(_ trial: Trial, body: () throws(ConformanceError) -> Void)
+        throws(ConformanceError)
+    {
         let keyID = trial.deployment.releases[.retired]?.keyID ?? ""
-        try trial.operate(["release", "retire", keyID, "--at", "now", "--update-url", updateLink])
-        let result: CaseFailure?
-        do throws(CaseFailure) {
+        try trial.runCommand(["release", "retire", keyID, "--at", "now", "--update-url", updateLink])
+        let result: ConformanceError?
+        do throws(ConformanceError) {
             try body()
             result = nil
         } catch {
             result = error
         }
-        try trial.operate(["release", "retire", keyID, "--undo"])
+        try trial.runCommand(["release", "retire", keyID, "--undo"])
         if let result { throw result }
     }
 
     /// The session goes on after a refusal that is forged so.
-    private static func stay(
+    private static func expectSessionContinues(
         _ trial: Trial, sign: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
-    ) throws(CaseFailure) {
+    ) throws(ConformanceError) {
         let port = try trial.signedInPort()
         let now = trial.now
         trial.front.intercept("GET", path: "/hello") { (request, _) in

@@ -9,7 +9,7 @@ extension ConformanceCase {
             requirement:
                 "An account is made by registration/start and registration/finish, each signed by the "
                 + "release."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             for route in ["/registration/start", "/registration/finish"] {
@@ -22,7 +22,7 @@ extension ConformanceCase {
         ConformanceCase(
             "sign-up-name-taken", section: "Sign-up",
             requirement: "A name that is taken is reported as `name-taken`."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             try trial.expectFailure(
@@ -34,10 +34,10 @@ extension ConformanceCase {
             requirement:
                 "A registration key that the authority has not signed is not used: who sent it would read "
                 + "the record."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             trial.front.intercept("POST", path: Trial.own("/registration/start")) {
-                (request, forward) throws(NetworkProblem) in
+                (request, forward) throws(NetworkError) in
                 .answer(
                     Forgery.altered(
                         try forward(request), member: "registration_key", to: .bytes(SystemRandom().bytes(32))
@@ -53,33 +53,33 @@ extension ConformanceCase {
         ConformanceCase(
             "unsigned-answer", section: "Signed answers",
             requirement: "An answer of the authority's own routes without a signature is not believed."
-        ) { (trial) throws(CaseFailure) in
-            try refuse(trial) { (answer, _) in Forgery.unsigned(answer) }
+        ) { (trial) throws(ConformanceError) in
+            try expectSignUpRefused(trial) { (answer, _) in Forgery.unsigned(answer) }
         },
         ConformanceCase(
             "unbound-answer", section: "Signed answers",
             requirement:
                 "An answer whose signature covers nothing of the request is not believed, though the "
                 + "authority's key made it."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let (key, now) = (try trial.answerKey(), trial.now)
-            try refuse(trial) { (answer, _) in
+            try expectSignUpRefused(trial) { (answer, _) in
                 Forgery.signedUnbound(Forgery.unsigned(answer), by: key, at: now)
             }
         },
         ConformanceCase(
             "answer-of-a-stranger", section: "Signed answers",
             requirement: "An answer that another key than the authority's has signed is not believed."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let (key, now) = (try Forgery.stranger(), trial.now)
-            try refuse(trial) { (answer, request) in
+            try expectSignUpRefused(trial) { (answer, request) in
                 Forgery.signed(Forgery.unsigned(answer), to: request, by: key, at: now)
             }
         },
         ConformanceCase(
             "no-secret-on-the-wire", section: "Sign-up",
             requirement: "Neither the password nor the release's secret is sent in any request."
-        ) { (trial) throws(CaseFailure) in
+        ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
             try trial.logIn(port)
@@ -90,13 +90,13 @@ extension ConformanceCase {
             try port.done("log-out")
             let secret = trial.deployment.releases[.ordinary]?.secret ?? ""
             for (what, texts) in [
-                ("the password", forms(of: Array(trial.password.utf8))),
-                ("the release's secret", forms(of: Base64.decode(secret, .url) ?? []) + [secret]),
+                ("the password", encodings(of: Array(trial.password.utf8))),
+                ("the release's secret", encodings(of: Base64.decode(secret, as: .url) ?? []) + [secret]),
             ] {
                 for exchange in trial.front.exchanges {
                     let sent = exchange.request.shown.lowercased()
                     guard let found = texts.first(where: { sent.contains($0.lowercased()) }) else { continue }
-                    throw CaseFailure(
+                    throw ConformanceError(
                         "No request has \(what), in clear, encoded or hashed.",
                         observed:
                             "\(exchange.request.method) \(exchange.request.path) has \(what) as "
@@ -108,12 +108,12 @@ extension ConformanceCase {
     ]
 
     /// The answer to registration/finish, changed so, is not taken for a sign-up.
-    private static func refuse(
+    private static func expectSignUpRefused(
         _ trial: Trial, change: @escaping @Sendable (RawResponse, RawRequest) -> RawResponse
-    ) throws(CaseFailure) {
+    ) throws(ConformanceError) {
         let port = try trial.port()
         trial.front.intercept("POST", path: Trial.own("/registration/finish"), times: 4) {
-            (request, forward) throws(NetworkProblem) in
+            (request, forward) throws(NetworkError) in
             .answer(change(try forward(request), request))
         }
         let reply = try port.act("sign-up", with: trial.credentials)
@@ -125,16 +125,16 @@ extension ConformanceCase {
     }
 
     /// How a secret may appear in a request.
-    private static func forms(of secret: [UInt8]) -> [String] {
+    private static func encodings(of secret: [UInt8]) -> [String] {
         let digest = SHA256.digest(secret.span)
         let hash = digest.indices.map { digest[$0] }
         let plain = String(validating: secret, as: UTF8.self).map { [$0] } ?? []
         return plain
             + [secret, hash].flatMap { bytes in
-                let base64 = Base64.encode(bytes.span, .standard)
+                let base64 = Base64.encode(bytes.span, as: .standard)
                 // Without what depends on the bytes that follow.
                 return [
-                    Base64.encode(bytes.span, .url), String(base64.filter { $0 != "=" }.dropLast()),
+                    Base64.encode(bytes.span, as: .url), String(base64.filter { $0 != "=" }.dropLast()),
                     hex(bytes),
                 ]
             }

@@ -6,18 +6,18 @@ import CountersignWire
 /// Answers that a port must not believe.
 enum Forgery {
     /// Credentials of the name `authority`, from an Ed25519 seed of 32 bytes.
-    static func ed25519(_ seed: Secret) throws(Fault) -> Credentials {
+    static func ed25519(_ seed: Secret) throws(OperationalError) -> Credentials {
         guard let keyID = KeyID(MessageSignatures.authorityKeyID),
             let key = try? PrivateKey(ed25519Seed: seed)
         else {
-            throw Fault(.failed, "answer key: not an Ed25519 seed")
+            throw OperationalError(.failed, message: "answer key: not an Ed25519 seed")
         }
         return Credentials(keyID: keyID, key: SigningKey(key))
     }
 
-    /// An authority that nobody knows.
-    static func stranger() throws(CaseFailure) -> Credentials {
-        do throws(Fault) {
+    /// The credentials of an authority that the client does not know.
+    static func stranger() throws(ConformanceError) -> Credentials {
+        do {
             return try ed25519(Secret(random: 32))
         } catch {
             throw .notStaged(error.message)
@@ -73,7 +73,7 @@ enum Forgery {
         // So that the digest is right, and the signature over it is not.
         let digest = SHA256.digest(answer.body.span)
         let bytes = digest.indices.map { digest[$0] }
-        answer.fields["content-digest"] = "sha-256=:\(Base64.encode(bytes.span, .standard)):"
+        answer.fields["content-digest"] = "sha-256=:\(Base64.encode(bytes.span, as: .standard)):"
         return answer
     }
 
@@ -88,7 +88,7 @@ enum Forgery {
             method: request.method, target: Array(request.target.utf8),
             authority: request.fields["host"] ?? "")
         for line in request.fields.lines where line.name.lowercased() != "host" {
-            draft.fields.append(Draft.Field(line.name, line.value))
+            draft.fields.append(Draft.Field(name: line.name, value: line.value))
         }
         draft.body = request.body
         return draft.request()

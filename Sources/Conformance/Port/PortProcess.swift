@@ -15,11 +15,11 @@ final class PortProcess {
     private static let longestLine = 1 << 20
 
     /// Starts `words[0]`, looked up in `PATH`, with the rest as arguments.
-    init(_ words: [String], errors: String) throws(StageFault) {
+    init(_ words: [String], errors: String) throws(LabError) {
         var ends: [Int32] = [0, 0]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0, &ends) == 0
         else {
-            throw StageFault("no pipe: error \(errno)")
+            throw LabError("no pipe: error \(errno)")
         }
         signal(SIGPIPE, SIG_IGN)
         self.errors = errors
@@ -30,7 +30,7 @@ final class PortProcess {
         posix_spawn_file_actions_adddup2(&actions, ends[1], 0)
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, errors, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        ChildProcess.keepOwnFiles()
+        ChildProcess.closeFilesOnExec()
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -52,10 +52,10 @@ final class PortProcess {
         guard status == 0 else {
             close(stream)
             hasEnded = true
-            throw StageFault("\(words.first ?? ""): cannot be started: \(String(cString: strerror(status)))")
+            throw LabError("\(words.first ?? ""): cannot be started: \(String(cString: strerror(status)))")
         }
         // The whole group, as kill(2) has it.
-        Interruption.willRun(-id)
+        InterruptCleanup.willRun(-id)
     }
 
     deinit { end() }
@@ -67,7 +67,7 @@ final class PortProcess {
         kill(-id, SIGKILL)
         var status: Int32 = 0
         waitpid(id, &status, 0)
-        Interruption.didEnd(-id)
+        InterruptCleanup.didEnd(-id)
         close(stream)
     }
 
@@ -93,7 +93,7 @@ final class PortProcess {
     }
 
     /// The end of what it wrote to standard error.
-    var complaint: String {
+    var errorOutput: String {
         let bytes = (try? Files.read(errors)) ?? []
         return String(decoding: bytes.suffix(600), as: UTF8.self)
     }

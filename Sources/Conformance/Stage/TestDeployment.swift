@@ -4,6 +4,7 @@ import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import Synchronization
 
 /// The authority and gateway as a process of its own, on a data folder of its own, with a backend that counts
 /// requests.
@@ -30,12 +31,12 @@ final class TestDeployment: Sendable {
     let releases: [App: Release]
     /// Where it listens, on 127.0.0.1.
     let port: UInt16
-    private let binary: Binary
+    private let binary: CountersignBinary
     private let data: String
     private let process: ChildProcess
 
     /// Starts it. `authority` is what clients call it: that of the front.
-    init(_ binary: Binary, folder: String, authority: String) throws(StageFault) {
+    init(_ binary: CountersignBinary, folder: String, authority: String) throws(LabError) {
         self.binary = binary
         data = "\(folder)/data"
         backend = try CountingBackend()
@@ -56,11 +57,13 @@ final class TestDeployment: Sendable {
         guard let line = process.nextLine(within: 30), line.hasPrefix("listening on ") else {
             process.end(9)
             let said = (try? Files.read(errors)).map { String(decoding: $0.suffix(400), as: UTF8.self) } ?? ""
-            throw StageFault("countersign serve does not listen: \(said)")
+            throw LabError("countersign serve does not listen: \(said)")
         }
     }
 
-    private static func makeApp(_ app: App, with binary: Binary, data: String) throws(StageFault) -> Release {
+    private static func makeApp(_ app: App, with binary: CountersignBinary, data: String) throws(LabError)
+        -> Release
+    {
         let name = app.rawValue
         try binary.runBlocking(["app", "add", name, "--slots", "single"], data: data)
         var policy = ["app", "policy", name, "--set", "registration=open", "--set", "debug=on"]
@@ -71,24 +74,24 @@ final class TestDeployment: Sendable {
             ["release", "add", name, "--platform", "other", "--version", "1.0", "--json"], data: data)
         guard let document = try? JSONReader.read(printed), let keyID = document.root["key_id"]?.string,
             let secret = document.root["secret"]?.string, let key = document.root["authority_key"]?.string
-        else { throw StageFault("release add: expected key_id, secret and authority_key") }
+        else { throw LabError("release add: expected key_id, secret and authority_key") }
         return Release(keyID: keyID, secret: secret, authorityKey: key)
     }
 
     /// Runs a command as the deployment's operator.
-    func operate(_ words: [String]) throws(StageFault) { try binary.runBlocking(words, data: data) }
+    func runCommand(_ words: [String]) throws(LabError) { try binary.runBlocking(words, data: data) }
 
     /// The key that signs the authority's answers: for answers that are rightly signed and must not be
     /// believed all the same.
-    func answerKey() throws(StageFault) -> Credentials {
-        do throws(Fault) {
-            let folder = try DataFolder(data, absence: .isAFault)
+    func answerKey() throws(LabError) -> Credentials {
+        do {
+            let folder = try DataFolder(data, absence: .fail)
             let store = SQLiteStore(path: "\(data)/countersign.db")
             defer { store.close() }
             let seed = try Deployment(folder: folder, store: store, environment: [:]).answerKey()
             return try Forgery.ed25519(seed)
         } catch {
-            throw StageFault(error.message)
+            throw LabError(error.message)
         }
     }
 
@@ -96,4 +99,38 @@ final class TestDeployment: Sendable {
         process.end()
         backend.stop()
     }
+}
+
+/// A backend that says how often a target was called, by which method and for which account.
+final class CountingBackend: Sendable {
+    private final class Counts: Sendable {
+        let byTarget = Mutex<[String: Int]>([:])
+    }
+
+    private let counts: Counts
+    private let server: LocalServer
+
+    /// Listens from now on.
+    init() throws(LabError) {
+        let counts = Counts()
+        self.counts = counts
+        server = try LocalServer { (request) throws(LabError) in
+            let count = counts.byTarget.withLock { counts in
+                counts[request.target, default: 0] += 1
+                return counts[request.target] ?? 0
+            }
+            return RawResponse(json: [
+                "method": .string(request.method), "target": .string(request.target),
+                "count": .integer(Int64(count)),
+                "account": .optional(request.fields["countersign-account"]),
+                "body": .string(Base64.encode(request.body.span, as: .url)),
+            ])
+        }
+    }
+
+    var port: UInt16 { server.port }
+
+    func count(of target: String) -> Int { counts.byTarget.withLock { $0[target] ?? 0 } }
+
+    func stop() { server.stop() }
 }

@@ -4,57 +4,64 @@ import CountersignWire
 
 /// What stands for a deployment where there is only one request, one key and a policy: the gate asks it as it
 /// asks any other, so that `verify` and `explain` refuse what a gateway with this policy refuses.
-struct OfflineDeployment: KeySource, SessionSource {
+struct OfflineDeployment: ReleaseSource, SessionSource {
     private let question: Explanation.Question
     private static let app = "offline"
 
     init(_ question: Explanation.Question) { self.question = question }
 
-    func gate(for request: Request, schemes: Registry) -> Gate {
+    func gate(for request: Request, schemes: SchemeRegistry) -> Gate {
         Gate(
             // Which hosts a deployment answers for is not asked offline.
-            authorities: Authorities([request.text(request.authority)]), schemes: schemes, keys: self, sessions: self,
-            replay: UnrememberedRequests(), clock: FixedTime(now: question.at ?? signingTime(of: request, schemes)))
+            allowedHosts: AllowedHosts([request.text(request.authority)]), schemes: schemes, keys: self,
+            sessions: self,
+            replay: EmptyReplayGuard(),
+            clock: FixedTime(now: question.at ?? signingTime(of: request, schemes: schemes)))
     }
 
     /// Tokens that the backend does not issue itself are looked up in a store, and there is no store here.
-    var destination: Destination {
-        question.scheme != .messageSignatures && question.policy.legacySession == .authority ? .login : .backend
+    var destination: RequestDestination {
+        question.scheme != .messageSignatures && question.policy.legacySession == .authority
+            ? .login : .backend
     }
 
     /// Where freshness is not asked about, the request is judged by the time at which it says it was signed.
-    private func signingTime(of request: Request, _ schemes: Registry) -> Int64 {
+    private func signingTime(of request: Request, schemes: SchemeRegistry) -> Int64 {
         var workspace = Workspace()
         let claim = try? schemes.scheme(named: question.scheme)?.claim(
-            in: request, by: question.policy, &workspace)
-        return claim?.created.instant(Allowance(question.policy, question.scheme)) ?? 0
+            in: request, by: question.policy, workspace: &workspace)
+        return claim?.created.instant(SchemePolicy(question.policy, scheme: question.scheme)) ?? 0
     }
 
     // MARK: Keys
 
-    nonisolated(nonsending) func key(for id: KeyID) async throws(Fault) -> ReleaseKey? {
+    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
         // A session's requests name a release beside their token; which one is not asked offline.
-        guard question.keyID == nil || question.keyID == id || isOfSession else { return nil }
-        return ReleaseKey(
-            id: id, app: OfflineDeployment.app, platform: question.platform ?? "", version: question.version ?? "",
-            scheme: question.scheme, policy: question.policy, retirement: question.retirement, key: question.key,
+        guard question.keyID == nil || question.keyID == id || isSessionRequest else { return nil }
+        return AppRelease(
+            id: id, app: OfflineDeployment.app, platform: question.platform ?? "",
+            version: question.version ?? "",
+            scheme: question.scheme, policy: question.policy, retirement: question.retirement,
+            key: question.key,
             nextKey: question.nextKey)
     }
 
-    private var isOfSession: Bool { question.keyID.map { SessionToken($0.bytes) != nil } ?? false }
+    private var isSessionRequest: Bool { question.keyID.map { SessionToken($0.bytes) != nil } ?? false }
 
     // MARK: Sessions
 
-    nonisolated(nonsending) func session(for token: SessionToken) async throws(Fault) -> (Session, SigningKey)? {
+    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
         guard question.keyID == nil || question.keyID == KeyID(token) else { return nil }
         return (session(token.id, kind: .device, epoch: token.epoch), question.key)
     }
 
-    nonisolated(nonsending) func session(bearing token: Span<UInt8>) async throws(Fault) -> Session? {
-        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map { session($0, kind: .bearer, epoch: 0) }
+    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? {
+        SessionID([UInt8](repeating: 0, count: SessionID.count).span).map {
+            session($0, kind: .bearer, epoch: 0)
+        }
     }
 
-    nonisolated(nonsending) func deviceKey(of id: SessionID) async throws(Fault) -> P256Point? { nil }
+    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
 
     func noteUse(of session: Session, at now: Int64) {}
 
@@ -66,9 +73,9 @@ struct OfflineDeployment: KeySource, SessionSource {
 }
 
 /// Replays are not looked for offline: that takes a memory.
-private struct UnrememberedRequests: ReplayGuard {
-    nonisolated(nonsending) func insert(_ entry: ReplayEntry) async throws(Refusal) {}
-    nonisolated(nonsending) func lookUp(_ entry: ReplayEntry) async throws(Refusal) {}
+private struct EmptyReplayGuard: ReplayGuard {
+    func insert(_ entry: ReplayEntry) async throws(Refusal) {}
+    func lookUp(_ entry: ReplayEntry) async throws(Refusal) {}
 }
 
 private struct FixedTime: TimeSource {

@@ -4,41 +4,44 @@ import CountersignWire
 extension Gate {
     /// The release that a request names, or nearly, where its app wants callers told why they are refused
     /// (policy `debug`); nil for all others.
-    nonisolated(nonsending) package func releaseToExplain(
-        for request: Request, _ judgement: Judgement
-    ) async -> ReleaseKey? {
+    package func releaseToExplain(
+        for request: Request, judgement: Judgement
+    ) async -> AppRelease? {
         var release = judgement.release
-        if release == nil { release = await self.release(nearlyNamedBy: request, judgement) }
+        if release == nil { release = await self.release(nearestTo: request, judgement: judgement) }
         guard let release, release.policy.detail == .exact else { return nil }
         return release
     }
 
     /// Why a request was refused; nil where the caller is to be told nothing. `release` is that of
-    /// ``releaseToExplain(for:_:)``. This takes as long as `time` says, on the thread that asks.
-    nonisolated(nonsending) package func explanation(
-        of refusal: Refusal, for request: Request, _ judgement: Judgement, naming release: ReleaseKey,
-        within time: Budget.Time
+    /// ``releaseToExplain(for:judgement:)``. This takes as long as `time` says, on the thread that asks.
+    package func explanation(
+        of refusal: Refusal, for request: Request, judgement: Judgement, naming release: AppRelease,
+        within time: ExplanationBudget.Time
     ) async -> Explanation? {
         var question = Explanation.Question(
-            scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy)
+            scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy
+        )
         question.nextKey = release.nextKey
         question.time = time
         question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
-        if let candidate = judgement.candidate, let session = candidate.session {
-            question.ask(about: session, judgement.keyID, candidate.key, callingFrom: release)
+        if let candidate = judgement.verificationKey, let session = candidate.session {
+            question.setSession(session, token: judgement.keyID, key: candidate.key, release: release)
         }
-        let explanation = Explanation(of: request, judgement, refusal: refusal, question, schemes: schemes)
-        // A key id that only resembles one of ours belongs to no release, unless the signature says otherwise.
+        let explanation = Explanation(
+            of: request, judgement: judgement, refusal: refusal, question: question, schemes: schemes)
+        // A key id that only resembles one of ours belongs to no release, unless the signature says
+        // otherwise.
         return refusal.code == .unknownKey && explanation.cause == nil ? nil : explanation
     }
 
-    /// The release of a key id that is found although the claim around it cannot be read; for a session that names no
-    /// release, one of those that it could name.
-    nonisolated(nonsending) private func release(
-        nearlyNamedBy request: Request, _ judgement: Judgement
-    ) async -> ReleaseKey? {
-        if let session = judgement.session { return await keys.release(fitFor: session) }
-        for (scheme, id) in SentPlace.keyIDs(in: request, schemes) {
+    /// The release of a key id that is found although the claim around it cannot be read; for a session that
+    /// names no release, one of those that it could name.
+    private func release(
+        nearestTo request: Request, judgement: Judgement
+    ) async -> AppRelease? {
+        if let session = judgement.session { return await keys.release(for: session) }
+        for (scheme, id) in CredentialLocation.keyIDs(in: request, schemes: schemes) {
             if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
         }
         return nil

@@ -1,20 +1,22 @@
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
-/// Remembers what has been admitted. One insert if absent, atomic over all who share the guard.
+/// Remembers admitted requests. Insertion is one atomic insert-if-absent for all users of the guard.
 package protocol ReplayGuard: Sendable {
-    /// Returns once the entry is in, and will be found even after a crash. Refuses `replayed` where it was in already,
-    /// `unavailable` where the guard cannot vouch for a request of that age.
-    nonisolated(nonsending) func insert(_ entry: ReplayEntry) async throws(Refusal)
+    /// Returns once the entry is stored so that it survives a crash. Refuses as `replayed` if the entry was
+    /// present, and as `unavailable` if the guard may have forgotten requests of that age.
+    func insert(_ entry: ReplayEntry) async throws(Refusal)
 
-    /// Refuses `replayed` where the entry is in already, and changes nothing: a copy of a captured head is turned away
-    /// before a body is held for it. That an entry is not found says nothing; ``insert(_:)`` decides.
-    nonisolated(nonsending) func lookUp(_ entry: ReplayEntry) async throws(Refusal)
+    /// Refuses as `replayed` if the entry is present, and changes nothing: a replayed head is refused before
+    /// its body is buffered. An absent entry proves nothing; ``insert(_:)`` decides.
+    func lookUp(_ entry: ReplayEntry) async throws(Refusal)
 }
 
-/// What makes a request the same as another: one key, one scheme, one replay key.
+/// What identifies a request for replay detection: the key id, the scheme and the replay key.
 package struct ReplayEntry: Sendable {
-    /// Within which the replay key is used once: a release's key id, or what stands for a session in all its epochs.
+    /// The scope in which a replay key may be used once: a release's key id, or the part of a session's token
+    /// that is the same in all epochs.
     package let keyID: KeyID
     package let scheme: SchemeName
     package let replayKey: Claim.ReplayKey
@@ -32,9 +34,9 @@ package struct ReplayEntry: Sendable {
 }
 
 extension ReplayGuard {
-    /// Lets a complete proof through once.
-    nonisolated(nonsending) package func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
-        // Schemes whose equal calls have equal signatures at any time have nothing that could be remembered.
+    /// Admits a complete proof once.
+    package func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
+        // A scheme that signs neither a time nor a nonce has no replay key, so there is nothing to insert.
         if let entry = ReplayEntry(proof.fresh) {
             if let shared = entry.sharedByAllKeys { try await insert(shared) }
             try await insert(entry)
@@ -44,13 +46,13 @@ extension ReplayGuard {
 }
 
 extension ReplayEntry {
-    /// sigv4's header form does not sign its key id: releases that share a secret could each be shown the
-    /// same request. Its replay key is the MAC, 256 bits under the secret, so that entries of all keys can
-    /// share one scope, and a caller without the secret cannot take the place of another caller's entry. Nil
-    /// for schemes that sign the key id.
+    /// sigv4's header form does not sign its key id: one request could be replayed to each release that
+    /// shares the secret. Its replay key is the MAC, 256 bits under the secret, so that entries of all keys
+    /// can share one scope, and a caller without the secret cannot take the place of another caller's entry.
+    /// Nil for schemes that sign the key id.
     ///
-    /// The entry under the key id is kept beside it, as earlier versions have it: neither an upgrade nor
-    /// going back forgets what was admitted.
+    /// The entry under the key id is inserted as well, as in earlier versions: neither an upgrade nor a
+    /// downgrade forgets an admitted request.
     var sharedByAllKeys: ReplayEntry? {
         guard scheme == .sigV4, let all = ReplayEntry.allKeys else { return nil }
         return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
@@ -59,13 +61,59 @@ extension ReplayEntry {
     /// No release has this id: it is reserved for tokens.
     private static let allKeys = KeyID("s_all-keys")
 
-    /// Nil where nothing of the request could be remembered.
-    init?(_ fresh: borrowing Fresh) {
+    /// Nil if the proof has no replay key.
+    init?(_ fresh: borrowing FreshProof) {
         guard let key = fresh.replayKey else { return nil }
         keyID = fresh.scope
         scheme = fresh.release.scheme
         replayKey = key
         created = fresh.created ?? fresh.now
         now = fresh.now
+    }
+}
+
+/// A 96-bit fingerprint of an entry. The hash has its own key for each file, so a caller can neither choose
+/// an entry's place in the table nor make two entries collide.
+struct ReplayFingerprint: Equatable {
+    /// The low bits choose the shard and the bucket.
+    let place: UInt64
+    let tail: UInt32
+
+    init(of entry: ReplayEntry, hash: KeyedHash) {
+        // The lengths come first, so that no two entries have the same encoding.
+        let key = entry.replayKey.span
+        let id = entry.keyID.bytes
+        var text = InlineArray<256, UInt8>(repeating: 0)
+        text[0] = UInt8(truncatingIfNeeded: key.count)
+        text[1] = UInt8(truncatingIfNeeded: id.count)
+        text[2] = entry.scheme.number
+        for index in 0..<key.count { text[3 + index] = key[index] }
+        for index in 0..<id.count { text[3 + key.count + index] = id[index] }
+        let (low, high) = hash.hash(text.span.extracting(0..<3 + key.count + id.count))
+        place = low
+        tail = UInt32(truncatingIfNeeded: high)
+    }
+
+    init(place: UInt64, tail: UInt32) {
+        self.place = place
+        self.tail = tail
+    }
+
+    var shard: Int { Int(place & UInt64(ShardLocks.count - 1)) }
+}
+
+extension SchemeName {
+    /// The scheme's number in the file; a number is never reused.
+    fileprivate var number: UInt8 {
+        switch self {
+        case .messageSignatures: 1
+        case .sigV4: 2
+        case .formMD5: 3
+        case .authV1: 4
+        case .authV2: 5
+        case .authV4: 6
+        // Never written: tokens have no replay entries.
+        case .token: 7
+        }
     }
 }

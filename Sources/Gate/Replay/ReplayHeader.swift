@@ -6,13 +6,13 @@ import Glibc
 ///
 ///     0 magic · 8 version · 16 rows at first × 64 · 24 fingerprint key · 40 file id · 56 SHA-256 of all that
 ///     96 floor · 104 boot id · 144 window · 152 horizon
-///     160 start and 168 end of the present clock period · 176 first refused second · 184 number of the confirmation
-///     192 widest window and 200 longest reach back that ever were
+///     160 start and 168 end of the present clock period · 176 first refused second
+///     184 number of the confirmation · 192 widest window and 200 longest reach back that ever were
 ///     256 clock periods (8 × start, end) · 384 refused intervals (8 × first, last)
 ///     512 the floor of each shard · 1024 the rows of each shard
 ///
-/// What a file from before a field existed has there is zero, which reads as none.
-struct ReplayHeader {
+/// A file written before a field existed has zeros there, which mean "none".
+package struct ReplayHeader {
     static let bytes = 4096
     static let version: UInt64 = 1
     /// `CSREPLAY`.
@@ -22,7 +22,7 @@ struct ReplayHeader {
 
     init(_ start: UnsafeMutableRawPointer) { self.start = start }
 
-    /// What a new file begins with; the rest is zeros.
+    /// Writes the header of a new file; the rest is zeros.
     func begin(rows: Int) {
         start.storeBytes(of: ReplayHeader.magic, toByteOffset: 0, as: UInt64.self)
         start.storeBytes(of: ReplayHeader.version, toByteOffset: 8, as: UInt64.self)
@@ -34,8 +34,8 @@ struct ReplayHeader {
         for shard in 0..<ShardLocks.count { setRows(of: shard, to: rows) }
     }
 
-    /// Whether this is a header of ours, undamaged, in a file of `size` bytes. A file from before tables grew
-    /// by rows gets their number here.
+    /// Whether this is an undamaged replay header in a file of `size` bytes. Stores the number of rows in a
+    /// file written before tables grew by rows.
     func isWhole(size: Int) -> Bool {
         guard size >= ReplayHeader.bytes, start.load(as: UInt64.self) == ReplayHeader.magic,
             start.load(fromByteOffset: 8, as: UInt64.self) == ReplayHeader.version
@@ -45,7 +45,9 @@ struct ReplayHeader {
             return false
         }
         let buckets = Int(exactly: start.load(fromByteOffset: 16, as: UInt64.self)) ?? 0
-        guard buckets >= ShardLocks.count, buckets <= 1 << 40, buckets & (buckets - 1) == 0 else { return false }
+        guard buckets >= ShardLocks.count, buckets <= 1 << 40, buckets & (buckets - 1) == 0 else {
+            return false
+        }
         let room = (size - ReplayHeader.bytes) / ReplayTable.rowBytes
         for shard in 0..<ShardLocks.count {
             if rows(of: shard) == 0 { setRows(of: shard, to: buckets / ShardLocks.count) }
@@ -55,7 +57,7 @@ struct ReplayHeader {
     }
 
     /// How many rows of buckets a shard has.
-    func rows(of shard: Int) -> Int { start.load(fromByteOffset: 1024 + shard * 8, as: Int.self) }
+    package func rows(of shard: Int) -> Int { start.load(fromByteOffset: 1024 + shard * 8, as: Int.self) }
 
     func setRows(of shard: Int, to rows: Int) {
         start.storeBytes(of: rows, toByteOffset: 1024 + shard * 8, as: Int.self)
@@ -69,9 +71,11 @@ struct ReplayHeader {
         KeyedHash.Key { start.load(fromByteOffset: 24 + $0, as: UInt8.self) }
     }
 
-    var fileID: FileID { FileID(start.loadUnaligned(fromByteOffset: 40, as: InlineArray<16, UInt8>.self)) }
+    var fileID: ReplayFileID {
+        ReplayFileID(start.loadUnaligned(fromByteOffset: 40, as: InlineArray<16, UInt8>.self))
+    }
 
-    /// Signatures made at or before this (Unix seconds) are refused. Zero where there is no such bound.
+    /// Signatures made at or before this time (Unix seconds) are refused; 0 for no bound.
     var floor: Int64 {
         get { start.load(fromByteOffset: 96, as: Int64.self) }
         nonmutating set { start.storeBytes(of: newValue, toByteOffset: 96, as: Int64.self) }
@@ -88,9 +92,9 @@ struct ReplayHeader {
         }
     }
 
-    /// Takes up the widest window of the present policies and the longest life of a presigned URL, in
-    /// seconds. Where the window was wider before, what may have been admitted reaches further ahead than the
-    /// new one says: the horizon remembers how far.
+    /// Stores the widest window of the current policies and the longest lifetime of a presigned URL, in
+    /// seconds. If the window was wider before, admitted signatures may lie further ahead than the new
+    /// window: the horizon records how far.
     func adopt(window: Int64, lifetime: Int64, now: Int64) {
         let previous = load(144)
         if previous > window {
@@ -104,23 +108,25 @@ struct ReplayHeader {
 
     var window: Int64 { load(144) }
 
-    /// The widest window and the longest life that were ever taken up: how far ahead of the clock, and how
-    /// far behind it, an admitted signature can have been made.
+    /// The widest window and the longest lifetime ever stored: how far ahead of the clock, and how far behind
+    /// it, an admitted signature can have been made.
     var widestWindow: Int64 { load(192) }
     var longestReach: Int64 { load(200) }
 
-    /// No signature later than this (Unix seconds) was admitted under a window that was wider than the present one.
+    /// No signature later than this time (Unix seconds) was admitted under a window wider than the current
+    /// one.
     var horizon: Int64 { start.load(fromByteOffset: 152, as: Int64.self) }
 
     func lowerHorizon(to time: Int64) { store(min(horizon, time), at: 152) }
 
     // MARK: The clock
 
-    /// The period of the clock that requests are being admitted in; see ``ReplayClock``.
+    /// The clock period in which requests are currently admitted; see ``ReplayClock``.
     var period: (start: Int64, end: Int64) {
         get { (load(160), load(168)) }
         nonmutating set {
-            // Never wider for a moment than it was or will be: who reads it holds no lock.
+            // Readers hold no lock, so the period must at no moment be wider than its old or new value. A
+            // start of `Int64.max` makes it empty while it changes.
             store(Int64.max, at: 160)
             store(newValue.end, at: 168)
             store(newValue.start, at: 160)
@@ -130,19 +136,20 @@ struct ReplayHeader {
     @inline(__always)
     func covers(_ now: Int64) -> Bool { now >= load(160) && now <= load(168) }
 
-    /// The number of the last confirmation of the clock that was carried out.
+    /// The number of the last clock confirmation that was applied.
     var confirmation: Int64 {
         get { load(184) }
         nonmutating set { store(newValue, at: 184) }
     }
 
-    var periods: Intervals {
+    var periods: TimeIntervals {
         get { intervals(256) }
         nonmutating set { storeIntervals(newValue, at: 256) }
     }
 
-    /// Creation times that are refused whatever the floor: what was admitted under a clock that was wrong.
-    var refused: Intervals {
+    /// Creation times that are refused regardless of the floor, because requests were admitted then under a
+    /// wrong clock.
+    var refused: TimeIntervals {
         get { intervals(384) }
         nonmutating set {
             storeIntervals(newValue, at: 384)
@@ -150,26 +157,26 @@ struct ReplayHeader {
         }
     }
 
-    /// The last second of the refused interval that this lies in; nil, at the price of one comparison,
-    /// without such an interval.
+    /// The last second of the refused interval that contains the time; nil if none does. Without refused
+    /// intervals this costs one comparison.
     @inline(__always)
     func refusedUntil(_ created: Int64) -> Int64? {
         let first = load(176)
         guard first != 0, created >= first else { return nil }
-        return intervals(384).interval(with: created)?.last
+        return intervals(384).interval(containing: created)?.last
     }
 
-    private func intervals(_ offset: Int) -> Intervals {
-        var intervals = Intervals()
-        for index in 0..<Intervals.most {
+    private func intervals(_ offset: Int) -> TimeIntervals {
+        var intervals = TimeIntervals()
+        for index in 0..<TimeIntervals.most {
             let (first, last) = (load(offset + index * 16), load(offset + index * 16 + 8))
             if last != 0, first <= last { intervals.add(first: first, last: last) }
         }
         return intervals
     }
 
-    private func storeIntervals(_ intervals: Intervals, at offset: Int) {
-        for index in 0..<Intervals.most {
+    private func storeIntervals(_ intervals: TimeIntervals, at offset: Int) {
+        for index in 0..<TimeIntervals.most {
             let interval = index < intervals.all.count ? intervals.all[index] : nil
             store(0, at: offset + index * 16 + 8)
             store(interval?.first ?? 0, at: offset + index * 16)
@@ -190,7 +197,9 @@ struct ReplayHeader {
 
     func raiseShardFloor(_ shard: Int, over created: UInt64) {
         let created = Int64(truncatingIfNeeded: created)
-        if created > shardFloor(shard) { start.storeBytes(of: created, toByteOffset: 512 + shard * 8, as: Int64.self) }
+        if created > shardFloor(shard) {
+            start.storeBytes(of: created, toByteOffset: 512 + shard * 8, as: Int64.self)
+        }
     }
 
     func lowerShardFloors(to time: Int64) {

@@ -1,21 +1,22 @@
 import Glibc
 
-/// A lock for each sixty-fourth of a table, so that loops seldom meet, and one for what belongs to no shard. They are
-/// POSIX mutexes in memory that two processes may share, and robust: where a process dies with one of them, the next
-/// owner is told, and repairs what the lock guards. Safe to share: the memory is never replaced, and holds only locks.
+/// One lock for each of the 64 shards of a table, so that event loops seldom contend, and one for fields that
+/// belong to no shard. They are POSIX mutexes in memory that two processes may share, and robust: if a
+/// process dies while holding one, the next owner is notified and repairs what the lock guards. Safe to
+/// share: the memory is never replaced, and holds only locks.
 package final class ShardLocks: @unchecked Sendable {
     package static let count = 64
-    /// Guards what belongs to no shard.
+    /// The lock for fields that belong to no shard.
     private static let headerIndex = count
-    /// A cache line, so that neighbours do not slow each other down.
+    /// One cache line for each lock, to avoid false sharing.
     private static let stride = 64
-    /// Bytes of memory that they take.
+    /// The memory that the locks take, in bytes.
     package static let bytes = (count + 1) * stride
 
     let memory: SharedMemory
     private let start: UnsafeMutableRawPointer
 
-    /// New locks, all of them open, at a multiple of eight bytes in memory that no other process uses yet.
+    /// Creates unlocked locks at `offset`, a multiple of eight, in memory that no other process uses yet.
     package init(makingIn memory: SharedMemory, at offset: Int = 0) {
         self.memory = memory
         start = memory.start + offset
@@ -27,15 +28,17 @@ package final class ShardLocks: @unchecked Sendable {
         for index in 0...ShardLocks.count { pthread_mutex_init(mutex(index), &attributes) }
     }
 
-    /// The locks that another process has made there. They are never destroyed: either process may use them for longer.
+    /// Uses the locks that another process created there. They are never destroyed, because either process
+    /// may outlive the other.
     package init(sharing memory: SharedMemory, at offset: Int = 0) {
         self.memory = memory
         start = memory.start + offset
     }
 
-    /// Holds one shard's lock. `repair` is called first where the last owner died with it.
+    /// Runs the body while holding one shard's lock. Calls `repair` first if the last owner died while
+    /// holding it.
     @inline(__always)
-    package func with<Result>(_ shard: Int, repair: (Int) -> Void, _ body: () -> Result) -> Result {
+    package func withLock<Result>(of shard: Int, repair: (Int) -> Void, body: () -> Result) -> Result {
         let mutex = mutex(shard)
         let code = pthread_mutex_lock(mutex)
         if code != 0 { takeOver(mutex, after: code) { repair(shard) } }
@@ -43,13 +46,13 @@ package final class ShardLocks: @unchecked Sendable {
         return body()
     }
 
-    /// Holds the lock of the header's rarer fields.
+    /// Runs `body` while holding the lock of the header's rarely used fields.
     func withHeader<Result>(_ body: () -> Result) -> Result {
-        with(ShardLocks.headerIndex, repair: { _ in }, body)
+        withLock(of: ShardLocks.headerIndex, repair: { _ in }, body: body)
     }
 
-    /// Holds every shard's lock, always taken in the same order.
-    func withAll(repair: (Int) -> Void, _ body: () -> Void) {
+    /// Runs `body` while holding every shard's lock, taken in a fixed order.
+    func withAllLocks(repair: (Int) -> Void, body: () -> Void) {
         for shard in 0..<ShardLocks.count {
             let code = pthread_mutex_lock(mutex(shard))
             if code != 0 { takeOver(mutex(shard), after: code) { repair(shard) } }
@@ -59,8 +62,11 @@ package final class ShardLocks: @unchecked Sendable {
     }
 
     @inline(never)
-    private func takeOver(_ mutex: UnsafeMutablePointer<pthread_mutex_t>, after code: Int32, repair: () -> Void) {
-        // Anything else means that the lock's memory is damaged. To go on without it could admit a replay.
+    private func takeOver(
+        _ mutex: UnsafeMutablePointer<pthread_mutex_t>, after code: Int32, repair: () -> Void
+    ) {
+        // Any other code means that the lock's memory is damaged. Continuing without the lock could admit a
+        // replay.
         guard code == EOWNERDEAD else {
             fatalError("a shared lock is damaged: \(code)")  // lint: no input reaches it
         }

@@ -1,17 +1,17 @@
 import CountersignWire
 
-/// What the backend's routes below one path ask of their callers. Source: docs/protocol.md, "Routes of the
-/// backend".
+/// What the backend's routes below one path require of their callers. Source: docs/protocol.md, "Routes of
+/// the backend".
 package struct RouteRule: Sendable, Equatable {
-    /// What a route asks for; each level includes those before it.
+    /// What a route requires; each level includes those before it.
     package enum Level: String, Sendable, Comparable, CaseIterable {
         /// Nothing: every request is forwarded; without a signature, it is forwarded without an identity.
         case open
-        /// A release's signature, or what stands for it in the app's schemes.
+        /// A release's signature, or the equivalent proof of the app's schemes.
         case signed
         /// A live session of an account.
         case session
-        /// A signature by the key of the session's device, too.
+        /// Also a signature by the key of the session's device.
         case device
 
         package static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
@@ -19,15 +19,17 @@ package struct RouteRule: Sendable, Equatable {
         private var rank: Int { Level.allCases.firstIndex(of: self) ?? 0 }
     }
 
-    /// `/`, or a path that begins with `/` and does not end with it: visible ASCII, and of one reading.
+    /// `/`, or a path that begins with `/` and does not end with it: visible ASCII without ambiguity
+    /// (``LoosePath``).
     package let prefix: [UInt8]
-    /// In upper case; none means all. `GET` includes `HEAD`, which backends answer by the same code.
+    /// In upper case; empty means all methods. `GET` includes `HEAD`, which backends handle with the same
+    /// code.
     package let methods: [[UInt8]]
     package let level: Level
-    /// Nil for the app's own.
+    /// Nil for the app's setting.
     package let enforcement: Enforcement?
 
-    /// Nil where `prefix` or a method is not of that form.
+    /// Nil if `prefix` or a method does not have that form.
     package init?(prefix: [UInt8], methods: [[UInt8]] = [], level: Level, enforcement: Enforcement? = nil) {
         guard RouteRule.isPrefix(prefix), methods.count <= 16, methods.allSatisfy(RouteRule.isMethod) else {
             return nil
@@ -38,7 +40,7 @@ package struct RouteRule: Sendable, Equatable {
         self.enforcement = enforcement
     }
 
-    /// For all routes and methods.
+    /// A rule for all routes and methods.
     init(all level: Level) {
         prefix = [UInt8(ascii: "/")]
         methods = []
@@ -46,11 +48,11 @@ package struct RouteRule: Sendable, Equatable {
         enforcement = nil
     }
 
-    /// Whether it is for everything that no other rule is for.
+    /// Whether this is the default rule, which applies to requests that no other rule covers.
     package var isForAll: Bool { prefix.count == 1 && methods.isEmpty }
 
-    /// Whether it is the rule for the same requests as the other: a path has at most one for each set of
-    /// methods.
+    /// Whether this rule has the same path and methods as the other: a path has at most one rule for each set
+    /// of methods.
     package func replaces(_ other: RouteRule) -> Bool { prefix == other.prefix && methods == other.methods }
 
     private static func isPrefix(_ path: [UInt8]) -> Bool {
@@ -68,14 +70,13 @@ package struct RouteRule: Sendable, Equatable {
     }
 }
 
-/// Whether a request that is refused for what it fails to prove goes on to the backend all the same, marked
-/// with the verdict.
+/// Whether the gateway refuses a request that fails verification, or forwards it marked with the verdict.
 package enum Enforcement: Sendable, Equatable {
     case enforce
-    /// Until then, in whole Unix seconds; enforced from then on.
+    /// Forwards until that time, in whole Unix seconds; enforces from then on.
     case observe(until: Int64)
 
-    /// Observing is for a move, not for good.
+    /// The longest period of observing, in seconds: observing is for a migration and must end.
     package static let mostSeconds: Int64 = 30 * 86_400
 
     package func isObserving(at now: Int64) -> Bool {

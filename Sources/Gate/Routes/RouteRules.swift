@@ -1,28 +1,30 @@
 import CountersignWire
 
-/// What each of the backend's routes asks of an app's callers: the rule of the longest path, by whole
-/// segments, that a request's path is or goes on behind.
+/// What each of the backend's routes requires of an app's callers. The rule with the longest path that equals
+/// the request's path, or is a prefix of it by whole segments, applies.
 package struct RouteRules: Sendable, Equatable {
-    /// Those with the longest paths first, and of one path those that name methods.
+    /// Sorted: longest paths first, and for one path the rules that name methods first.
     package let rules: [RouteRule]
-    /// The decision for all, where they do not differ.
+    /// The decision for all routes, if the rules do not differ.
     private let uniform: Decision
-    /// Whether some routes ask for other things than others. Then a path must have one reading.
+    /// Whether routes have different requirements. If so, a request's path must have one interpretation.
     package let differ: Bool
 
     package static let most = 256
 
-    /// `rules` has one for `/` without methods, which says what all others ask for, and no two for the same
-    /// requests; nil otherwise, and for more than ``most``.
+    /// `rules` must contain a default rule for `/` without methods, and no two rules with the same path and
+    /// methods; nil otherwise, and for more than ``most``.
     package init?(_ rules: [RouteRule]) {
         guard rules.count <= RouteRules.most, rules.contains(where: \.isForAll) else {
             return nil
         }
-        for (index, rule) in rules.enumerated() where rules[..<index].contains(where: rule.replaces) { return nil }
+        for (index, rule) in rules.enumerated() where rules[..<index].contains(where: rule.replaces) {
+            return nil
+        }
         self.init(checked: rules)
     }
 
-    /// The same for all routes.
+    /// The same requirement for all routes.
     package init(all level: RouteRule.Level) { self.init(checked: [RouteRule(all: level)]) }
 
     private init(checked rules: [RouteRule]) {
@@ -36,7 +38,8 @@ package struct RouteRules: Sendable, Equatable {
         uniform = Decision(rules[0], at: 0)
     }
 
-    /// The rule of that place, and those that stay, in the order of ``rules``.
+    /// A copy with `rule`, which replaces the rule with the same path and methods; nil if there would be too
+    /// many.
     package func setting(_ rule: RouteRule) -> RouteRules? {
         RouteRules(rules.filter { !rule.replaces($0) } + [rule])
     }
@@ -51,18 +54,18 @@ package struct RouteRules: Sendable, Equatable {
 
     // MARK: Judging
 
-    /// What a request must meet.
+    /// What a route requires of a request.
     package struct Decision: Sendable, Equatable {
         package let level: RouteRule.Level
-        /// Nil for the app's own.
+        /// Nil for the app's setting.
         package let enforcement: Enforcement?
         /// Which of ``RouteRules/rules`` decides the level.
         package let index: Int
     }
 
-    /// What the request's route asks for. Several rules may be meant: the one of the path as it stands, and
-    /// the one of what a forgiving backend reads, without case and with an extension; the stricter counts.
-    /// Where rules differ, a path that has several readings beyond these is refused as `malformed`.
+    /// What the request's route requires. The path as sent may match one rule, and the path as a lenient
+    /// backend reads it, without case and with extensions, another; the stricter rule applies. If rules
+    /// differ, a path that is ambiguous in any other way is refused as `malformed`.
     package func decision(for request: Request) throws(Refusal) -> Decision {
         try decision(
             method: request.head.span.extracting(request.method.range),
@@ -73,11 +76,15 @@ package struct RouteRules: Sendable, Equatable {
         guard differ else { return uniform }
         if let ambiguity = LoosePath.ambiguity(of: path) {
             throw Refusal(
-                .malformed, "the path has \(ambiguity); where routes ask for different things it must have one reading")
+                .malformed,
+                detail:
+                    "the path has \(ambiguity); where routes ask for different things it must have "
+                    + "one reading"
+            )
         }
         var decision = try ruling(for: method, at: path)
-        // What a backend runs in the middle of a path (`/index.php/pay`) is told the rest as a path of its
-        // own.
+        // A backend that runs a program in the middle of a path (`/index.php/pay`) passes the rest to it as a
+        // path.
         for script in try ScriptSegments(in: path) {
             for reading in script.readings(of: path) {
                 decision = decision.stricter(try ruling(for: method, at: reading.span))
@@ -86,16 +93,18 @@ package struct RouteRules: Sendable, Equatable {
         return decision
     }
 
-    /// For a path of one reading but for case, escapes and extensions.
+    /// For a path that is unambiguous apart from case, escapes and extensions.
     private func ruling(for method: Span<UInt8>, at path: Span<UInt8>) throws(Refusal) -> Decision {
         var exact: Int?
         var loose: Int?
         for (index, rule) in rules.enumerated() where rule.applies(to: method) {
             if let loose, exact != nil, rules[loose].prefix.count > rule.prefix.count { break }
             if rule.covers(path), exact.map({ rules[$0].overlaps(rule) }) ?? true { exact = index }
-            if rule.coversLoosely(path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true { loose = index }
+            if rule.coversLoosely(path), loose.map({ rules[$0].isOutdone(by: rule) }) ?? true {
+                loose = index
+            }
         }
-        guard let exact, let loose else { throw Refusal(.malformed, "the path begins with no /") }
+        guard let exact, let loose else { throw Refusal(.malformed, detail: "the path begins with no /") }
         return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
     }
 }
@@ -105,17 +114,18 @@ extension RouteRules.Decision {
         self.init(level: rule.level, enforcement: rule.enforcement, index: index)
     }
 
-    /// The higher level, and no observing unless both observe.
+    /// The higher level; observing only if both observe.
     fileprivate func stricter(_ other: Self) -> Self {
         Self(
-            level: max(level, other.level), enforcement: Enforcement.stricter(of: enforcement, other.enforcement),
+            level: max(level, other.level),
+            enforcement: Enforcement.stricter(of: enforcement, and: other.enforcement),
             index: other.level > level ? other.index : index)
     }
 }
 
 extension Enforcement {
-    /// No observing unless both observe; nil is the app's own, which is one of the two.
-    fileprivate static func stricter(of one: Enforcement?, _ other: Enforcement?) -> Enforcement? {
+    /// Observing only if both observe. Nil stands for the app's setting, which is either of the two.
+    fileprivate static func stricter(of one: Enforcement?, and other: Enforcement?) -> Enforcement? {
         switch (one, other) {
         case (.enforce, _), (_, .enforce): .enforce
         case (nil, _), (_, nil): nil
@@ -125,15 +135,15 @@ extension Enforcement {
 }
 
 extension RouteRule {
-    /// Of two for paths of one length, that the same request may mean, the one that asks for more. Of one
-    /// path, the one that names methods stands first and counts.
+    /// Whether `other` replaces this rule for a request that matches both: its path has the same length and
+    /// its level is higher. For the same path, the rule that names methods comes first and applies.
     fileprivate func isOutdone(by other: RouteRule) -> Bool {
         other.prefix.count == prefix.count && other.level > level
             && (other.prefix != prefix || !methods.isEmpty && !other.methods.isEmpty)
     }
 
-    /// Whether both are for one path and name methods, and the other asks for more: of a method that both
-    /// name, more.
+    /// Whether both rules have the same path and name methods, and the other has the higher level, which
+    /// applies to a method that both name.
     fileprivate func overlaps(_ other: RouteRule) -> Bool { other.prefix == prefix && isOutdone(by: other) }
 
     fileprivate func applies(to method: Span<UInt8>) -> Bool {
@@ -142,29 +152,31 @@ extension RouteRule {
         return method.matches("HEAD") && methods.contains { $0.span.matches("GET") }
     }
 
-    /// Whether the path is the rule's, or goes on behind it with a `/`, byte for byte.
+    /// Whether the path equals the rule's path or continues it with a `/`, byte for byte.
     fileprivate func covers(_ path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
-        guard path.count >= prefix.count, path.extracting(0..<prefix.count).matches(prefix.span) else { return false }
+        guard path.count >= prefix.count, path.extracting(0..<prefix.count).matches(prefix.span) else {
+            return false
+        }
         return path.count == prefix.count || path[prefix.count] == UInt8(ascii: "/")
     }
 
-    /// The same as a forgiving backend compares: without the case of letters, escapes undone, and with an
-    /// extension behind each segment. `path` has one reading but for these.
+    /// The same comparison as a lenient backend makes it: without case, with escapes decoded, and with an
+    /// optional extension after each segment. `path` is unambiguous apart from these.
     fileprivate func coversLoosely(_ path: Span<UInt8>) -> Bool {
         let prefix = self.prefix
         guard prefix.count > 1 else { return path.count > 0 && path[0] == UInt8(ascii: "/") }
         var index = 0
         for expected in prefix {
             guard index < path.count else { return false }
-            // An extension may end any segment of the rule's: `/api.cgi/pay`.
+            // An extension may follow any segment of the rule's path: `/api.cgi/pay`.
             if expected == UInt8(ascii: "/"), path[index] == UInt8(ascii: ".") {
                 while index < path.count, path[index] != UInt8(ascii: "/") { index += 1 }
                 guard index < path.count else { return false }
             }
             var byte = path[index]
-            if byte == UInt8(ascii: "%"), let undone = Percent.byte(in: path, at: index + 1) {
+            if byte == UInt8(ascii: "%"), let undone = PercentEncoding.byte(in: path, at: index + 1) {
                 byte = undone
                 index += 2
             }

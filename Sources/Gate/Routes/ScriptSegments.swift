@@ -1,17 +1,18 @@
 import CountersignWire
 
-/// The segments of a path that a backend may take for a program to run, with more of the path behind them.
+/// The segments of a path that a backend may run as a program with the rest of the path as its argument.
 struct ScriptSegments: Sequence {
-    /// More are no honest path.
+    /// The limit; an honest path has fewer.
     private static let most = 4
     private static let extensions: [StaticString] = [
-        "php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "cgi", "fcgi", "pl", "py", "rb", "lua", "sh",
+        "php", "php3", "php4", "php5", "php7", "php8", "phtml", "phps", "cgi", "fcgi", "pl", "py", "rb",
+        "lua", "sh",
         "asp", "aspx", "ashx", "asmx", "axd", "jsp", "jspx", "jsf", "do", "action", "cfm", "exe", "dll",
     ]
 
     private let segments: [ScriptSegment]
 
-    /// `malformed` for more than ``most``.
+    /// Refuses a path with more than ``most`` as `malformed`.
     init(in path: Span<UInt8>) throws(Refusal) {
         var found: [ScriptSegment] = []
         var start = 1
@@ -22,7 +23,7 @@ struct ScriptSegments: Sequence {
             start = index + 1
         }
         guard found.count <= ScriptSegments.most else {
-            throw Refusal(.malformed, "the path has more than \(ScriptSegments.most) programs in it")
+            throw Refusal(.malformed, detail: "the path has more than \(ScriptSegments.most) programs in it")
         }
         segments = found
     }
@@ -42,7 +43,7 @@ struct ScriptSegment {
     fileprivate let start: Int
     fileprivate let end: Int
 
-    /// The path without this segment, and what stands behind it alone.
+    /// The path without this segment, and the part after this segment alone.
     func readings(of path: Span<UInt8>) -> [[UInt8]] {
         let behind = path.extracting(end...).withUnsafeBufferPointer { Array($0) }
         guard start > 1 else { return [behind] }

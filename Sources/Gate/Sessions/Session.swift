@@ -1,59 +1,62 @@
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
-/// What is known of a session when a request names it: a value of that moment.
+/// The state of a session at the moment when a request names it.
 package final class Session: Sendable {
-    /// How its requests prove that they are its own.
+    /// How a request proves that it belongs to the session.
     package enum Kind: String, Sendable {
-        /// By a key that both ends have and neither sends.
+        /// By a shared key that is never sent.
         case device
-        /// By a token that is sent with each, and that whoever sees it can use: for clients without OPAQUE.
+        /// By a token that each request sends and that any reader of the request can use: for clients without
+        /// OPAQUE.
         case bearer
     }
 
-    /// How it began.
-    package enum Opening: String, Sendable, CaseIterable {
-        /// By a login that a release signed, or that an app without scheme `token` took unsigned. Its token
-        /// opens nothing by itself.
+    /// How the session began.
+    package enum LoginKind: String, Sendable, CaseIterable {
+        /// By a login that a release signed, or by an unsigned login to an app without scheme `token`. Its
+        /// token alone authenticates no request.
         case signed
-        /// By a login without a signature, to an app that takes tokens alone.
+        /// By a login without a signature, to an app that accepts tokens alone.
         case unsigned
     }
 
-    /// Which of a session's keys, or of a bearer's tokens.
+    /// Which of a session's keys or bearer tokens.
     package enum Edition: Sendable {
         case current
-        /// A refresh made it, and its first use will show that the client has it.
+        /// Issued by a refresh; its first use confirms that the client has received it.
         case offered
-        /// The one before the current one: for requests that were on their way.
+        /// The one before the current one, for requests in transit during the refresh.
         case previous
     }
 
     package let id: SessionID
     package let kind: Kind
     package let edition: Edition
-    /// Which edition of its key the request names; 0 for bearers.
+    /// The epoch of the key that the request names; 0 for bearer sessions.
     package let epoch: UInt32
     package let account: AccountIdentity
     package let app: String
     package let platform: String
-    package let opening: Opening
-    /// The release that it was last signed in or renewed under: known of sessions that were opened without a
+    package let loginKind: LoginKind
+    /// The release under which the session was last signed in or renewed; known for sessions opened without a
     /// signature.
     package let release: KeyID?
-    /// From then on requests under this token are refused as `token-expired`: whole Unix seconds.
+    /// From this time on, requests under this token are refused as `token-expired`; whole Unix seconds.
     package let expires: Int64
-    /// From then on the session has ended, unless it is renewed before: whole Unix seconds.
+    /// When the session ends unless it is renewed before; whole Unix seconds.
     package let idleEnd: Int64
-    /// Set once the session is over; its key is kept for a while, so that only its holder is told why.
-    package let end: SessionEnd?
+    /// Set once the session has ended. Its key is kept for a while, so that only its holder learns the
+    /// reason.
+    package let end: SessionTermination?
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        edition: Edition = .current, opening: Opening = .signed, release: KeyID? = nil, expires: Int64,
-        idleEnd: Int64 = .max, end: SessionEnd? = nil
+        edition: Edition = .current, loginKind: LoginKind = .signed, release: KeyID? = nil, expires: Int64,
+        idleEnd: Int64 = .max, end: SessionTermination? = nil
     ) {
-        self.opening = opening
+        self.loginKind = loginKind
         self.release = release
         self.id = id
         self.kind = kind
@@ -68,12 +71,12 @@ package final class Session: Sendable {
     }
 }
 
-/// Whose session it is.
+/// The account of a session.
 package struct AccountIdentity: Sendable, Hashable {
-    /// The account's row, which is never another account's.
+    /// The account's row number, which is never reused for another account.
     package var number: Int64
-    /// As the backend is told: its own user id where it has one, else the account's name, what is not visible ASCII
-    /// as %XX.
+    /// The subject as the backend receives it: its own user id if it has one, otherwise the account's name
+    /// with all but visible ASCII written as %XX.
     package var subject: String
 
     package init(number: Int64, subject: String) {
@@ -83,33 +86,99 @@ package struct AccountIdentity: Sendable, Hashable {
 }
 
 /// How a session ended.
-package struct SessionEnd: Sendable, Equatable {
+package struct SessionTermination: Sendable, Equatable {
     package enum Reason: String, Sendable, CaseIterable {
         /// Idle for too long.
         case expired
         /// Another login took its slot.
         case replaced
         case signedOut = "signed-out"
-        /// By an administrator, or from another session of the account.
+        /// Revoked by an administrator or from another session of the account.
         case revoked
-        /// A key that had been renewed was used again.
+        /// A key or token was used again after its renewal.
         case reused
         case passwordChanged = "password-changed"
         /// The account was locked or removed.
         case disabled
-        /// A backup was put back.
+        /// A backup was restored.
         case restored
     }
 
     package var reason: Reason
     /// Whole Unix seconds.
     package var at: Int64
-    /// What kind of device took its place, for `replaced`.
+    /// The kind of device of the session that replaced it, for `replaced`.
     package var by: String?
 
     package init(_ reason: Reason, at: Int64, by: String? = nil) {
         self.reason = reason
         self.at = at
         self.by = by
+    }
+}
+
+/// The source of the gate's sessions. It holds all live sessions in memory, and finds ended sessions for as
+/// long as they are kept.
+package protocol SessionSource: Sendable {
+    /// The session of that token, with the key for that epoch; nil if there is none, and for epochs whose key
+    /// is no longer kept.
+    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)?
+
+    /// The session of a bearer token; nil if there is none. Only the token's hash is looked up.
+    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session?
+
+    /// The device key of that session; nil if there is no such session, and for bearer sessions.
+    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point?
+
+    /// The upload ticket with that text, and the session that requested it, which may have ended; nil if
+    /// there is none. Text that cannot be a ticket is rejected without a query to the store.
+    func uploadTicket(_ text: Span<UInt8>) async throws(OperationalError) -> (UploadTicketRecord, Session)?
+
+    /// Records that a request under this session was accepted. The first one under a renewed key confirms
+    /// that the client has the key.
+    func noteUse(of session: Session, at now: Int64)
+}
+
+extension SessionSource {
+    package func uploadTicket(
+        _ text: Span<UInt8>
+    ) async throws(OperationalError) -> (UploadTicketRecord, Session)? { nil }
+}
+
+/// A source without sessions, for a gate that knows releases only.
+package struct EmptySessionSource: SessionSource {
+    package init() {}
+
+    package func session(
+        for token: SessionToken
+    ) async throws(OperationalError) -> (Session, SigningKey)? { nil }
+
+    package func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
+
+    package func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
+
+    package func noteUse(of session: Session, at now: Int64) {}
+}
+
+/// How many sessions of one account may exist side by side. Source: docs/protocol.md, "Slots".
+package enum SlotRule: Sendable, Equatable {
+    case single
+    case perPlatform
+    case perDeviceClass
+    /// 1 or more; a new session beyond the limit ends the oldest.
+    case limit(Int)
+    case unlimited
+}
+
+extension SlotRule: CustomStringConvertible {
+    /// The form used in policies and responses.
+    package var description: String {
+        switch self {
+        case .single: "single"
+        case .perPlatform: "per-platform"
+        case .perDeviceClass: "per-device-class"
+        case .limit(let most): "limit(\(most))"
+        case .unlimited: "unlimited"
+        }
     }
 }

@@ -1,21 +1,21 @@
 import CountersignWire
 
-/// The cookies of a request, as servers in the field split them: at `;`, and each at its first `=`. Source:
-/// RFC 6265 §4.2.1.
+/// The cookies of a request, split as common servers do: at `;`, and each at its first `=`. Source: RFC 6265
+/// §4.2.1.
 struct Cookies {
-    /// By their offsets in the request's head, without the white space around them.
+    /// Offsets in the request's head, without surrounding white space.
     private struct Cookie {
         var text: Range<Int>
         var name: Range<Int>
         var value: Range<Int>
     }
 
-    /// Cookies of a request. One with more is refused.
+    /// The most cookies of a request; a request with more is refused.
     private static let most = 256
 
     private let head: [UInt8]
     private var all: [Cookie] = []
-    /// The fields that hold them.
+    /// The fields that contain the cookies.
     let fields: FieldMask
 
     init(in request: Request) throws(Refusal) {
@@ -23,7 +23,7 @@ struct Cookies {
         var fields = FieldMask()
         for index in request.fields.indices where index < FieldMask.limit {
             let field = request.fields[index]
-            guard field.known == .other, request.matches(field.name, "cookie") else { continue }
+            guard field.known == .other, request.matches(field.name, text: "cookie") else { continue }
             fields.insert(index)
             try Cookies.read(field.value.range, of: request.head.span, into: &all)
         }
@@ -40,10 +40,10 @@ struct Cookies {
             let text = trimmed(start..<end, of: head)
             start = end + 1
             guard !text.isEmpty else { continue }
-            guard all.count < most else { throw Refusal(.malformed, "more than \(most) cookies") }
+            guard all.count < most else { throw Refusal(.malformed, detail: "more than \(most) cookies") }
             var mark = text.lowerBound
             while mark < text.upperBound, head[mark] != UInt8(ascii: "=") { mark += 1 }
-            // A text without `=` is a value without a name.
+            // Text without `=` is a value without a name.
             let name = mark < text.upperBound ? text.lowerBound..<mark : text.lowerBound..<text.lowerBound
             let value = mark < text.upperBound ? (mark + 1)..<text.upperBound : text
             all.append(Cookie(text: text, name: trimmed(name, of: head), value: trimmed(value, of: head)))
@@ -57,12 +57,11 @@ struct Cookies {
         return start..<end
     }
 
-    /// The value of the cookie of that name, whose bytes are compared; nil where there is none, or an empty
-    /// one.
+    /// The value of the cookie whose name has exactly these bytes; nil if it is missing or empty.
     func value(of name: [UInt8]) throws(Refusal) -> [UInt8]? {
         let found = all.filter { head[$0.name].elementsEqual(name) }
         guard found.count <= 1 else {
-            throw Refusal(.malformed, "cookie \(name.span.text) comes more than once")
+            throw Refusal(.malformed, detail: "cookie \(name.span.text) comes more than once")
         }
         return found.first.flatMap { $0.value.isEmpty ? nil : Array(head[$0.value]) }
     }
@@ -70,11 +69,11 @@ struct Cookies {
     /// Whether some backend may read a cookie as `word` although its name has other bytes.
     func areMistakable(for word: [UInt8]) -> Bool {
         all.contains {
-            ParameterName.reading(of: head.span.extracting($0.name), as: word.span) == .mistakable
+            LenientParameterName.match(of: head.span.extracting($0.name), as: word.span) == .ambiguous
         }
     }
 
-    /// All but those of that name, joined as one field has them.
+    /// All cookies except those of that name, joined as the value of one field.
     func without(_ name: [UInt8]) -> [UInt8] {
         Array(
             all.filter { !head[$0.name].elementsEqual(name) }.map { head[$0.text] }.joined(

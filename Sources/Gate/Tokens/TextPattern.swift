@@ -2,17 +2,17 @@ import CountersignWire
 
 /// A pattern that finds one part of a text, in time linear in the text: `Shop\/([0-9.]+)`.
 ///
-/// It is made of literals, `\` before a character that is no letter or digit, classes such as `[0-9.]`, which
-/// `+` may repeat, and one group in parentheses, whose bytes are what it finds. There is no alternation, no
-/// nesting and no other repetition, so a pattern is a row of items, and a text is compared with all of them
-/// at once. The leftmost match counts, and of those the one that repeats most.
+/// A pattern consists of literals, `\` before a character that is not a letter or digit, classes such as
+/// `[0-9.]`, which `+` may repeat, and one group in parentheses, whose bytes are the result. There is no
+/// alternation, no nesting and no other repetition, so a pattern is a sequence of items, and matching tracks
+/// all items at once. The leftmost match counts, and among those the one with the longest repetition.
 package struct TextPattern: Sendable, Equatable {
-    /// Bytes of a pattern, and of a text: what lies beyond in a text is not looked at.
+    /// Limits in bytes of a pattern and of a text; the rest of a longer text is ignored.
     package static let longest = 128
     package static let longestText = 256
 
     private struct Item: Sendable, Equatable {
-        /// The bytes that it takes, as bits.
+        /// The set of bytes that the item matches, as bits.
         var low: UInt128 = 0
         var high: UInt128 = 0
         var repeats = false
@@ -27,10 +27,10 @@ package struct TextPattern: Sendable, Equatable {
     }
 
     private var items: [Item] = []
-    /// The items whose bytes are captured: not empty.
+    /// The items whose bytes are captured; not empty in a valid pattern.
     private var group = 0..<0
 
-    /// Nil where the text is no pattern of this language, or longer than ``longest``.
+    /// Nil if the text is not a valid pattern or is longer than ``longest``.
     package init?(_ pattern: Span<UInt8>) {
         guard (1...TextPattern.longest).contains(pattern.count) else { return nil }
         var index = 0
@@ -63,7 +63,7 @@ package struct TextPattern: Sendable, Equatable {
         group = start..<end
     }
 
-    /// The byte that stands for itself; nil where it means something in patterns that other programs know.
+    /// The literal byte; nil for a byte that is a metacharacter in common regular expressions.
     private static func literal(
         _ byte: UInt8, in pattern: Span<UInt8>, from index: inout Int, besides special: StaticString
     ) -> UInt8? {
@@ -72,7 +72,7 @@ package struct TextPattern: Sendable, Equatable {
             for place in 0..<special.utf8CodeUnitCount where special.utf8Start[place] == byte { return nil }
             return byte
         }
-        // `\d` and its like are not part of the language: an escaped letter or digit is a mistake.
+        // `\d` and similar escapes are not part of the language: an escaped letter or digit is an error.
         guard index < pattern.count else { return nil }
         let escaped = pattern[index]
         guard escaped > 0x20, escaped < 0x7F, !ASCII.isLetter(escaped), !ASCII.isDigit(escaped) else {
@@ -82,7 +82,7 @@ package struct TextPattern: Sendable, Equatable {
         return escaped
     }
 
-    /// A class and the `+` behind it; `index` stands behind the bracket that opened it.
+    /// A class and an optional `+` after it; `index` is after the opening bracket.
     private static func classItem(in pattern: Span<UInt8>, from index: inout Int) -> Item? {
         var item = Item()
         var isEmpty = true
@@ -116,15 +116,16 @@ package struct TextPattern: Sendable, Equatable {
 
     // MARK: Matching
 
-    /// One way in which the text up to here can be the beginning of a match.
+    /// One way in which the text read so far can begin a match.
     private struct Thread {
-        /// The item that takes the next byte.
+        /// The item that must match the next byte.
         var item: Int
         var start: Int?
         var end: Int?
     }
 
-    /// The likelier thread first; at most one for each item, so a byte costs no more than there are items.
+    /// Threads by priority; at most one for each item, so the cost of a byte is bounded by the number of
+    /// items.
     private struct Threads {
         private(set) var all: [Thread] = []
         private var items: UInt128 = 0
@@ -137,8 +138,8 @@ package struct TextPattern: Sendable, Equatable {
         }
     }
 
-    /// The bytes that the group captures, as a range of `text`; nil where nothing matches, and where the
-    /// capture ends at ``longestText`` in a text that goes on: it may have been cut.
+    /// The bytes that the group captures, as a range of `text`; nil if nothing matches, and if the capture
+    /// ends at ``longestText`` in a longer text, because it may be truncated.
     package func capture(in text: Span<UInt8>) -> Range<Int>? {
         let count = min(text.count, TextPattern.longestText)
         var threads = Threads()
@@ -156,7 +157,7 @@ package struct TextPattern: Sendable, Equatable {
                     continue
                 }
                 found = ahead
-                // Those behind began later, or repeat less.
+                // The remaining threads began later or repeat less.
                 break
             }
             threads = next

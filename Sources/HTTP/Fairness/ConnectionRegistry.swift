@@ -1,15 +1,16 @@
 import CountersignMemory
 import Synchronization
 
-/// What a connection's latest request has proved. Where connections are short, those that proved less give way first.
-enum ConnectionStanding: Int, Comparable, Sendable, CaseIterable {
+/// What the latest request of a connection has proved. When connections are scarce, those that proved less
+/// are evicted first.
+enum ConnectionProofLevel: Int, Comparable, Sendable, CaseIterable {
     case unproven, release, session
 
     static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension CallerProof {
-    var standing: ConnectionStanding {
+    var proofLevel: ConnectionProofLevel {
         switch self {
         case .release: .release
         case .session: .session
@@ -17,19 +18,19 @@ extension CallerProof {
     }
 }
 
-/// What the listeners of one port share: how many connections are open over all loops, whose they are, and
-/// which give way.
+/// The state that the listeners of one port share: the number of open connections over all loops, the
+/// parties that they count to, and the choice of those to evict.
 package final class ConnectionRegistry: Sendable {
     enum Admission { case within, over, farOver }
 
-    /// Connections over the limit that are let in, until others have given way or to be told; beyond them
-    /// there is only closing.
+    /// The number of connections beyond `limit` that are accepted, until others are evicted or to be sent a
+    /// refusal; any further connection is closed at once.
     package static func reserve(for limit: Int) -> Int { min(64, max(4, limit / 8)) }
 
     private let count = Atomic<Int>(0)
     package let addresses: AddressTable
     let accounts = AccountTable()
-    let held = HeldBytes()
+    let held = HeldBodyBudget()
     package let counters = EngineCounters()
 
     package init(addresses: AddressTable = AddressTable()) { self.addresses = addresses }
@@ -47,10 +48,10 @@ package final class ConnectionRegistry: Sendable {
 
     func remove() { count.subtract(1, ordering: .relaxed) }
 
-    /// Undoes a ``remove()`` that was ahead of the connection's end.
+    /// Undoes a ``remove()`` that was called in advance for a connection that then was not evicted.
     func restore() { count.add(1, ordering: .relaxed) }
 
-    /// Bytes of bodies that are held.
+    /// Bytes of held bodies.
     package var heldBytes: Int { held.current }
 
     // MARK: Making room
@@ -58,7 +59,7 @@ package final class ConnectionRegistry: Sendable {
     private let listeners = Locked<[Listener]>([])
     private let unproven = Atomic<Int>(0)
     private let isSearching = Atomic<Bool>(false)
-    /// The second in which no proven connection was idle.
+    /// The second in which the last search on the other loops found no connection to evict.
     private let failed = Atomic<Int64>(-2)
 
     func register(_ listener: Listener) { listeners.with { $0.append(listener) } }
@@ -67,15 +68,15 @@ package final class ConnectionRegistry: Sendable {
 
     func countUnproven(_ change: Int) { unproven.add(change, ordering: .relaxed) }
 
-    /// Whether strangers hold more than the places over the limit in which newcomers may prove something.
+    /// Whether unproven connections are more than half of the reserve beyond the limit.
     func isCrowded(limit: Int) -> Bool {
         unproven.load(ordering: .relaxed) > ConnectionRegistry.reserve(for: limit) / 2
     }
 
-    /// Whether so many are open that no other proven connection may be over the limit.
+    /// Whether so many connections are open that no further proven connection may exceed the limit.
     func isFull(limit: Int) -> Bool { current > limit + ConnectionRegistry.reserve(for: limit) / 2 }
 
-    /// The listener whose loop has the address with most unproven connections: `listener` itself unless
+    /// The listener whose loop has the address with the most unproven connections; `listener` itself unless
     /// another has more.
     func mostCrowded(from listener: Listener) -> Listener {
         listeners.with { listeners in
@@ -83,9 +84,10 @@ package final class ConnectionRegistry: Sendable {
         }
     }
 
-    /// Has the other loops look for a connection that gives way to one of `standing`, one loop after the
-    /// other, one search at a time. False if no other loop exists, or if none found one a moment ago.
-    func makeRoomElsewhere(than listener: Listener, for standing: ConnectionStanding, now: Int64) -> Bool {
+    /// Searches the other loops, one after the other, for a connection to evict for one of `standing`; only
+    /// one search runs at a time. False if there is no other loop, or if a search failed in this second or
+    /// the one before.
+    func makeRoomElsewhere(than listener: Listener, for standing: ConnectionProofLevel, now: Int64) -> Bool {
         guard now > failed.load(ordering: .relaxed) + 1 else { return false }
         let others = listeners.with { $0.filter { $0 !== listener } }
         guard !others.isEmpty else { return false }
@@ -93,7 +95,7 @@ package final class ConnectionRegistry: Sendable {
         return true
     }
 
-    private func ask(_ listeners: ArraySlice<Listener>, for standing: ConnectionStanding) {
+    private func ask(_ listeners: ArraySlice<Listener>, for standing: ConnectionProofLevel) {
         guard let listener = listeners.first else {
             failed.store(EventLoop.monotonicSeconds(), ordering: .relaxed)
             return isSearching.store(false, ordering: .releasing)

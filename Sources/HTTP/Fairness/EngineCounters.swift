@@ -1,6 +1,6 @@
 import Synchronization
 
-/// What the engine did to be fair, since the process began; for the metrics.
+/// Counts the engine's fairness measures since the process began, for the metrics.
 package final class EngineCounters: Sendable {
     private let refusedByAddress = Atomic<Int>(0)
     private let evictedIdle = Atomic<Int>(0)
@@ -9,15 +9,15 @@ package final class EngineCounters: Sendable {
     private let refusedBodies = Atomic<Int>(0)
 
     package enum Event {
-        /// A connection was closed because its address has as many as it may.
+        /// A connection was closed because its address is at its limit.
         case refusedByAddress
-        /// A connection was closed for a new one: a stranger's, or an idle one.
+        /// A connection was closed for another one: an unproven or an idle one.
         case evictedIdle
-        /// A connection that had used its share of a turn waited for the next.
+        /// A connection waited for a turn, because its address had used its share.
         case deferredTurn
-        /// A client took an answer more slowly than it may.
+        /// A connection was closed because its client read a response more slowly than the limit allows.
         case cutSlowReader
-        /// A body was not held, because its sender or all together hold as much as they may.
+        /// A body was not held, because its sender or all senders together were at their limit.
         case refusedBody
     }
 

@@ -1,11 +1,11 @@
 import Glibc
 
-/// An Internet address, or a network of such addresses: 4 or 16 bytes and the number of bits that count.
+/// An Internet address or a network of addresses: 4 or 16 bytes and the length of the prefix in bits.
 ///
-/// A value of two words without storage on the heap. An IPv4 address that is mapped into IPv6 is that IPv4 address.
-/// Source: RFC 4291 §2.5.5.2.
+/// A value without heap storage. An IPv4-mapped IPv6 address equals the IPv4 address. Source: RFC 4291
+/// §2.5.5.2.
 package struct NetworkAddress: Sendable, Hashable {
-    /// The first and the second 8 bytes of an IPv6 address; an IPv4 address stands in the last 4 of them.
+    /// The first and the second 8 bytes of an IPv6 address; the last 4 bytes hold an IPv4 address.
     private let high: UInt64
     private let low: UInt64
     /// 32 for an IPv4 address, 128 for an IPv6 address, less for a network of IPv6 addresses.
@@ -15,7 +15,7 @@ package struct NetworkAddress: Sendable, Hashable {
         (self.high, self.low, self.bits) = (high, low, bits)
     }
 
-    /// From 4 or 16 bytes in network order; nil for any other count.
+    /// Reads 4 or 16 bytes in network order; nil for any other count.
     package init?(bytes: Span<UInt8>) {
         func number(_ range: Range<Int>) -> UInt64 {
             var number: UInt64 = 0
@@ -32,12 +32,12 @@ package struct NetworkAddress: Sendable, Hashable {
         }
     }
 
-    /// From text as `192.0.2.1` or `2001:db8::1`, without port, brackets or interface.
+    /// Parses text such as `192.0.2.1` or `2001:db8::1`, without port, brackets or interface.
     package init?(text: String) { self.init(text: Array(text.utf8).span) }
 
-    /// The same from bytes; nothing is allocated.
+    /// Parses the same text from bytes, without allocation.
     package init?(text: Span<UInt8>) {
-        // The C function takes text that ends in NUL, of at most INET6_ADDRSTRLEN bytes with it.
+        // `inet_pton` takes NUL-terminated text of at most INET6_ADDRSTRLEN bytes including the NUL.
         guard (2..<Int(INET6_ADDRSTRLEN)).contains(text.count) else { return nil }
         for index in text.indices where text[index] == 0 { return nil }
         let parsed = text.withUnsafeBytes { source in
@@ -50,7 +50,8 @@ package struct NetworkAddress: Sendable, Hashable {
                     let count =
                         inet_pton(AF_INET, characters, bytes.baseAddress) == 1
                         ? 4 : inet_pton(AF_INET6, characters, bytes.baseAddress) == 1 ? 16 : 0
-                    return UnsafeRawBufferPointer(rebasing: bytes[..<count]).withMemoryRebound(to: UInt8.self) {
+                    return UnsafeRawBufferPointer(rebasing: bytes[..<count]).withMemoryRebound(to: UInt8.self)
+                    {
                         NetworkAddress(bytes: $0.span)
                     }
                 }
@@ -60,21 +61,22 @@ package struct NetworkAddress: Sendable, Hashable {
         self = parsed
     }
 
-    /// Stands for callers whose address is not known, who count as one: `0.0.0.0` belongs to no host.
+    /// Stands for all callers of unknown address, which share one budget: `0.0.0.0` belongs to no host.
     package static let unknown = NetworkAddress(high: 0, low: 0, bits: 32)
 
     package var isIPv6: Bool { bits != 32 || high != 0 }
 
-    /// What limits count by: an IPv4 address, or the 64 bits of IPv6 that one subscriber gets. Source: RFC 6177.
+    /// The unit that limits count by: an IPv4 address, or the IPv6 /64 of one subscriber. Source: RFC 6177.
     package var subscriber: NetworkAddress { isIPv6 ? prefix(bits: 64) : self }
 
-    /// The first `bits` of an IPv6 address, 1 to 64; an IPv4 address stays as it is.
+    /// The network of the first `bits` (1 to 64) of an IPv6 address; an IPv4 address is returned unchanged.
     package func prefix(bits: UInt8) -> NetworkAddress {
         guard isIPv6, bits > 0, bits <= 64 else { return self }
         return NetworkAddress(high: high & ~UInt64(0) << UInt64(64 - bits), low: 0, bits: bits)
     }
 
-    /// Whether the first `count` bits of both are the same; of addresses of different versions they never are.
+    /// Whether the first `count` bits of both addresses are equal; false for addresses of different
+    /// versions.
     package func shares(first count: Int, with other: NetworkAddress) -> Bool {
         guard isIPv6 == other.isIPv6 else { return false }
         guard isIPv6 else { return (low ^ other.low) >> (32 - min(max(count, 0), 32)) == 0 }
@@ -83,7 +85,7 @@ package struct NetworkAddress: Sendable, Hashable {
         return (high ^ other.high) >> (64 - inHigh) == 0 && (low ^ other.low) >> (64 - inLow) == 0
     }
 
-    /// 4 bytes or 16, in network order.
+    /// 4 or 16 bytes in network order.
     package var bytes: [UInt8] {
         func bytes(of number: UInt64, count: UInt64) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
@@ -91,7 +93,7 @@ package struct NetworkAddress: Sendable, Hashable {
         return isIPv6 ? bytes(of: high, count: 8) + bytes(of: low, count: 8) : bytes(of: low, count: 4)
     }
 
-    /// `192.0.2.1`, `2001:db8::1`; a network has its length behind it: `2001:db8::/64`.
+    /// The address as text: `192.0.2.1`, `2001:db8::1`, or with a network's prefix length `2001:db8::/64`.
     package var text: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         guard inet_ntop(isIPv6 ? AF_INET6 : AF_INET, bytes, &text, socklen_t(text.count)) != nil else {

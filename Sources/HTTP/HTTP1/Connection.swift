@@ -1,8 +1,10 @@
 import CountersignWire
 
-/// One client connection speaking HTTP/1.1: reads a request, has it handled, and goes on to the next.
+/// One client connection of HTTP/1.1: it reads a request, calls the handler, and continues with the next
+/// request.
 ///
-/// Confined to its loop. Its own task runs `serve`, top to bottom; only a streamed exchange reads and writes at once.
+/// Confined to its loop. The connection's task runs `serve`; only a streamed exchange reads and writes
+/// concurrently.
 final class Connection: Exchange, @unchecked Sendable {
     enum Phase { case opening, idle, head, exchange }
 
@@ -11,50 +13,54 @@ final class Connection: Exchange, @unchecked Sendable {
     private(set) var peer: String
     private(set) var isClientUnnamed = false
     var request = Request()
-    /// Where it stands in its listener's table.
+    /// The connection's index in its listener's table.
     var index = 0
-    /// Of all connections that its listener opened, which.
+    /// The connection's number among all that its listener opened.
     var number: UInt64 = 0
     private(set) var phase = Phase.opening
-    /// There were too many connections already: others give way to it once it has proved something, or it is
-    /// ended.
+    /// Whether the connection was opened beyond the limit: when it proves something, another one is evicted
+    /// for it; otherwise it is closed.
     var isOverLimit = false
-    /// It begins with a PROXY header, before TLS.
+    /// Whether the connection begins with a PROXY header, before TLS.
     var expectsProxyHeader = false
-    /// Its place in the listener's lists; it is in none once it has given way.
+    /// Whether the connection is in a list of ``LoopConnectionIndex``, and its place there; an evicted
+    /// connection is in none.
     var isListed = false
-    var listedStanding = ConnectionStanding.unproven
+    var listedStanding = ConnectionProofLevel.unproven
     var listedIndex = 0
-    var unprovenPlace = UnprovenQueue.Place()
+    var unprovenPlace = UnprovenConnectionQueue.Place()
 
     private var input: Buffer?
     private var parser: HeadParser
     private var body = BodyReader()
     private var expectsContinue = false
-    /// Asked once: the answer's body depends on it.
+    /// Whether the method is HEAD, determined once for each request: the response then has no body.
     private(set) var isHEAD = false
     private var requestKeepsAlive = true
 
-    /// The upstream's answer to this exchange; here so that its buffers last as long as the connection.
+    /// The upstream's response to this exchange; stored here so that its buffers are reused for the
+    /// lifetime of the connection.
     var upstreamResponse = UpstreamResponse()
     var output: Buffer?
-    var answer = AnswerState.none
+    var answer = ResponseProgress.none
     var answeredStatus: Int?
     var answeredBytes = 0
 
     var attachment: AnyObject?
-    /// Whom the upstream connections of its requests count to.
-    var upstreamParty: UpstreamParty?
-    /// Whom the connection and its present exchange count to.
-    private(set) var usage: ConnectionUsage
-    /// On the loop's clock: since when it has waited for the client, and from when on it takes no further request.
+    /// The party that the upstream connections of the requests count to.
+    var upstreamCallerUsage: UpstreamCallerUsage?
+    /// The parties that the connection and its current exchange count to.
+    private(set) var usage: ConnectionBudget
+    /// Since when the connection has waited for the client, and from when on it accepts no further request:
+    /// seconds of the loop's clock.
     private(set) var idleSince: Int64
     private let retiresAt: Int64
     private var requests = 0
-    /// The answer said `Connection: close`, or had no end but that: no other request is served, whatever came since.
+    /// Whether the response announced `Connection: close`: the connection serves no further request, even
+    /// if one has arrived since.
     var closesAfterAnswer = false
 
-    init(stream: Stream, listener: Listener, peer: String, usage: ConnectionUsage, retiresAt: Int64) {
+    init(stream: Stream, listener: Listener, peer: String, usage: ConnectionBudget, retiresAt: Int64) {
         self.stream = stream
         self.listener = listener
         self.peer = peer
@@ -75,28 +81,30 @@ final class Connection: Exchange, @unchecked Sendable {
     func serve() async {
         defer { end() }
         stream.deadline = loop.seconds + Int64(deadlines.head)
-        do throws(Stream.Failure) {
+        do {
             guard try await receiveProxyHeader() else { return }
             if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
             while try await receiveHead() {
                 await listener.handler.handle(self)
                 let end = try await finishExchange()
                 let mayStay = usage.endExchange()
-                relist(as: usage.standing)
+                relist(as: usage.proofLevel)
                 guard end == .goesOn, mayStay else {
-                    // Neither the request nor its body counts any more while the client takes its answer.
+                    // Frees the request's body and its reservation while the client reads the response.
                     letGo()
                     return end == .isCut ? () : await linger()
                 }
             }
         } catch {
-            // The other side went away, or its time ran out with nothing to be said to it.
+            // The peer closed the connection, or a deadline passed at a point where no response is
+            // possible.
         }
     }
 
-    /// Takes the client that a trusted proxy names for the peer; false where the connection is to end, because the header cannot be
-    /// read or that client has as many connections as it may. Neither is answered: the other side may not speak HTTP yet.
-    private func receiveProxyHeader() async throws(Stream.Failure) -> Bool {
+    /// Replaces the peer by the client that a trusted proxy names; false if the connection must close,
+    /// because the header is malformed or that client is at its limit. Neither case gets a response: the
+    /// peer may not speak HTTP yet.
+    private func receiveProxyHeader() async throws(Stream.StreamError) -> Bool {
         guard expectsProxyHeader else { return true }
         switch try await stream.receiveProxyHeader() {
         case .success(let header):
@@ -113,7 +121,7 @@ final class Connection: Exchange, @unchecked Sendable {
             return true
         case .failure(let refusal):
             answer = .aborted
-            await listener.handler.refuse(refusal, self)
+            await listener.handler.refuse(refusal, on: self)
             return false
         }
     }
@@ -121,8 +129,8 @@ final class Connection: Exchange, @unchecked Sendable {
     private func end() {
         letGo()
         usage.end()
-        upstreamParty?.release()
-        upstreamParty = nil
+        upstreamCallerUsage?.release()
+        upstreamCallerUsage = nil
         if let input { loop.buffers.put(input) }
         if let output { loop.buffers.put(output) }
         (input, output) = (nil, nil)
@@ -130,19 +138,20 @@ final class Connection: Exchange, @unchecked Sendable {
         listener.didEnd(self)
     }
 
-    private func relist(as standing: ConnectionStanding) {
+    private func relist(as standing: ConnectionProofLevel) {
         guard standing != listedStanding, !usage.isExempt else { return }
         listener.relist(self, as: standing)
     }
 
-    /// Whether nothing of it is under way, so that ending it costs the client no answer.
+    /// Whether no exchange is in progress, so that closing the connection costs the client no response.
     var isIdle: Bool { phase != .exchange && stream.awaitsInput }
-    /// Whether the server does nothing for it but wait: for a request or a body, for an answer to be taken,
-    /// or for its turn.
+    /// Whether the server only waits for the connection: for a request or a body, for the client to read a
+    /// response, or for a turn of the loop.
     var awaitsClient: Bool { phase != .exchange || stream.isSuspended }
 
-    /// Reads the next head; false where the connection is to end, cleanly or with a refusal already sent.
-    private func receiveHead() async throws(Stream.Failure) -> Bool {
+    /// Reads the next head; false if the connection must close, either cleanly or after a refusal that was
+    /// sent.
+    private func receiveHead() async throws(Stream.StreamError) -> Bool {
         prepareForHead()
         if input == nil {
             guard !listener.endsIdle else { return false }
@@ -162,11 +171,11 @@ final class Connection: Exchange, @unchecked Sendable {
                     begin(parsed)
                     return true
                 }
-                do throws(Stream.Failure) {
+                do {
                     guard try await stream.read(into: buffer, upTo: readAhead) > 0 else { return false }
                 } catch .timedOut {
                     guard !buffer.isEmpty else { return false }
-                    throw Refusal(.timeout, "the head was not complete after \(deadlines.head) s")
+                    throw Refusal(.timeout, detail: "the head was not complete after \(deadlines.head) s")
                 } catch {
                     return false
                 }
@@ -213,36 +222,37 @@ final class Connection: Exchange, @unchecked Sendable {
         isHEAD = false
         body = BodyReader()
         body.isUnreadable = true
-        await listener.handler.refuse(refusal, self)
+        await listener.handler.refuse(refusal, on: self)
         await linger()
     }
 
     private enum ExchangeEnd { case goesOn, isAnswered, isCut }
 
-    /// Sees the exchange off, and tells whether the connection goes on.
-    private func finishExchange() async throws(Stream.Failure) -> ExchangeEnd {
+    /// Completes the exchange, and returns whether the connection continues.
+    private func finishExchange() async throws(Stream.StreamError) -> ExchangeEnd {
         switch answer {
         case .finished: break
         case .none:
-            await respond(Answer(status: 500, type: "text/plain", body: []))
+            await respond(ServerResponse(status: 500, type: "text/plain", body: []))
         default: return .isCut
         }
         try await flush()
         return !closesAfterAnswer && mayGoOn ? .goesOn : .isAnswered
     }
 
-    /// Whether the answer that begins now may leave the connection open.
+    /// Whether the response that begins now may leave the connection open.
     var keepsAlive: Bool { mayGoOn && !listener.isDraining && !lacksRoom }
 
-    /// Whether it was opened over the limit, found no room by what it proved, and the limit is still
-    /// exceeded.
+    /// Whether the connection was opened beyond the limit, no other was evicted for it, and the limit is
+    /// still exceeded.
     private var lacksRoom: Bool { isOverLimit && listener.registry.current > listener.limits.connections }
 
-    /// Whether another request can follow on this connection. One that was told so gets its next answer, though the
-    /// listener has stopped accepting meanwhile.
+    /// Whether another request can follow on this connection. If the last response left the connection
+    /// open, the next request is served even if the listener has stopped accepting meanwhile.
     private var mayGoOn: Bool { requestKeepsAlive && body.isAtEnd && !listener.endsIdle }
 
-    /// A small body mostly comes with its head: then an answer that did not need it need not end the connection.
+    /// Skips a body that arrived together with its head, as small ones mostly do: a response that did not
+    /// need the body then does not have to close the connection.
     func skipArrivedBody() {
         guard !expectsContinue, let input else { return }
         body.skip(in: input)
@@ -252,22 +262,22 @@ final class Connection: Exchange, @unchecked Sendable {
 
     func abandonKeepAlive() { requestKeepsAlive = false }
 
-    /// Closes so that the answer arrives: a close with input unread would reset the connection and take the answer with
-    /// it. So: end our side, then read what still comes, for two seconds at most.
+    /// Closes the connection so that the response arrives: closing a socket with unread input resets the
+    /// connection, and the client may lose the response. Ends the output, then reads and discards input for
+    /// at most three seconds. Source: RFC 9112 §9.6.
     private func linger() async {
         stream.shutdownOutput()
         guard !body.isAtEnd || input?.isEmpty == false || !stream.isQuiet() else { return }
         stream.readDeadline = loop.seconds + 3
         let buffer = takeInput()
-        do throws(Stream.Failure) {
+        do {
             repeat { buffer.clear() } while try await stream.read(into: buffer, upTo: readAhead) > 0
         } catch {
-            // Whatever ended it, the connection is over.
+            // The connection closes, whatever the error.
         }
     }
 
-    /// Bytes of input that are held while the client's requests wait for their answers, unless they are a
-    /// proven caller's body.
+    /// Bytes of input that the connection buffers ahead, except for the body of a proven caller.
     private let readAhead: Int
 
     private func takeInput() -> Buffer {
@@ -277,14 +287,14 @@ final class Connection: Exchange, @unchecked Sendable {
         return buffer
     }
 
-    // MARK: Who calls
+    // MARK: The caller
 
     var source: AddressRecord { usage.source }
     var isOverloaded: Bool { isOverLimit || usage.isOverloaded }
 
     func checkOverload() throws(Refusal) {
         if isOverLimit, usage.proof != nil {
-            throw Refusal(.unavailable, "too many connections", retryAfter: 1)
+            throw Refusal(.unavailable, detail: "too many connections", retryAfter: 1)
         }
         try usage.checkOverload()
     }
@@ -293,18 +303,18 @@ final class Connection: Exchange, @unchecked Sendable {
 
     func recordProof(_ proof: CallerProof) {
         if !usage.recordProof(proof) { abandonKeepAlive() }
-        let standing = proof.standing
+        let standing = proof.proofLevel
         if standing > listedStanding { relist(as: standing) }
         if isOverLimit { isOverLimit = !listener.makeRoom(for: standing) }
     }
 
     // MARK: The request's body
 
-    /// Adds the next bytes of the body to `target`; 0 at the body's end, or where `target` is full.
+    /// Appends the next bytes of the body to `target`; 0 at the body's end, or if `target` is full.
     func readBody(into target: Buffer) async throws(Refusal) -> Int {
         guard !body.isAtEnd, !target.isFull else { return 0 }
         let buffer = takeInput()
-        // Who has begun to send the body is not waiting to be told.
+        // A client that has begun to send the body does not wait for `100 Continue`.
         if !buffer.isEmpty { expectsContinue = false }
         do {
             while true {
@@ -317,7 +327,7 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
-    /// Reads as much of the body as fits `target`, or all of it. Its bytes count as those of a held body do.
+    /// Reads the body until its end or until `target` is full. The bytes count as those of a held body.
     func readFirstPart(into target: Buffer) async throws(Refusal) {
         while !target.isFull {
             let count = try await readBody(into: target)
@@ -329,10 +339,10 @@ final class Connection: Exchange, @unchecked Sendable {
     private func hold(_ count: Int) throws(Refusal) {
         guard !usage.hold(count) else { return }
         listener.registry.counters.add(.refusedBody)
-        throw Refusal(.unavailable, "too many bodies are being held", retryAfter: 1)
+        throw Refusal(.unavailable, detail: "too many bodies are being held", retryAfter: 1)
     }
 
-    /// Waits for bytes behind those that were taken from the input; no second buffer is held meanwhile.
+    /// Waits until the input holds further bytes of the body; holds no second buffer meanwhile.
     private func waitForBody() async throws(Refusal) {
         let buffer = takeInput()
         guard buffer.isEmpty else {
@@ -354,7 +364,7 @@ final class Connection: Exchange, @unchecked Sendable {
         let before = loop.seconds
         stream.readDeadline = before + Int64(body.allowance)
         let most = usage.proof == nil ? readAhead : Buffer.size
-        guard try await stream.read(into: buffer, upTo: most) > 0 else { throw Stream.Failure.closed }
+        guard try await stream.read(into: buffer, upTo: most) > 0 else { throw Stream.StreamError.closed }
         body.didWait(seconds: loop.seconds - before)
     }
 
@@ -362,7 +372,9 @@ final class Connection: Exchange, @unchecked Sendable {
         let limit = min(most, listener.limits.heldBodyBytes)
         try checkOverload()
         if case .length(let length) = request.framing {
-            guard length <= limit else { throw Refusal(.tooLarge, "a body of this kind is limited to \(limit) bytes") }
+            guard length <= limit else {
+                throw Refusal(.tooLarge, detail: "a body of this kind is limited to \(limit) bytes")
+            }
         }
         while !body.isAtEnd {
             try await waitForBody()
@@ -370,17 +382,17 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
-    /// Moves what has come of the body to the request.
+    /// Moves the received part of the body to the request.
     private func holdPiece(limit: Int) throws(Refusal) {
         let piece = loop.buffers.take()
         defer { loop.buffers.put(piece) }
-        do throws(Refusal) {
+        do {
             _ = try body.take(from: takeInput(), into: piece)
         } catch {
             throw cut(error)
         }
         guard request.body.count + piece.count <= limit else {
-            throw Refusal(.tooLarge, "a body without a length is limited to \(limit) bytes")
+            throw Refusal(.tooLarge, detail: "a body without a length is limited to \(limit) bytes")
         }
         if !piece.isEmpty { try hold(piece.count) }
         request.body.append(contentsOf: piece.filled.assumingMemoryBound(to: UInt8.self))
@@ -391,12 +403,12 @@ final class Connection: Exchange, @unchecked Sendable {
         requestKeepsAlive = false
         return switch error {
         case let refusal as Refusal: refusal
-        case Stream.Failure.timedOut: Refusal(.timeout, "the body came too slowly")
-        default: Refusal(.malformed, "the connection ended before the body did")
+        case Stream.StreamError.timedOut: Refusal(.timeout, detail: "the body came too slowly")
+        default: Refusal(.malformed, detail: "the connection ended before the body did")
         }
     }
 
-    /// Ends a wait for more of the body: the answer is out already.
+    /// Ends a wait for more of the body, because the response has been sent already.
     func abandonBody() {
         requestKeepsAlive = false
         stream.interruptReader()

@@ -1,21 +1,22 @@
 import CountersignWire
 
-/// What a request's head may hold beyond the smallest set that every server reads the same way.
+/// What a request's head may contain beyond the minimum that every server reads the same way.
 public struct HeadRules: Sendable, Equatable {
-    /// What becomes of fields whose names hold an underscore. CGI-style backends turn `-` into `_`, and then take
-    /// `content_type` for `content-type`.
+    /// What the engine does with fields whose names contain an underscore. CGI-style backends turn `-` into
+    /// `_`, and so confuse `content_type` with `content-type`.
     public enum UnderscoreFields: String, Sendable, CaseIterable {
-        /// The field is removed as the head is read; a signature that covers it fails.
+        /// The parser removes the field; a signature that covers it fails.
         case drop
-        /// The field stays as it is, and so does the backend's confusion.
+        /// The field is forwarded unchanged; a CGI-style backend may confuse it with another.
         case keep
-        /// The request is `malformed`.
+        /// The parser refuses the request as `malformed`.
         case refuse
     }
 
-    /// By default dropped.
+    /// The default is ``UnderscoreFields/drop``.
     public var underscoreFields = UnderscoreFields.drop
-    /// Methods beside those of 1 to 32 upper-case letters: names with other characters, or `TRACE`. Never `CONNECT`.
+    /// Methods to accept in addition to those of 1 to 32 upper-case letters: names with other characters,
+    /// or `TRACE`. Never `CONNECT`.
     public var extraMethods: [String] = []
     /// The authority of an HTTP/1.0 request that names none; nil refuses such a request.
     package var defaultAuthority: String?
@@ -23,17 +24,70 @@ public struct HeadRules: Sendable, Equatable {
     /// The rules that `serve` starts with.
     public init() {}
 
-    /// Whether `name` may be one of ``extraMethods``: a token that the default does not allow already.
+    /// Whether `name` may be one of ``extraMethods``: a token of 1 to 32 characters other than `CONNECT`.
     public static func isExtraMethod(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
-        return (1...32).contains(bytes.count) && bytes.allSatisfy(Octet.isToken) && name != "CONNECT"
+        return (1...32).contains(bytes.count) && bytes.allSatisfy(OctetClass.isToken) && name != "CONNECT"
     }
 
     /// Whether the bytes at `slice` are a method that the settings add.
-    func adds(_ method: Slice, of bytes: Span<UInt8>) -> Bool {
+    func adds(_ method: ByteRange, of bytes: Span<UInt8>) -> Bool {
         extraMethods.contains { name in
             let name = name.utf8
             return name.count == method.count && zip(name, method.range).allSatisfy { $0 == bytes[$1] }
         }
+    }
+}
+
+/// Changes to a request's head whose result another client could have sent, so that the components after
+/// the parser (gate, log, forwarding) need no rule for these cases. All are rare; none is on the usual
+/// path.
+extension Request {
+    /// Removes all fields whose names contain an underscore.
+    mutating func removeFieldsWithUnderscores(limit: Int) throws(Refusal) {
+        guard let first = fields.first else { return }
+        var lines = Array(head[..<Int(first.name.start)])
+        for (index, field) in fields.enumerated()
+        where !head[field.name.range].contains(OctetClass.underscore) {
+            let end = index + 1 < fields.count ? Int(fields[index + 1].name.start) : head.count - 2
+            lines += head[Int(field.name.start)..<end]
+        }
+        let start = Int(first.name.start)
+        lines += [OctetClass.carriageReturn, OctetClass.lineFeed]
+        head = lines
+        fields.removeAll(keepingCapacity: true)
+        try FieldLines.parse(lines.span, from: start, to: lines.count, limit: limit, into: &fields)
+    }
+
+    /// Adds the `Host` field, which HTTP/1.0 does not require and HTTP/1.1 to the backend does.
+    mutating func addHost(_ authority: some Sequence<UInt8>) {
+        let start = head.count - 2
+        head.removeLast(2)
+        head += "host: ".utf8
+        let valueStart = head.count
+        head += authority
+        fields.append(
+            Field(
+                name: ByteRange(from: start, to: start + 4),
+                value: ByteRange(from: valueStart, to: head.count)))
+        head += "\r\n\r\n".utf8
+    }
+
+    /// Clears the request and keeps its buffers, so that the next request on the connection needs no
+    /// allocation.
+    package mutating func reset() {
+        head.removeAll(keepingCapacity: true)
+        fields.removeAll(keepingCapacity: true)
+        if !body.isEmpty { body = [] }
+        method = .empty
+        target = .empty
+        absoluteAuthority = .empty
+        path = .empty
+        query = nil
+        authority = .empty
+        framing = .none
+        hopByHopFields = FieldMask()
+        isBodyWhole = true
+        minorVersion = 1
     }
 }

@@ -1,30 +1,34 @@
 import CountersignWire
+import Glibc
 
-/// What a proxy in front says about a connection before its first byte: the PROXY protocol, version 1 (a line
-/// of text) and version 2 (binary). Source: HAProxy, doc/proxy-protocol.txt, §2.
+/// The header that a proxy sends at the start of a connection: the PROXY protocol, version 1 (a line of
+/// text) and version 2 (binary). Source: HAProxy, doc/proxy-protocol.txt, §2.
 package struct ProxyHeader: Sendable, Equatable {
-    /// Where the client called the proxy from; nil where the proxy speaks for itself (LOCAL, a health check)
-    /// or does not know (UNKNOWN, UNSPEC).
+    /// The client's address; nil if the proxy itself is the client (LOCAL, a health check) or does not know
+    /// it (UNKNOWN, UNSPEC).
     package var client: NetworkAddress?
     package var port: UInt16 = 0
 }
 
-/// Reads a header as its bytes come, and takes no byte that stands behind it: that is the client's.
+/// Parses a header incrementally, and consumes no byte after it, because those are the client's.
 package struct ProxyHeaderReader {
-    /// The specification's bound for version 1, the line's end included.
+    /// The specification's limit for version 1, including CRLF.
     private static let longestLine = 107
-    /// Of version 2, behind its 16 fixed bytes: addresses, and what some proxies say of the client's certificate.
+    /// The limit for version 2 after its 16 fixed bytes: addresses and extensions, such as the client's
+    /// certificate.
     private static let longestBody = 2_048
-    private static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
+    private static let signature: [UInt8] = [
+        0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
+    ]
     private static let word = Array("PROXY ".utf8)
 
     private var bytes: [UInt8] = []
-    /// Of version 2, once the fixed bytes are there.
+    /// The length of a version 2 header, once its fixed bytes are read.
     private var length = Int.max
 
     package init() {}
 
-    /// Takes bytes off the front of `input`: how many, and the header once it is whole.
+    /// Consumes bytes from the front of `input`; returns their number, and the header when it is complete.
     package mutating func take(_ input: Span<UInt8>) throws(Refusal) -> (count: Int, header: ProxyHeader?) {
         for index in input.indices {
             bytes.append(input[index])
@@ -46,22 +50,24 @@ package struct ProxyHeaderReader {
         }
         guard count <= ProxyHeaderReader.longestLine else { throw refusal("its line is over 107 bytes") }
         let last = bytes[count - 1]
-        guard bytes[count - 2] != Octet.carriageReturn || last == Octet.lineFeed else {
+        guard bytes[count - 2] != OctetClass.carriageReturn || last == OctetClass.lineFeed else {
             throw refusal("it holds a bare CR")
         }
-        guard last == Octet.lineFeed else {
-            guard Octet.isFieldValue(last) || last == Octet.carriageReturn else {
+        guard last == OctetClass.lineFeed else {
+            guard OctetClass.isFieldValue(last) || last == OctetClass.carriageReturn else {
                 throw refusal("it holds a control character")
             }
             return nil
         }
-        guard bytes[count - 2] == Octet.carriageReturn else { throw refusal("its line ends in LF without CR") }
+        guard bytes[count - 2] == OctetClass.carriageReturn else {
+            throw refusal("its line ends in LF without CR")
+        }
         return try line(bytes[word.count..<count - 2])
     }
 
-    /// `TCP4 192.0.2.1 198.51.100.2 50000 443`, or `UNKNOWN` and whatever follows.
+    /// Parses `TCP4 192.0.2.1 198.51.100.2 50000 443`, or `UNKNOWN` followed by any text.
     private func line(_ text: ArraySlice<UInt8>) throws(Refusal) -> ProxyHeader {
-        let parts = text.split(separator: Octet.space, omittingEmptySubsequences: false)
+        let parts = text.split(separator: OctetClass.space, omittingEmptySubsequences: false)
         guard let family = parts.first else { throw refusal("it names no protocol") }
         if family.elementsEqual("UNKNOWN".utf8) { return ProxyHeader() }
         let isIPv6 = family.elementsEqual("TCP6".utf8)
@@ -73,8 +79,11 @@ package struct ProxyHeaderReader {
     }
 
     private func address(_ text: ArraySlice<UInt8>, isIPv6: Bool) -> NetworkAddress? {
-        // What is visible is checked first: the C function would stop at NUL.
-        guard text.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), text.contains(Octet.colon) == isIPv6 else { return nil }
+        // Only visible characters are allowed; this includes the check for NUL, which would end the text
+        // for `inet_pton`.
+        guard text.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), text.contains(OctetClass.colon) == isIPv6 else {
+            return nil
+        }
         return NetworkAddress(text: String(decoding: text, as: UTF8.self))
     }
 
@@ -105,10 +114,15 @@ package struct ProxyHeaderReader {
     }
 
     private func binary() throws(Refusal) -> ProxyHeader {
-        guard let command = Command(rawValue: bytes[12]) else { throw refusal("its version or command is unknown") }
-        // The proxy itself calls; whatever else it says is not to be read.
+        guard let command = Command(rawValue: bytes[12]) else {
+            throw refusal("its version or command is unknown")
+        }
+        // LOCAL: the proxy itself is the client, and the specification says to ignore the rest of the
+        // header.
         guard command == .proxy else { return ProxyHeader() }
-        guard let family = Family(rawValue: bytes[13]) else { throw refusal("its addresses are neither TCP4 nor TCP6") }
+        guard let family = Family(rawValue: bytes[13]) else {
+            throw refusal("its addresses are neither TCP4 nor TCP6")
+        }
         let size: Int
         switch family {
         case .unspecified: return ProxyHeader()
@@ -122,7 +136,8 @@ package struct ProxyHeaderReader {
         return ProxyHeader(client: NetworkAddress(bytes: bytes.span.extracting(16..<16 + size)), port: port)
     }
 
-    /// A type, a length in two bytes, and so many bytes; none of them means anything here.
+    /// Checks the extensions' framing: a type, a length in two bytes, and as many bytes. Their contents are
+    /// ignored.
     private func checkExtensions(from start: Int) throws(Refusal) {
         var position = start
         while position < bytes.count {
@@ -132,5 +147,47 @@ package struct ProxyHeaderReader {
         guard position == bytes.count else { throw refusal("an extension is cut short") }
     }
 
-    private func refusal(_ reason: String) -> Refusal { Refusal(.malformed, "the proxy's PROXY header: \(reason)") }
+    private func refusal(_ reason: String) -> Refusal {
+        Refusal(.malformed, detail: "the proxy's PROXY header: \(reason)")
+    }
+}
+
+/// Whether connections begin with a PROXY header.
+public enum ProxyProtocol: String, Sendable {
+    /// No connection does; the engine refuses a PROXY header as a malformed request.
+    case off
+    /// Connections of trusted proxies must begin with one. All others must not: a client that could send a
+    /// header could choose its address.
+    case require
+}
+
+extension Stream {
+    private static let piece = 256
+
+    /// Reads a PROXY header and leaves the bytes after it in the socket, from which OpenSSL reads them.
+    /// Call it before ``startTLS(_:as:)``.
+    func receiveProxyHeader() async throws(StreamError) -> Result<ProxyHeader, Refusal> {
+        var reader = ProxyHeaderReader()
+        var piece = [UInt8](repeating: 0, count: Stream.piece)
+        while true {
+            guard !isClosed else { throw .closed }
+            let count = recv(descriptor, &piece, piece.count, Int32(MSG_PEEK))
+            guard count > 0 else {
+                guard count < 0, errno == EAGAIN || errno == EINTR else { throw .closed }
+                try await untilInput()
+                continue
+            }
+            do throws(Refusal) {
+                let taken = try reader.take(piece.span.extracting(0..<count))
+                // The bytes that MSG_PEEK returned are in the socket, so this call does not wait; it
+                // removes only those of the header.
+                guard recv(descriptor, &piece, taken.count, 0) == taken.count else {
+                    throw Refusal(.malformed, detail: "closed")
+                }
+                if let header = taken.header { return .success(header) }
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
 }

@@ -1,13 +1,14 @@
 /// A bounded queue that is fair between callers: first in, first out for each caller, and the callers take
-/// turns. A caller with less of what is waited for comes before those with more.
+/// turns. A caller with a lower load comes first.
 ///
-/// Where it is full, a caller displaces the newest entry of the caller that has the most entries, if that one has more
-/// than the newcomer would have. So no caller can fill the queue against the others.
+/// When the queue is full, a new entry displaces the newest entry of the caller with the most entries, if
+/// that caller has more than the new entry's caller would have. No caller can therefore fill the queue and
+/// exclude others.
 struct FairQueue<Caller: Hashable, Element> {
-    /// Each caller's entries, in the order in which they came; never empty.
-    private var lines: [Caller: Queue<Element>] = [:]
-    /// The callers that have entries, in the order of their turns.
-    private var turns = Queue<Caller>()
+    /// The entries of each caller, in order of arrival; no line is empty.
+    private var lines: [Caller: FIFOQueue<Element>] = [:]
+    /// The callers with entries, in the order of their turns.
+    private var turns = FIFOQueue<Caller>()
     private let limit: Int
     private(set) var count = 0
 
@@ -15,7 +16,8 @@ struct FairQueue<Caller: Hashable, Element> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Appends `element`; returns what has no place: nil, another caller's newest entry, or `element` itself.
+    /// Appends `element`; returns the entry that has no place: another caller's newest entry, `element`
+    /// itself, or nil.
     mutating func append(_ element: Element, of caller: Caller) -> Element? {
         var displaced: Element?
         if count >= limit {
@@ -24,13 +26,13 @@ struct FairQueue<Caller: Hashable, Element> {
             displaced = removeLast(of: most.key)
         }
         if lines[caller] == nil { turns.append(caller) }
-        lines[caller, default: Queue()].append(element)
+        lines[caller, default: FIFOQueue()].append(element)
         count += 1
         return displaced
     }
 
-    /// The oldest entry of the caller with the least `load`, which is 0 or more; of equals, of the one whose
-    /// turn it is.
+    /// Removes the oldest entry of the caller with the least `load` (not negative); of equal callers, the
+    /// one whose turn is next.
     mutating func popFirst(by load: (Caller) -> Int = { _ in 0 }) -> Element? {
         guard let caller = turns.popLeast(by: load), let element = lines[caller]?.popFirst()
         else { return nil }
@@ -43,7 +45,7 @@ struct FairQueue<Caller: Hashable, Element> {
         for line in lines.values { line.forEach(body) }
     }
 
-    /// Removes entries from the front of each caller's line for as long as `isOver` says so.
+    /// Removes entries from the front of each caller's line while `isOver` is true for them.
     mutating func removeFirst(while isOver: (Element) -> Bool) -> [Element] {
         var removed: [Element] = []
         for caller in Array(lines.keys) {
@@ -57,7 +59,7 @@ struct FairQueue<Caller: Hashable, Element> {
         return removed
     }
 
-    /// Only for a caller with two entries or more.
+    /// Removes the newest entry of a caller; only for a caller with two entries or more.
     private mutating func removeLast(of caller: Caller) -> Element? {
         guard let element = lines[caller]?.popLast() else { return nil }
         count -= 1
@@ -70,8 +72,8 @@ struct FairQueue<Caller: Hashable, Element> {
     }
 }
 
-/// First in, first out, in amortised constant time.
-struct Queue<Element> {
+/// A first-in, first-out queue with amortised constant time for each operation at its ends.
+struct FIFOQueue<Element> {
     private var elements: [Element?] = []
     private var head = 0
 
@@ -91,7 +93,7 @@ struct Queue<Element> {
         return element
     }
 
-    /// Takes out the first of those with the least `rank`; none is below 0. Linear where no rank is 0.
+    /// Removes the first element with the least `rank` (not negative). Linear time if no rank is 0.
     mutating func popLeast(by rank: (Element) -> Int) -> Element? {
         var least: (index: Int, rank: Int)?
         for index in head..<elements.count {

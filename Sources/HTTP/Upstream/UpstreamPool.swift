@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// How many connections to the upstream there may be, and how many requests may wait for one: of a process,
-/// or of one loop as its part.
+/// The limits on connections to the upstream and on requests that wait for one, of a process or of one
+/// loop.
 package struct UpstreamLimits: Sendable, Equatable {
     /// Connections that are open, opening or idle.
     package var connections: Int
@@ -13,7 +13,7 @@ package struct UpstreamLimits: Sendable, Equatable {
         self.waiting = waiting
     }
 
-    /// The part of loop number `index` of `count`. The parts add up to the whole.
+    /// The part of loop number `index` of `count`. The parts add up to the process's limits.
     package func part(_ index: Int, of count: Int) -> UpstreamLimits {
         func part(of whole: Int) -> Int { whole / count + (index < whole % count ? 1 : 0) }
         return UpstreamLimits(connections: part(of: connections), waiting: part(of: waiting))
@@ -22,10 +22,13 @@ package struct UpstreamLimits: Sendable, Equatable {
 
 /// A loop's connections to the upstream. Confined to that loop.
 ///
-/// A request takes an idle connection, the most recently used one first; else it opens one; else, at the
-/// limit, it waits for the next that becomes free. While requests wait, no connection is idle. Of those that
-/// wait, the caller that holds least is served first; see ``endTransfers(now:)`` for connections that do not
-/// become free.
+/// A request takes the most recently used idle connection; if there is none, it opens one; at the limit, it
+/// waits for the next free connection. While requests wait, no connection is idle. Of the waiting callers,
+/// the pool serves the one that holds the fewest connections first; see ``endTransfers(now:)`` for
+/// connections that do not become free.
+///
+/// Safe to share: mutable state is accessed only on the loop, where the tasks that use it run; a pool is
+/// created there, or before the loop starts.
 package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
@@ -36,20 +39,21 @@ package final class UpstreamPool: @unchecked Sendable {
     private let limits: UpstreamLimits
     private let dialer: UpstreamDialer
     private var idle: [(connection: UpstreamConnection, until: Int64)] = []
-    /// Connections that are open or opening, the idle ones included.
+    /// Connections that are open or opening, including idle ones.
     private var open = 0
-    private var waiting: FairQueue<UpstreamParty, Waiter>
-    private let parties = UpstreamPartyTable()
-    /// Bodies and long answers on their way, each with its place here.
+    private var waiting: FairQueue<UpstreamCallerUsage, Waiter>
+    private let parties = UpstreamCallerTable()
+    /// Streamed bodies and long responses in progress; each stores its index.
     private var transfers: [ClientTransfer] = []
     private var generation: Int
-    /// When the last answer began, on the loop's clock.
+    /// When the last response began, on the loop's clock.
     private var lastAnswer: Int64 = 0
     private var toldAnswer: Int64 = 0
 
-    /// On the loop, or before it starts. `limits` are this loop's own.
+    /// Called on the loop, or before it starts. `limits` are those of this loop.
     package init(
-        target: UpstreamTarget, loop: EventLoop, limits: UpstreamLimits = UpstreamLimits(), deadlines: Deadlines
+        target: UpstreamTarget, loop: EventLoop, limits: UpstreamLimits = UpstreamLimits(),
+        deadlines: Deadlines
     ) {
         self.target = target
         self.loop = loop
@@ -63,22 +67,23 @@ package final class UpstreamPool: @unchecked Sendable {
 
     // MARK: Taking a connection
 
-    /// Whom the connections of `connection`'s requests count to; looked up when that changes. `caller` is nil
-    /// for the client's address.
-    func party(of connection: Connection, as caller: UpstreamCaller?) -> UpstreamParty {
+    /// The party that the upstream connections of `connection`'s requests count to, looked up when it
+    /// changes. `caller` is nil for the client's address.
+    func callerUsage(of connection: Connection, as caller: UpstreamCaller?) -> UpstreamCallerUsage {
         let caller = caller ?? .address(connection.source.address)
-        if let known = connection.upstreamParty, known.caller == caller { return known }
-        connection.upstreamParty?.release()
+        if let known = connection.upstreamCallerUsage, known.caller == caller { return known }
+        connection.upstreamCallerUsage?.release()
         let party = parties.acquire(caller)
-        connection.upstreamParty = party
+        connection.upstreamCallerUsage = party
         return party
     }
 
-    /// An idle connection on which nothing has arrived.
+    /// Takes an idle connection on which no input has arrived.
     ///
-    /// The poller's word alone does not do: one poll reports a limited number of descriptors (libevent asks for 32 at
-    /// first), and knows nothing of what came after it. So the socket itself is asked, at the last moment.
-    func takeIdle(for party: UpstreamParty) -> UpstreamConnection? {
+    /// The poller's report is not sufficient: one poll reports a limited number of descriptors (initially
+    /// 32 in libevent), and input may arrive after it. Therefore this checks the socket itself, immediately
+    /// before use.
+    func takeIdle(for party: UpstreamCallerUsage) -> UpstreamConnection? {
         while let connection = idle.popLast()?.connection {
             if connection.stream.isQuiet() {
                 party.count(1)
@@ -91,8 +96,8 @@ package final class UpstreamPool: @unchecked Sendable {
         return nil
     }
 
-    /// A new connection, or the next that becomes free.
-    func takeAnother(for party: UpstreamParty) async throws(Refusal) -> UpstreamConnection {
+    /// Takes a new connection, or the next that becomes free.
+    func takeAnother(for party: UpstreamCallerUsage) async throws(Refusal) -> UpstreamConnection {
         if open < limits.connections {
             open += 1
             party.count(1)
@@ -114,25 +119,26 @@ package final class UpstreamPool: @unchecked Sendable {
             let detail =
                 switch reason {
                 case .queueFull: "too many requests wait for \(target.host)"
-                case .waitedTooLong: "no connection to \(target.host) became free within \(deadlines.upstreamConnect) s"
+                case .waitedTooLong:
+                    "no connection to \(target.host) became free within \(deadlines.upstreamConnect) s"
                 }
-            throw Refusal(.unavailable, detail, retryAfter: 1)
+            throw Refusal(.unavailable, detail: detail, retryAfter: 1)
         }
     }
 
-    /// A new connection in the place of one that has died.
+    /// Opens a new connection in the place of one that the peer has closed.
     func replace(
-        _ connection: UpstreamConnection, of party: UpstreamParty
+        _ connection: UpstreamConnection, of party: UpstreamCallerUsage
     ) async throws(Refusal) -> UpstreamConnection {
         connection.stream.close()
         return try await connect(for: party)
     }
 
-    /// Within a place that is counted already; gives it up where no connection comes about.
-    private func connect(for party: UpstreamParty) async throws(Refusal) -> UpstreamConnection {
-        do throws(Refusal) {
+    /// Opens a connection for a place that is counted already; gives up the place on failure.
+    private func connect(for party: UpstreamCallerUsage) async throws(Refusal) -> UpstreamConnection {
+        do {
             let connection = try await dialer.connect()
-            // The first connection under settings that were reloaded comes before the tick that would notice them.
+            // The first connection under reloaded settings may open before the tick that notices them.
             generation = max(generation, connection.generation)
             return connection
         } catch {
@@ -145,11 +151,12 @@ package final class UpstreamPool: @unchecked Sendable {
 
     // MARK: Giving it back
 
-    /// After an answer that ended where it should, with nothing of it left unread.
-    func giveBack(_ connection: UpstreamConnection, of party: UpstreamParty) {
+    /// Takes back a connection after a response that ended regularly and was read completely.
+    func giveBack(_ connection: UpstreamConnection, of party: UpstreamCallerUsage) {
         let stream = connection.stream
-        // What OpenSSL read behind the answer is either a message of TLS itself or an answer to no request.
-        guard !stream.isClosed, connection.generation == generation, !stream.hasBufferedInput || stream.isQuiet()
+        // Input that OpenSSL read after the response is either a TLS message or an unsolicited response.
+        guard !stream.isClosed, connection.generation == generation,
+            !stream.hasBufferedInput || stream.isQuiet()
         else { return close(connection, of: party) }
         var connection = connection
         connection.hasServed = true
@@ -164,7 +171,7 @@ package final class UpstreamPool: @unchecked Sendable {
     }
 
     /// Closes a connection that was taken.
-    func close(_ connection: UpstreamConnection, of party: UpstreamParty) {
+    func close(_ connection: UpstreamConnection, of party: UpstreamCallerUsage) {
         connection.stream.close()
         open -= 1
         party.count(-1)
@@ -178,14 +185,14 @@ package final class UpstreamPool: @unchecked Sendable {
         }
     }
 
-    /// To the first request of the caller that holds least.
+    /// Grants to the first request of the caller that holds the fewest connections.
     private func grant(_ grant: UpstreamGrant) {
         guard let waiter = waiting.popFirst(by: { $0.load }) else { return }
         waiter.party.count(1)
         waiter.continuation.resume(returning: grant)
     }
 
-    /// An answer has begun: the upstream lives.
+    /// Records that a response has begun, which shows that the upstream is up.
     func didAnswer() { lastAnswer = loop.seconds }
 
     // MARK: Once a second
@@ -216,13 +223,14 @@ package final class UpstreamPool: @unchecked Sendable {
         transfers[transfer.place] = last
     }
 
-    /// Seconds that a request waits before a slow transfer ends for it, and before a fast one does.
+    /// Seconds that a request waits before the pool ends a slow transfer for it, and before it ends a fast
+    /// one.
     private static let slowPatience: Int64 = 1
     private static let fastPatience: Int64 = 3
 
-    /// Makes room for waiting requests of parties below their share, an eighth of the connections. First the
-    /// slowest transfers end: slow ones of parties that hold more than they that wait would, and others of
-    /// parties above their share. Then those that hardly move, whosever they are.
+    /// Makes room for waiting requests of parties below their share, an eighth of the connections. First
+    /// ends the slowest transfers: slow ones of parties that hold more connections than a waiting party
+    /// would, and others of parties above their share. Then ends transfers of any party that hardly move.
     private func endTransfers(now: Int64) {
         for transfer in transfers { transfer.measure() }
         guard !waiting.isEmpty, !transfers.isEmpty else { return }
@@ -255,7 +263,7 @@ package final class UpstreamPool: @unchecked Sendable {
             let stream = connection.stream
             var isUsable = until > now && connection.generation == generation
             if isUsable, stream.hasUnreadSignal {
-                // A message of TLS's own is no reason to close; it was read by the question.
+                // A TLS message is no reason to close; `isQuiet()` has consumed it.
                 isUsable = stream.isQuiet()
                 if isUsable { stream.armRead() }
             }
@@ -271,8 +279,8 @@ package final class UpstreamPool: @unchecked Sendable {
 
 private struct Waiter {
     let continuation: UnsafeContinuation<UpstreamGrant, Never>
-    let party: UpstreamParty
-    /// On the loop's clock.
+    let party: UpstreamCallerUsage
+    /// Seconds of the loop's clock.
     let since: Int64
     let until: Int64
 }
@@ -281,7 +289,7 @@ private enum UpstreamGrant {
     enum Reason { case queueFull, waitedTooLong }
 
     case connection(UpstreamConnection)
-    /// A connection may be opened; it is counted already.
+    /// The request may open a connection, which is counted already.
     case place
     case refused(Reason)
 }

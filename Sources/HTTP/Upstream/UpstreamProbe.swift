@@ -1,11 +1,11 @@
 import CountersignWire
 
-/// Finds out whether the upstream takes connections, in the background, so that readiness needs no traffic. Confined to
-/// one loop.
+/// Checks in the background whether the upstream accepts connections, so that readiness needs no traffic.
+/// Confined to one loop.
 ///
-/// An answer or a new connection of the last seconds is proof enough. Only without one does the probe open a connection
-/// of its own, TLS included, and close it at once; so there is at most one beyond the limit, for a moment. The upstream
-/// is down after two failures in a row, and up again after one success.
+/// A response or a new connection within the last seconds is sufficient. Otherwise the probe opens a
+/// connection of its own, including TLS, and closes it at once; so there is at most one connection beyond
+/// the limit, briefly. The upstream is down after two consecutive failures, and up again after one success.
 package final class UpstreamProbe: @unchecked Sendable {
     private static let freshSeconds: Int64 = 5
     private static let longestPatience = 5
@@ -18,11 +18,11 @@ package final class UpstreamProbe: @unchecked Sendable {
     private var isProbing = false
     private var failures = 0
     private var nextProbe = Int64.min
-    /// What was reported last; nil before the first report.
+    /// The last reported state; nil before the first report.
     private var isUp: Bool?
 
-    /// On the loop, or before it starts. `report` is called on the loop with nil when the upstream comes up, and with
-    /// one sentence at each failed probe while it is down.
+    /// Called on the loop, or before it starts. The probe calls `report` on the loop, with nil when the
+    /// upstream comes up, and with one sentence at each failed probe while it is down.
     package init(
         target: UpstreamTarget, loop: EventLoop, deadlines: Deadlines,
         report: @escaping @Sendable (_ failure: String?) -> Void
@@ -32,13 +32,13 @@ package final class UpstreamProbe: @unchecked Sendable {
         self.report = report
         let patience = min(deadlines.upstreamConnect, UpstreamProbe.longestPatience)
         dialer = UpstreamDialer(target: target, loop: loop, patience: patience)
-        loop.onTick { [self] in look() }
+        loop.onTick { [self] in check() }
     }
 
-    /// Looks now instead of at the next tick.
-    package func start() { loop.perform { self.look() } }
+    /// Checks now instead of at the next tick.
+    package func start() { loop.perform { self.check() } }
 
-    private func look() {
+    private func check() {
         let now = loop.seconds
         if let last = target.lastSuccess, now - last < UpstreamProbe.freshSeconds { return didSucceed() }
         guard !isProbing, nextProbe <= now else { return }
@@ -47,7 +47,7 @@ package final class UpstreamProbe: @unchecked Sendable {
     }
 
     private func probe() async {
-        do throws(Refusal) {
+        do {
             try await dialer.connect().stream.close()
             didSucceed()
         } catch {
@@ -58,7 +58,7 @@ package final class UpstreamProbe: @unchecked Sendable {
             }
         }
         isProbing = false
-        // A first failure is looked into soon.
+        // The probe repeats a first failure sooner.
         nextProbe = loop.seconds + (failures == 1 ? 1 : failures == 0 ? UpstreamProbe.freshSeconds : 2)
     }
 

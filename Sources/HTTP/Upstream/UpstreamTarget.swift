@@ -1,11 +1,12 @@
 import CountersignMemory
 import Glibc
 
-/// Where verified requests go: a backend's host and port, and whether to speak TLS to it. Shared by all loops.
+/// The destination of verified requests: a backend's host and port, and its TLS settings. Shared by all
+/// loops.
 ///
-/// Its addresses are looked up at the start and again from time to time, never on the way of a request.
+/// The addresses are resolved at the start and periodically, never while a request waits.
 package final class UpstreamTarget: Sendable {
-    /// What a new connection needs to know.
+    /// What a new connection needs: candidate addresses and the current TLS settings.
     struct Route {
         var addresses: [SocketAddress]
         var tls: TLSContext?
@@ -13,9 +14,9 @@ package final class UpstreamTarget: Sendable {
     }
 
     private struct State {
-        var addresses = AddressBook()
+        var addresses = UpstreamAddressList()
         var tls: TLSContext?
-        /// Goes up when certificates are read again.
+        /// Incremented when the TLS settings are replaced.
         var generation = 0
         /// When the upstream last answered or took a connection, on the loops' clock; nil before it ever did.
         var lastSuccess: Int64?
@@ -33,14 +34,14 @@ package final class UpstreamTarget: Sendable {
 
     // MARK: Addresses
 
-    /// Asks the resolver, and keeps the old addresses where it fails. Blocks; not for a loop.
-    package func resolve() throws(HTTPFault) {
+    /// Resolves the host, and keeps the old addresses if that fails. Blocks; must not be called on a loop.
+    package func resolve() throws(HTTPError) {
         let addresses = try SocketAddress.resolve(host: host, port: port)
         state.with { $0.addresses.replace(with: addresses) }
     }
 
-    /// Resolves now, and again every half minute on a thread of its own, for as long as the process lives. A name that
-    /// is not found is a backend that is down: requests fail until it is.
+    /// Resolves now, and every half minute on a separate thread for the lifetime of the process. A name
+    /// that is not found counts as a backend that is down: requests fail until it is found.
     package func keepResolving() {
         try? resolve()
         var thread = pthread_t()
@@ -61,7 +62,7 @@ package final class UpstreamTarget: Sendable {
 
     // MARK: Connections
 
-    /// For connections from now on. Those that are open end as they come to rest.
+    /// Replaces the TLS settings for new connections. Open connections close when they become idle.
     package func replace(tls: TLSContext?) {
         state.with {
             $0.tls = tls
@@ -88,9 +89,76 @@ package final class UpstreamTarget: Sendable {
         state.with { $0.addresses.didFail(address, at: now) }
     }
 
-    /// A pool says when its last answer began.
+    /// Records when the last response of a pool began.
     func didAnswer(at time: Int64) { state.with { $0.lastSuccess = max($0.lastSuccess ?? time, time) } }
 
     /// When the upstream last answered or took a connection, on the loops' clock; nil before it ever did.
     var lastSuccess: Int64? { state.with { $0.lastSuccess } }
+}
+
+/// The addresses of the upstream's name, and which of them failed recently. Shared by all loops; used only
+/// when a connection opens.
+///
+/// New connections use the addresses in turn. An address that failed is skipped, for one second at first
+/// and twice as long after each further failure, up to a minute; then one connection tries it again. If all
+/// addresses are skipped, the one that failed longest ago is tried, so a backend with one address is always
+/// tried.
+struct UpstreamAddressList {
+    private struct Entry {
+        var address: SocketAddress
+        /// Failures since the last success.
+        var failures = 0
+        var failedAt = Int64.min
+        var skippedUntil = Int64.min
+
+        var pause: Int64 { min(1 << Int64(min(failures - 1, 6)), UpstreamAddressList.longestPause) }
+    }
+
+    private static let longestPause: Int64 = 60
+    private var entries: [Entry] = []
+    private var turn = 0
+
+    /// The addresses that one connection may try, in order; empty if the name has none. `now` is in seconds
+    /// of the loops' clock.
+    mutating func candidates(at now: Int64) -> [SocketAddress] {
+        guard !entries.isEmpty else { return [] }
+        turn = (turn + 1) % entries.count
+        var chosen: [SocketAddress] = []
+        for offset in entries.indices {
+            let index = (turn + offset) % entries.count
+            guard entries[index].skippedUntil <= now else { continue }
+            chosen.append(entries[index].address)
+            // Other connections skip the address until the outcome of this attempt is known.
+            if entries[index].failures > 0 { entries[index].skippedUntil = now + entries[index].pause }
+        }
+        if chosen.isEmpty,
+            let oldest = entries.indices.min(by: { entries[$0].failedAt < entries[$1].failedAt })
+        {
+            chosen.append(entries[oldest].address)
+        }
+        return chosen
+    }
+
+    mutating func didConnect(to address: SocketAddress) {
+        guard let index = entries.firstIndex(where: { $0.address == address }) else { return }
+        entries[index].failures = 0
+        entries[index].skippedUntil = .min
+    }
+
+    mutating func didFail(_ address: SocketAddress, at now: Int64) {
+        guard let index = entries.firstIndex(where: { $0.address == address }) else { return }
+        // Connections that were begun together fail together, which counts as one failure.
+        if entries[index].failures == 0 || entries[index].failedAt + entries[index].pause <= now {
+            entries[index].failures += 1
+        }
+        entries[index].failedAt = now
+        entries[index].skippedUntil = now + entries[index].pause
+    }
+
+    /// Replaces the addresses by the resolver's current result; a known address keeps its failures.
+    mutating func replace(with addresses: [SocketAddress]) {
+        entries = addresses.map { address in
+            entries.first { $0.address == address } ?? Entry(address: address)
+        }
+    }
 }

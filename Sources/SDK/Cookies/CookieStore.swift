@@ -1,45 +1,49 @@
 import CountersignMemory
 import CountersignTransport
 import CountersignTrust
+import CountersignWire
 
-/// A client's cookies, in memory: what its one server has set, and what goes back to it. Each client has a store of its own, and
-/// the platform's shared store is not touched.
+/// A client's cookies, in memory: those that its server has set, for later requests. Each client has a store
+/// of its own; the client does not touch the platform's shared store.
 ///
-/// Off by default (``CountersignOptions/cookies``). A `Cookie` field is added before the request is signed, so the signature covers
-/// it; a request that has one of its own is left as it is. When the session ends, or another account signs in, all cookies
-/// are removed: they were the former account's. Whatever `Domain` says, a cookie goes to the client's own host alone.
+/// Off by default (``CountersignOptions/cookies``). The client adds the `Cookie` field before it signs the
+/// request, so the signature covers it; a request that has its own `Cookie` field stays unchanged. When the
+/// session ends, or another account signs in, the client removes all cookies: they belong to the former
+/// account. Whatever `Domain` says, a cookie goes only to the client's own host.
 public final class CookieStore: Sendable {
     private struct Kept {
         var cookies: [Cookie] = []
-        /// How often all were removed.
+        /// How often all cookies were removed.
         var removals = 0
     }
 
     private let kept = Locked(Kept())
 
-    /// Cookies at most; beyond them the oldest goes. Source: RFC 6265 §6.1.
+    /// The most cookies; the oldest is removed beyond that. Source: RFC 6265 §6.1.
     private static let most = 50
 
     package init() {}
 
-    /// Those that are kept now, the oldest first. One whose time is over is among them until it is next looked at.
+    /// The stored cookies, the oldest first. An expired cookie is among them until the store is next read or
+    /// written.
     public var cookies: [Cookie] { kept.with { $0.cookies } }
 
-    /// Removes all of them. Requests that are on their way set none any more.
+    /// Removes all cookies. Responses to requests that are in progress set none any more.
     public func removeAll() { kept.with { $0 = Kept(removals: $0.removals + 1) } }
 
-    /// How often all were removed: a request notes it before it is made, for
-    /// ``take(_:_:unlessRemovedSince:)``.
+    /// How often all cookies were removed: a request notes it before it is sent, for
+    /// ``take(_:setting:unlessRemovedSince:)``.
     package var removals: Int { kept.with { $0.removals } }
 
-    /// Takes what an answer sets. Nothing where all were removed since the request was made, at `removals`:
-    /// the answer may be another account's, whose cookies must not go with this one's requests.
+    /// Stores the cookies that a response sets. Stores none if all were removed since the request was made,
+    /// at `removals`: the response may be another account's, whose cookies must not go with this account's
+    /// requests.
     package func take(
-        _ fields: [HeaderField], _ setting: Cookie.Setting, unlessRemovedSince removals: Int
+        _ fields: [HeaderField], setting: Cookie.Setting, unlessRemovedSince removals: Int
     ) {
         let set = fields.lazy.filter { $0.name.lowercased() == "set-cookie" }
             .compactMap { String(utf8: $0.value) }
-            .compactMap { Cookie($0, setting) }
+            .compactMap { Cookie($0, setting: setting) }
         kept.with { kept in
             guard kept.removals == removals else { return }
             for cookie in set {
@@ -57,7 +61,7 @@ public final class CookieStore: Sendable {
         }
     }
 
-    /// The value of `Cookie` for a request; nil where none is for it. Of several, those of longer paths come first.
+    /// The value of `Cookie` for a request; nil if no cookie matches. Cookies with longer paths come first.
     /// Source: RFC 6265 §5.4.
     package func field(path: String, isEncrypted: Bool, at time: Int64) -> String? {
         let fitting = cookies.enumerated()
@@ -66,4 +70,31 @@ public final class CookieStore: Sendable {
         guard !fitting.isEmpty else { return nil }
         return fitting.map { "\($0.element.name)=\($0.element.value)" }.joined(separator: "; ")
     }
+}
+
+extension ClientCore {
+    /// The value of `Cookie` for a request that has no such field; nil if cookies are off or none matches.
+    func cookieField(for draft: Draft) -> String? {
+        guard options.cookies == .keptUntilSignOut else { return nil }
+        let setting = setting(of: draft.target)
+        return cookies.field(path: setting.path, isEncrypted: setting.isEncrypted, at: setting.time)
+    }
+
+    /// Stores the cookies of a response to a request for `target`, which was made at `removals` of the store.
+    func takeCookies(_ fields: [HeaderField], target: [UInt8], unlessRemovedSince removals: Int) {
+        guard options.cookies == .keptUntilSignOut else { return }
+        cookies.take(fields, setting: setting(of: target), unlessRemovedSince: removals)
+    }
+
+    private func setting(of target: [UInt8]) -> Cookie.Setting {
+        Cookie.Setting(
+            host: base.origin.host.description,
+            path: String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self),
+            isEncrypted: base.origin.security == .tls, time: options.clock.wall())
+    }
+}
+
+extension CountersignClient {
+    /// The cookies that the server has set; empty unless ``CountersignOptions/cookies`` keeps them.
+    public var cookies: CookieStore { core.cookies }
 }

@@ -5,42 +5,42 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// What stands behind a client and all values that speak for it: made once, by ``Composition``.
+/// The state that a client and all values derived from it share: made once, by ``Composition``.
 final class ClientCore: Sendable {
     let release: ReleaseKey
     let base: BaseURL
     let options: CountersignOptions
-    let carrier: any Carrier
-    let trust: TrustInForce
+    let carrier: any RequestTransport
+    let trust: ActiveTrust
     let keeper: StateKeeper
-    let vault: RememberingVault
+    let vault: SwitchableVault
     let item: ItemName
-    let standings: Standings
+    let stateMachine: ClientStateMachine
     let events: Broadcast<CountersignEvent>
     let hints: UpdateHints
     let cookies: CookieStore
     private let names: CallNames
-    /// The way of what the state machine itself asks for.
-    let surroundings: Surroundings
-    private let line = BlockingLine("countersign.client")
+    /// The environment for the client's own requests: logins, refreshes, sessions.
+    let environment: ClientEnvironment
+    private let line = BlockingWorkQueue("countersign.client")
     private let isOpen = Locked(false)
     private let offset = Locked<Int64>(0)
 
     init(_ parts: Composition) {
         (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
-        (standings, events, surroundings) = (parts.standings, parts.events, parts.surroundings)
+        (stateMachine, events, environment) = (parts.stateMachine, parts.events, parts.environment)
         cookies = parts.cookies
         hints = UpdateHints(parts.events)
         names = CallNames(host: parts.base.origin.host.description)
     }
 
     deinit {
-        standings.finish()
+        stateMachine.finish()
         events.finish()
     }
 
-    /// As it is under the trust that is in force.
+    /// The installation under the trust that is in force.
     var installation: Installation {
         var installation = Installation(
             host: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain,
@@ -55,34 +55,37 @@ final class ClientCore: Sendable {
         return installation
     }
 
-    /// Where a login may send the password of an account that is not in it; nil where none does.
+    /// The accounts whose password a login must not send; nil if no login sends one.
     var passwordFallback: OpaqueAccounts? {
-        options.passwordLogin == .never ? nil : surroundings.opaqueAccounts
+        options.passwordLogin == .never ? nil : environment.opaqueAccounts
     }
 
     /// The next call's name in events.
-    func beginCall(_ method: APIMethod, _ path: String) -> CountersignEvent.Call { names.next(method, path) }
+    func beginCall(_ method: APIMethod, path: String) -> CountersignEvent.Call {
+        names.next(method, path: path)
+    }
 
-    /// Reads the vault where that was not done: it may take a disk, a keyring, or a person, so it is done where nobody else waits.
+    /// Reads the vault if that was not done: it may wait for a disk, a keyring or a user, so it runs on a
+    /// thread of its own.
     func open() async throws(CountersignError) {
         guard !isOpen.with({ $0 }) else { return }
         try await look()
     }
 
-    /// Reads what the vault has now: another process may have written. Where nothing is to outlive a process, what an earlier one
-    /// has kept is removed.
+    /// Reads the vault's current state: another process may have written. If nothing outlives the process,
+    /// removes what an earlier process stored.
     func look() async throws(CountersignError) {
-        let (keeper, vault, item, opaqueAccounts) = (keeper, vault, item, surroundings.opaqueAccounts)
+        let (keeper, vault, item, opaqueAccounts) = (keeper, vault, item, environment.opaqueAccounts)
         try await blocking { () throws(CountersignError) in
-            do throws(VaultProblem) {
-                try vault.forgetKept([keeper.deviceKeys.item, item])
+            do throws(VaultError) {
+                try vault.removePersisted([keeper.deviceKeys.item, item])
             } catch {
                 throw CountersignError(error)
             }
-            do throws(ClientProblem) {
+            do throws(ClientOperationError) {
                 let state = try keeper.look()
-                // A version that noted nobody may have begun it. Noted before anything is sent: a server can
-                // end the session, and nothing would tell then how it began.
+                // A version that noted no accounts may have begun the session. Noted before anything is sent:
+                // a server can end the session, and then nothing shows how it began.
                 if let login = state.login, case .device = login.session {
                     try? opaqueAccounts?.insert(login.account)
                 }
@@ -93,15 +96,15 @@ final class ClientCore: Sendable {
         isOpen.with { $0 = true }
     }
 
-    /// Moves what is kept to where it belongs from now on.
+    /// Moves the stored state to the place that the option names.
     func remember(_ what: CountersignOptions.Remembering) async throws(CountersignError) {
         // The device's keys before the state that refers to them.
         let (keeper, vault, item) = (keeper, vault, item)
         try await blocking { () throws(CountersignError) in
-            do throws(VaultProblem) {
-                try vault.keep(
+            do throws(VaultError) {
+                try vault.move(
                     [keeper.deviceKeys.item, item],
-                    what == .session ? .outlivesTheProcess : .endsWithTheProcess)
+                    to: what == .session ? .outlivesTheProcess : .endsWithTheProcess)
             } catch {
                 throw CountersignError(error)
             }
@@ -112,7 +115,7 @@ final class ClientCore: Sendable {
         async throws(CountersignError)
     {
         let result: Result<Void, CountersignError>
-        do throws(VaultProblem) {
+        do throws(VaultError) {
             result = try await line.run {
                 do throws(CountersignError) {
                     return .success(.success(try work()))
@@ -126,15 +129,82 @@ final class ClientCore: Sendable {
         try result.get()
     }
 
-    /// Tells where the authority's word has moved the clock. A second more or less is rounding.
+    /// Reports that a signed response has moved the clock. Differences of up to two seconds are rounding.
     func noteClock() {
-        guard let now = try? surroundings.now() else { return }
-        let moved = now - surroundings.time.now
+        guard let now = try? environment.now() else { return }
+        let moved = now - environment.time.now
         let isNew = offset.with { known in
             guard abs(moved - known) > 2 else { return false }
             known = moved
             return true
         }
         if isNew { events.tell(.clockCorrected(offset: moved)) }
+    }
+}
+
+extension ClientCore {
+    /// Runs an operation of the client module and translates its errors for the app.
+    func run<Result: Sendable>(
+        signer: PresenceSigner?,
+        operation body:
+            @Sendable (Installation, ClientEnvironment) async throws(ClientOperationError) -> Result
+    ) async throws(CountersignError) -> Result {
+        try await open()
+        do throws(ClientOperationError) {
+            var callEnvironment = environment
+            callEnvironment.signer = signer?.present
+            let result = try await body(installation, callEnvironment)
+            noteClock()
+            return result
+        } catch {
+            throw note(Task.isCancelled ? .cancelled : CountersignError(error))
+        }
+    }
+
+    /// The request with its signature. Renews a token that is known to have expired first, because the
+    /// caller's HTTP stack cannot.
+    func signed(_ request: APIRequest, signer: PresenceSigner?) async throws(CountersignError)
+        -> SignedRequest
+    {
+        let owner = CallOwner()
+        try await open()
+        try await resolve(owner, for: request.caller)
+        try await admit(request.caller, owner: owner)
+        try await resolve(owner, for: request.caller)
+        let request = withIdempotencyKey(request)
+        let body = try await PreparedBody(request.body)
+        let plain = try draft(request, body: body)
+        if request.caller == .account, try hasRunOut() {
+            _ = try await run(signer: signer) {
+                (installation, environment) async throws(ClientOperationError) in
+                try await AccountSessions(installation, environment: environment).current()
+            }
+        }
+        var callEnvironment = environment
+        callEnvironment.signer = signer?.present
+        do throws(ClientOperationError) {
+            let draft =
+                switch request.caller {
+                case .account:
+                    try SignedCalls(installation, environment: callEnvironment).signed(
+                        plain, as: owner.signing)
+                case .app: try ReleaseCalls(installation, environment: callEnvironment).signed(plain)
+                }
+            return SignedRequest(
+                method: APIMethod(draft.method),
+                url: base.origin.description + String(decoding: draft.target, as: UTF8.self),
+                fields: draft.fields.map(HeaderField.init), body: request.body)
+        } catch {
+            throw CountersignError(error)
+        }
+    }
+
+    private func hasRunOut() throws(CountersignError) -> Bool {
+        do throws(ClientOperationError) {
+            guard let login = try keeper.state().login else { return false }
+            return try login.expires <= environment.now()
+        } catch {
+            throw CountersignError(error)
+        }
     }
 }

@@ -5,89 +5,101 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// Where a client is put together: the only place that chooses what carries, keeps, judges and tells the time.
+/// Composes a client: the only place that chooses its transport, vault, trust and clock.
 struct Composition {
     let release: ReleaseKey
     let base: BaseURL
     let options: CountersignOptions
-    let carrier: any Carrier
-    let trust: TrustInForce
-    let vault: RememberingVault
-    /// Where the session lies in it.
+    let carrier: any RequestTransport
+    let trust: ActiveTrust
+    let vault: SwitchableVault
+    /// The vault item of the session.
     let item: ItemName
     let keeper: StateKeeper
     let events: Broadcast<CountersignEvent>
-    let standings: Standings
-    let surroundings: Surroundings
+    let stateMachine: ClientStateMachine
+    let environment: ClientEnvironment
     let cookies = CookieStore()
 
-    /// Lines of a log that wait for whoever reads it slowly.
+    /// The most log lines that wait for a slow reader.
     static let mostEvents = 1_000
 
     init(
-        _ release: ReleaseKey, _ baseURL: String, _ place: VaultPlace, _ trust: Trust, _ options: CountersignOptions
+        release: ReleaseKey, baseURL: String, vault place: VaultPlace, trust: Trust,
+        options: CountersignOptions
     ) throws(CountersignError) {
-        let base = try BaseURL(baseURL, options.encryption)
+        let base = try BaseURL(baseURL, encryption: options.encryption)
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         options.log.follow(events.stream())
-        let pins = try TrustInForce.keeper(trust, options.pinUpdates)
+        let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
         let inForce = pins?.current.trust ?? trust
         guard
-            release.authorityKey != nil || base.origin.security == .plaintext || inForce.isPinned(base.origin.host)
+            release.authorityKey != nil || base.origin.security == .plaintext
+                || inForce.isPinned(base.origin.host)
                 || options.missingAuthorityKey == .leavesRefusalsUnverified
         else {
             throw .misuse(
                 """
-                release key: the authority key is missing, and the trust pins no certificate of \(base.origin.host): expected the \
-                `authority_key` that `countersign release add` printed; nothing that the server says could be verified
+                release key: the authority key is missing, and the trust pins no certificate of \
+                \(base.origin.host): expected the `authority_key` that `countersign release add` printed; \
+                nothing that the server says could be verified
                 """)
         }
         guard
-            options.passwordLogin == .never || base.origin.security == .tls && inForce.isPinned(base.origin.host)
+            options.passwordLogin == .never
+                || base.origin.security == .tls && inForce.isPinned(base.origin.host)
         else {
             throw .misuse(
-                "passwordLogin: the trust pins no certificate of \(base.origin.host), and a password goes to no other")
+                "passwordLogin: the trust pins no certificate of \(base.origin.host), "
+                    + "and a password goes to no other"
+            )
         }
-        let carrier = try Composition.carrier(options.carriage, inForce, events)
-        do throws(ClientProblem) {
+        let carrier = try Composition.carrier(options.transport, trust: inForce, events: events)
+        do throws(ClientOperationError) {
             item = try StateKeeper.item(host: base.origin.authority, app: release.app)
         } catch {
             throw CountersignError(error)
         }
         let lasting = place.vault(
             owning: [item.service, "\(item.service) key", DeviceKeyKeeper.service(besides: item.service)])
-        vault = RememberingVault(
+        vault = SwitchableVault(
             over: lasting,
-            options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
-        keeper = StateKeeper(vault.vault, item, deviceKeys: DeviceKeyPolicy(options))
-        standings = Standings(events, gate: Composition.gate(options))
-        var surroundings = Surroundings(
+            persistence: options.remembers == .session ? .outlivesTheProcess : .endsWithTheProcess)
+        keeper = StateKeeper(vault.vault, item: item, deviceKeys: DeviceKeyPolicy(options))
+        stateMachine = ClientStateMachine(events, gate: Composition.gate(options))
+        var environment = ClientEnvironment(
             transport: OwnTransport(
-                carrier: carrier, origin: base.origin, events: events, refresh: Array("\(options.routes)/token".utf8)),
-            keeper: keeper, time: Time(clock: options.clock), random: SystemRandom())
-        // Past what ends with the process: nothing that is kept there opens anything, and it has to outlive
+                carrier: carrier, origin: base.origin, events: events,
+                refresh: Array("\(options.routes)/token".utf8)),
+            keeper: keeper, time: DeviceTime(clock: options.clock), random: SystemRandom())
+        // Kept even if the session ends with the process: its entries open nothing, and they must outlive
         // every session.
         if options.remembers == .session || options.passwordLogin != .never {
-            do throws(ClientProblem) {
-                surroundings.opaqueAccounts = OpaqueAccounts(lasting, try OpaqueAccounts.item(beside: item))
+            do throws(ClientOperationError) {
+                environment.opaqueAccounts = OpaqueAccounts(
+                    lasting, item: try OpaqueAccounts.item(beside: item))
             } catch {
                 throw CountersignError(error)
             }
         }
-        self.surroundings = surroundings
+        self.environment = environment
         (self.release, self.base, self.options, self.carrier) = (release, base, options, carrier)
-        (self.trust, self.events) = (TrustInForce(trust, pins, carrier, for: base.origin), events)
+        (self.trust, self.events) = (
+            ActiveTrust(builtIn: trust, keeper: pins, carrier: carrier, for: base.origin), events
+        )
         let owner = Locked<AccountName?>(nil)
-        keeper.announce { [standings, cookies] standing in
-            standings.take(standing)
-            Composition.clear(cookies, of: owner, at: standing)
+        keeper.announce { [stateMachine, cookies] status in
+            stateMachine.update(to: status)
+            Composition.clear(cookies, of: owner, at: status)
         }
     }
 
-    /// One account's cookies are no other's.
-    private static func clear(_ cookies: CookieStore, of owner: Locked<AccountName?>, at standing: Standing) {
+    /// Cookies of one account must not go with another's requests.
+    private static func clear(
+        _ cookies: CookieStore, of owner: Locked<AccountName?>, at status: SessionStatus
+    ) {
         let next: AccountName?
-        switch standing {
+        switch status {
         case .active(let account, _, _): next = account
         case .signedOut: next = nil
         case .locked, .unavailable: return
@@ -99,8 +111,8 @@ struct Composition {
         if let former, former != next { cookies.removeAll() }
     }
 
-    /// Of a key that is kept with the session nobody needs to be there.
-    private static func gate(_ options: CountersignOptions) -> Standings.Gate {
+    /// A key that is stored with the session needs no presence.
+    private static func gate(_ options: CountersignOptions) -> ClientStateMachine.Gate {
         switch (options.deviceKey, options.gate) {
         case (.boundToPresence, .atLaunch): .closed
         case (.boundToPresence, .none), (.kept, _): .open
@@ -108,9 +120,9 @@ struct Composition {
     }
 
     static func carrier(
-        _ carriage: CountersignOptions.Carriage, _ trust: Trust, _ events: Broadcast<CountersignEvent>
-    ) throws(CountersignError) -> any Carrier {
-        switch carriage {
+        _ choice: CountersignOptions.TransportChoice, trust: Trust, events: Broadcast<CountersignEvent>
+    ) throws(CountersignError) -> any RequestTransport {
+        switch choice {
         case .custom(let carrier):
             carrier.replaceTrust(by: trust)
             return carrier
@@ -132,10 +144,25 @@ struct Composition {
 extension DeviceKeyPolicy {
     fileprivate init(_ options: CountersignOptions) {
         switch options.deviceKeyStorage {
-        case .hardwareWhereThereIsOne: self.init(.hardwareWhereThereIsOne, hardware: options.deviceKeyHardware)
+        case .hardwareWhereThereIsOne:
+            self.init(.hardwareWhereThereIsOne, hardware: options.deviceKeyHardware)
         case .hardwareOnly: self.init(.hardwareOnly, hardware: options.deviceKeyHardware)
         // Keys that were made in hardware before still sign until the next login.
         case .softwareOnly: self.init(.softwareOnly, hardware: options.deviceKeyHardware)
         }
     }
+}
+
+/// A device's clocks, as the client module reads them.
+struct DeviceTime: ClientTime {
+    let clock: DeviceClock
+
+    var now: Int64 { clock.wall() }
+
+    var milliseconds: Int64 { Int64(clock.monotonic() / 1_000_000) }
+}
+
+extension DeviceClock {
+    /// The time since `start`, a reading of the monotonic clock.
+    func elapsed(since start: UInt64) -> Duration { .nanoseconds(Int64(monotonic() - start)) }
 }

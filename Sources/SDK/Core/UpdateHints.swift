@@ -2,13 +2,14 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// What answers say of a version that will go. No more than a hint: to a backend's answer anybody in between can add it.
+/// Hints in responses that this version will be retired. No more than a hint: any party in between can add it
+/// to a backend's response.
 final class UpdateHints: Sendable {
     private let events: Broadcast<CountersignEvent>
-    /// So that an app hears it once, and not with each answer.
+    /// The last hint, so that the app is told once, and not for each response.
     private let last = Locked<[UInt8]>([])
 
-    /// Bytes that are looked at.
+    /// The most bytes of the field that are parsed.
     private static let longest = 2048
 
     init(_ events: Broadcast<CountersignEvent>) { self.events = events }

@@ -1,12 +1,14 @@
 import CountersignClient
+import CountersignMemory
 import CountersignSeal
 import CountersignTransport
 import CountersignTrust
 import CountersignVault
 
-/// An app's way to a server that is **not Countersign's yet**: signs requests by the scheme that it speaks, signs users in by its login, and
-/// renews their token unseen. For a team that changes the app first, and the server later; the same client then goes on at a gateway
-/// that serves the scheme, until ``CountersignClient`` takes its place.
+/// Connects an app to a server that is **not Countersign's yet**: signs requests by the server's scheme,
+/// signs users in by its login, and renews their token in the background. For a team that changes the app
+/// first and the server later; the same client then works with a gateway that serves the scheme, until
+/// ``CountersignClient`` replaces it.
 ///
 /// ```swift
 /// let client = try LegacyClient(
@@ -17,35 +19,38 @@ import CountersignVault
 /// let (data, response) = try await client.data(for: APIRequest("/orders"))
 /// ```
 ///
-/// Nothing that such a server answers is signed. Only TLS speaks for it, and where no certificate is pinned, whoever any authority of the
-/// machine's vouches for can end a session, stop the app by asking for an update, or have a request sent a second time by saying that its
-/// token ran out. ``CountersignClient`` believes none of that without a signature.
+/// Such a server signs no response. Only TLS protects it, and if no certificate is pinned, any party with a
+/// certificate that the machine trusts for this host can end a session, stop the app by asking for an update,
+/// or have a request sent a second time by saying that its token has expired. ``CountersignClient`` believes
+/// none of that without a signature.
 public final class LegacyClient: Sendable {
     let base: BaseURL
     let options: LegacyOptions
     let account: LegacyAccount
     let calls: LegacyCalls
     let vault: LegacyVault
-    let carrier: any Carrier
-    let report: LegacyReport
+    let carrier: any RequestTransport
+    let report: LegacyStatePublisher
     let names: CallNames
     let hints: UpdateHints
-    /// Nil where nobody has to be present.
+    /// Nil if no presence is needed.
     let presence: LegacyPresence?
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
     ///   - scheme: how requests are signed.
-    ///   - baseURL: `https://HOST`, with a port and a path where need be.
-    ///   - login: how users sign in; nil where they do not, or where the app hands over what they have (``adopt(_:)``).
-    ///   - vault: where the session is kept.
-    ///   - trust: whom to take for the server.
+    ///   - baseURL: `https://HOST`, with a port and a path if needed.
+    ///   - login: how users sign in; nil if they do not, or if the app supplies an existing session
+    ///     (``adopt(_:)``).
+    ///   - vault: where the session is stored.
+    ///   - trust: the servers to accept.
     ///   - options: everything else.
     public init(
         scheme: LegacyScheme, baseURL: String, login: LegacyLogin? = nil, vault: VaultPlace, trust: Trust,
         options: LegacyOptions = LegacyOptions()
     ) throws(CountersignError) {
-        let parts = try LegacyComposition(scheme, baseURL, login, vault, trust, options)
+        let parts = try LegacyComposition(
+            scheme: scheme, baseURL: baseURL, login: login, vault: vault, trust: trust, options: options)
         (base, account, self.vault, carrier) = (parts.base, parts.account, parts.vault, parts.carrier)
         (report, presence, self.options) = (parts.report, parts.presence, options)
         names = CallNames(host: parts.base.origin.host.description)
@@ -53,9 +58,9 @@ public final class LegacyClient: Sendable {
         calls = LegacyCalls(account)
     }
 
-    /// To be called before the account is asked for anything that lies in the vault.
-    func open() async throws(LegacyProblem) {
-        do throws(VaultProblem) {
+    /// Call this before the account reads anything from the vault.
+    func open() async throws(LegacyClientError) {
+        do throws(VaultError) {
             try await vault.open()
         } catch {
             await account.learn(error)
@@ -68,11 +73,145 @@ public final class LegacyClient: Sendable {
     /// What to show now.
     public var state: CountersignState { report.state }
 
-    /// What to show, from now on: the current state first, then each change. For any number of listeners. Ends when the client does.
+    /// What to show, from now on: the current state first, then each change. For any number of listeners.
+    /// Ends when the client does.
     public var states: AsyncStream<CountersignState> { report.states }
 
-    /// What the client does, from now on, for a log. For any number of listeners; of one who is slow, the
-    /// oldest of over a thousand go. Holds no secrets: a path is told without its query, where form-md5 has
-    /// the token. Ends when the client does.
+    /// What the client does, from now on, for a log. For any number of listeners; a slow listener loses the
+    /// oldest of more than a thousand waiting events. Holds no secrets: a path comes without its query, which
+    /// contains the token with form-md5. Ends when the client does.
     public var events: AsyncStream<CountersignEvent> { report.events.stream() }
+}
+
+extension LegacyClient {
+    /// Signs in. Does not store the password, unless
+    /// ``LegacyOptions/Remembering/sessionAndWhatSignsInLikeThePassword`` says so.
+    ///
+    /// Throws ``CountersignError/wrongCredentials`` for a wrong name or password; the account that was signed
+    /// in before stays so. With ``LegacyOptions/Gate/atLaunch(_:)`` the session's key is bound to presence
+    /// before anything is sent: throws ``CountersignError/notPresent(_:)`` if the user does not confirm their
+    /// presence.
+    public func logIn(_ name: String, _ password: String) async throws(CountersignError) {
+        let secret = Secret(copying: Array(password.utf8).span)
+        try await keeping { (account) async throws(LegacyClientError) in
+            try await account.logIn(name, password: secret)
+        }
+    }
+
+    /// Call this at launch: restores the last login and returns what to show.
+    ///
+    /// Renews a token that has expired by the device's clock; if the device is offline, the session stands.
+    /// Also allows requests again after ``CountersignState/updateRequired(url:)``.
+    @discardableResult
+    public func resume() async -> CountersignState {
+        do throws(LegacyClientError) {
+            try await open()
+            try await account.resume()
+        } catch {
+            // The state shows what the error means for the session.
+        }
+        return state
+    }
+
+    /// Removes everything that is stored here, for good. Legacy servers have no standard route for it: the
+    /// session there ends with the next login, or expires. If your server has such a route, call it first,
+    /// like any request.
+    public func logOut() async throws(CountersignError) {
+        do throws(LegacyClientError) {
+            try await open()
+            let key = try? await account.keyName()
+            try await account.logOut()
+            try await forgetKept()
+            if let key { await presence?.remove(key) }
+        } catch {
+            throw CountersignError(error)
+        }
+    }
+
+    /// Adopts the session that the app's earlier version has stored, so that its users need not sign in
+    /// again. Does nothing if a session is stored here already. Remove it from its old place afterwards (see
+    /// `Migration`).
+    public func adopt(_ session: LegacySessionRemains) async throws(CountersignError) {
+        let session = session.session
+        do throws(LegacyClientError) {
+            try await open()
+            guard try await account.isEmpty() else { return }
+        } catch {
+            throw CountersignError(error)
+        }
+        try await keeping { (account) async throws(LegacyClientError) in try await account.adopt(session) }
+    }
+
+    /// Removes what another process has stored since, if that process remembers more than this one.
+    private func forgetKept() async throws(LegacyClientError) {
+        do throws(VaultError) {
+            try await vault.forgetKept()
+        } catch {
+            throw .vault(error)
+        }
+    }
+}
+
+/// A session of another client's. Source: legacy, L6.
+public struct LegacySessionRemains: Sendable {
+    let session: LegacySession
+
+    /// - Parameters:
+    ///   - account: the user's name.
+    ///   - userID: `userId`, over 0.
+    ///   - token: what goes with each request: visible ASCII.
+    ///   - loginToken: what gets new tokens; nil where there is none.
+    public init(account: String, userID: Int64, token: String, loginToken: String? = nil)
+        throws(CountersignError)
+    {
+        guard userID > 0 else { throw .misuse("session: user id: expected a number over 0") }
+        for token in [token, loginToken ?? "-"] {
+            guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw .misuse("session: token: expected visible ASCII")
+            }
+        }
+        func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
+        session = LegacySession(
+            account: account, userID: userID, token: secret(token), loginToken: loginToken.map(secret),
+            expires: nil)
+    }
+}
+
+extension LegacySessionRemains: CustomStringConvertible, CustomReflectable {
+    /// The account. The tokens are never printed.
+    public var description: String { "session of \(session.account)" }
+
+    /// A dump shows no more than a log does.
+    public var customMirror: Mirror { Mirror(self, children: ["account": session.account]) }
+}
+
+/// Publishes a legacy client's state and events.
+final class LegacyStatePublisher: Sendable {
+    let events: Broadcast<CountersignEvent>
+    private let shown = Broadcast<CountersignState>(.latest, latest: .unavailable)
+    private let isPresenceNeeded = Locked(false)
+
+    init(_ events: Broadcast<CountersignEvent>) { self.events = events }
+
+    var state: CountersignState { shown.latest ?? .unavailable }
+
+    var states: AsyncStream<CountersignState> { shown.stream() }
+
+    /// Takes the next status from the client module: each differs from the one before.
+    func take(_ status: LegacySessionStatus) {
+        let isNeeded = status == .presenceNeeded
+        let wasNeeded = isPresenceNeeded.with { known in
+            defer { known = isNeeded }
+            return known
+        }
+        if isNeeded, !wasNeeded { events.tell(.presenceNeeded) }
+        let state = CountersignState(status)
+        shown.tell { _ in state }
+        events.tell(.state(CountersignEvent.State(state)))
+    }
+
+    func finish() {
+        shown.finish()
+        events.finish()
+    }
 }

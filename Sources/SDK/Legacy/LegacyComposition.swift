@@ -1,4 +1,5 @@
 import CountersignClient
+import CountersignMemory
 import CountersignSeal
 import CountersignTransport
 import CountersignTrust
@@ -11,35 +12,38 @@ struct LegacyComposition {
     let options: LegacyOptions
     let account: LegacyAccount
     let vault: LegacyVault
-    let carrier: any Carrier
-    let report: LegacyReport
+    let carrier: any RequestTransport
+    let report: LegacyStatePublisher
     let presence: LegacyPresence?
 
     init(
-        _ scheme: LegacyScheme, _ baseURL: String, _ login: LegacyLogin?, _ place: VaultPlace, _ trust: Trust,
-        _ options: LegacyOptions
+        scheme: LegacyScheme, baseURL: String, login: LegacyLogin?, vault place: VaultPlace, trust: Trust,
+        options: LegacyOptions
     ) throws(CountersignError) {
-        let base = try BaseURL(baseURL, options.encryption)
+        let base = try BaseURL(baseURL, encryption: options.encryption)
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
-        let carrier = try Composition.carrier(options.carriage, trust, events)
-        let server = try LegacyComposition.server(scheme, base, login, trust, options)
+        let carrier = try Composition.carrier(options.transport, trust: trust, events: events)
+        let server = try LegacyComposition.server(
+            scheme: scheme, base: base, login: login, trust: trust, options: options)
         let transport = LegacyTransport(
             carrier: carrier, origin: base.origin, most: options.largestAnswer, events: events,
             renewals: Array(options.renewalPath.utf8))
         let clock = options.clock
         var own = transport
         own.patience = OwnTransport.patience
-        let exchange = LegacyExchange(server, transport, own: own, now: { clock.wall() }, random: SystemRandom())
+        let exchange = LegacyExchange(
+            server, transport: transport, own: own, now: { clock.wall() }, random: SystemRandom())
         let store: LegacyStore
-        do throws(VaultProblem) {
-            let item = try ItemName(service: "countersign legacy \(base.origin.authority)", account: options.app)
+        do throws(VaultError) {
+            let item = try ItemName(
+                service: "countersign legacy \(base.origin.authority)", account: options.app)
             let bound = "\(item.service) key"
-            let remembering = RememberingVault(
+            let remembering = SwitchableVault(
                 over: place.vault(owning: [item.service, bound]),
-                options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
-            vault = LegacyVault(remembering, item)
-            store = LegacyStore(remembering.vault, item)
-            // What ends with the process needs no gate at the next one's start.
+                persistence: options.remembers == .nothing ? .endsWithTheProcess : .outlivesTheProcess)
+            vault = LegacyVault(remembering, item: item)
+            store = LegacyStore(remembering.vault, item: item)
+            // A session that ends with the process needs no gate at the next launch.
             if case .atLaunch(let person) = options.gate, options.remembers != .nothing {
                 presence = LegacyPresence(presence: person, vault: remembering.vault, service: bound)
             } else {
@@ -48,9 +52,9 @@ struct LegacyComposition {
         } catch {
             throw CountersignError(error)
         }
-        let report = LegacyReport(events)
+        let report = LegacyStatePublisher(events)
         account = LegacyAccount(
-            exchange, store,
+            exchange, store: store,
             remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
             keeping: presence == nil ? .plain : .sealedByPresence
         ) { report.take($0) }
@@ -58,7 +62,8 @@ struct LegacyComposition {
     }
 
     private static func server(
-        _ scheme: LegacyScheme, _ base: BaseURL, _ login: LegacyLogin?, _ trust: Trust, _ options: LegacyOptions
+        scheme: LegacyScheme, base: BaseURL, login: LegacyLogin?, trust: Trust,
+        options: LegacyOptions
     ) throws(CountersignError) -> LegacyServer {
         let isTLS = base.origin.security == .tls
         var server = LegacyServer(
@@ -70,7 +75,8 @@ struct LegacyComposition {
         _ = try base.target(options.renewalPath)
         server.tokens.renewalPath = options.renewalPath
         server.tokens.place =
-            place(options.tokenPlace, scheme) == .formParameters ? .formParameters : .authorizationField
+            place(options.tokenPlace, scheme: scheme) == .formParameters
+            ? .formParameters : .authorizationField
         server.tokens.unauthorized = options.unauthorized == .tokenRanOut ? .tokenRanOut : .isAnAnswer
         server.bearerSecrets =
             switch options.bearerSecrets {
@@ -82,7 +88,40 @@ struct LegacyComposition {
         return server
     }
 
-    private static func place(_ place: LegacyOptions.TokenPlace, _ scheme: LegacyScheme) -> LegacyOptions.TokenPlace {
+    private static func place(_ place: LegacyOptions.TokenPlace, scheme: LegacyScheme)
+        -> LegacyOptions.TokenPlace
+    {
         place == .asTheSchemeHasIt ? scheme.tokens : place
+    }
+}
+
+/// A legacy client's place in the vault, for operations that block a thread for long: a keyring opens when
+/// the user has typed a passphrase, and the threads that run tasks are few.
+final class LegacyVault: Sendable {
+    private let vault: SwitchableVault
+    private let item: ItemName
+    private let line = BlockingWorkQueue("countersign.legacy")
+    private let isOpen = Locked(false)
+
+    init(_ vault: SwitchableVault, item: ItemName) {
+        (self.vault, self.item) = (vault, item)
+    }
+
+    /// Opens the vault if that was not done, and removes what an earlier process has stored if nothing
+    /// outlives this one. The next call repeats what failed.
+    func open() async throws(VaultError) {
+        guard !isOpen.with({ $0 }) else { return }
+        try await forgetKept()
+        let (vault, item) = (vault, item)
+        _ = try await line.run { .success(vault.vault.read(item)) }.get()
+        isOpen.with { $0 = true }
+    }
+
+    /// Removes what other processes have stored if nothing outlives this one.
+    func forgetKept() async throws(VaultError) {
+        let (vault, item) = (vault, item)
+        try await line.run {
+            Result { () throws(VaultError) in try vault.removePersisted([item]) }
+        }
     }
 }

@@ -1,93 +1,100 @@
 import CountersignTransport
 
-/// How a legacy client goes about it. What is not named here is the safe choice.
+/// A legacy client's options. Every default is the safe choice.
 public struct LegacyOptions: Sendable {
-    /// Where a request bears its token.
+    /// Where a request carries its token.
     public enum TokenPlace: Sendable, Hashable {
-        /// As clients of the scheme in the field do: form-md5 as a parameter, all others in a field.
+        /// As the scheme's existing clients do: form-md5 as a parameter, all others in a field.
         case asTheSchemeHasIt
-        /// `userId` and `token` among form-md5's parameters, which signs them.
+        /// `userId` and `token` among form-md5's parameters, which the scheme signs.
         case formParameters
         /// `Authorization: Bearer`.
         case authorizationField
     }
 
-    /// What a plain 401 says, one without a code of L1's.
+    /// What a plain 401 means, one without a code of L1's.
     public enum Unauthorized: Sendable, Hashable {
-        /// Nothing: it is the app's to read.
+        /// Nothing: the app reads it.
         case isAnAnswer
-        /// That the token ran out, as `-101` does.
+        /// The token expired, as with `-101`.
         case tokenRanOut
     }
 
     /// What outlives the process.
     public enum Remembering: Sendable, Hashable {
-        /// Nothing: the login page is the first thing that is seen.
+        /// Nothing: the app starts with the login page.
         case nothing
         /// The session's tokens.
         case session
-        /// Also what signs in again without the user, for servers that have no login token. On the plain rungs and Base64 that is
-        /// **the password**, on the others what stands for it at this server: whoever reads the vault can sign in, for as long as
-        /// the password is not changed.
+        /// Also credentials that sign in again without the user, for servers without a login token. On the
+        /// plain rungs and Base64 that is **the password**, on the others the value that replaces it at this
+        /// server: a party that reads the vault can sign in until the password changes.
         case sessionAndWhatSignsInLikeThePassword
     }
 
-    /// Where passwords, and tokens that whoever reads them can use, may go.
+    /// Where the client may send passwords and bearer tokens.
     public enum BearerSecrets: Sendable, Hashable {
-        /// Where the trust names the server's own key or certificate, or an authority for it.
+        /// Only if the trust pins the server's own key or certificate, or an authority for it.
         case onlyToThePinnedCertificate
-        /// Also where only one of the system's many authorities says who is there.
+        /// Also to a server whose certificate is issued by any authority that the system trusts.
         case toAnyCertificateThatVerifies
-        /// Also without TLS: whoever is on the way has them. With ``CountersignOptions/Encryption`` named to match.
+        /// Also without TLS: every party on the path can read them. Needs ``CountersignOptions/Encryption``
+        /// set to match.
         case inTheClearToWhoeverListens
     }
 
-    /// Whether somebody must show that he is there before the session of an earlier process is used.
+    /// Whether the user must confirm their presence before the session of an earlier process is used.
     public enum Gate: Sendable {
-        /// Nobody: whoever starts the app is signed in.
+        /// Not needed: any user who starts the app is signed in.
         case none
-        /// Once in each process. The session lies in the vault sealed under a key that only presence lets
-        /// out: ``LegacyClient/resume()`` ends in ``CountersignState/locked``, and what is asked in the
-        /// account's name is held back (``LegacyOptions/whenLocked``) until ``LegacyClient/unlock(_:)`` has
-        /// succeeded. Who signs in is through, and his next session's key is bound to his presence first. A
-        /// session that was kept before an app had the gate has none until the next login.
+        /// Once in each process. The vault stores the session sealed under a key that only presence releases:
+        /// ``LegacyClient/resume()`` ends in ``CountersignState/locked``, and requests in the account's name
+        /// are held back (``LegacyOptions/whenLocked``) until ``LegacyClient/unlock(_:)`` has succeeded. A
+        /// login passes the gate, and binds its session's key to presence first. A session from before the
+        /// app had the gate has none until the next login.
         case atLaunch(UserPresence)
     }
 
-    /// Where requests bear their token.
+    /// Where requests carry their token.
     public var tokenPlace = TokenPlace.asTheSchemeHasIt
-    /// Where a login token is sent for a new token, as `loginToken` in a form.
+    /// The path that exchanges a login token for a new token, as `loginToken` in a form.
     public var renewalPath = "/login/token.php"
-    /// What a plain 401 says.
+    /// What a plain 401 means.
     public var unauthorized = Unauthorized.isAnAnswer
     /// What outlives the process.
     public var remembers = Remembering.session
-    /// Whether somebody must be there after a silent login.
+    /// Whether the user must confirm their presence after a silent login.
     public var gate = Gate.none
     /// What a request in the account's name does at the gate: it fails with
-    /// ``CountersignError/presenceNeeded``, or waits. One that waits fails with
-    /// ``CountersignError/accountChanged`` where somebody signs in in place of going through.
+    /// ``CountersignError/presenceNeeded``, or waits. A waiting request fails with
+    /// ``CountersignError/accountChanged`` if an account signs in instead of passing the gate.
     public var whenLocked = CountersignOptions.Pause.fail
-    /// Whoever stands between the app and its server, the outermost first.
+    /// The interceptors between the app and its server, the outermost first.
     public var interceptors: [any APIInterceptor] = []
-    /// Where passwords may go.
+    /// Where the client may send passwords and bearer tokens.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
-    /// TLS, or for a server that has none, none.
+    /// TLS, or none for a server without it.
     public var encryption = CountersignOptions.Encryption.required
-    /// Time-outs, the number of requests at once, proxies; or a transport of one's own.
-    public var carriage = CountersignOptions.Carriage.standard(TransportOptions())
-    /// Where time comes from. Nobody corrects it: a legacy server's own time is a stranger's word.
+    /// Time-outs, the number of simultaneous requests, proxies; or a custom transport.
+    public var transport = CountersignOptions.TransportChoice.standard(TransportOptions())
+    /// The former name of ``transport``.
+    @available(*, deprecated, renamed: "transport")
+    public var carriage: CountersignOptions.TransportChoice {
+        get { transport }
+        set { transport = newValue }
+    }
+    /// The source of the time. The client does not correct it: a legacy server's time is not authenticated.
     public var clock = DeviceClock.system
     /// How values are read from JSON.
     public var json = JSONCoding.standard
-    /// Bytes of an answer that is collected whole, at most, and of a request's body that has to be in memory
+    /// The most bytes of a response that is collected whole, and of a request's body that must be in memory
     /// to be signed.
     public var largestAnswer = 16 << 20
-    /// Tells apps apart that share a vault: the account under which the session lies there.
+    /// Separates apps that share a vault: the account under which the vault stores the session.
     public var app = "app"
     /// Names the app in each request; not signed.
     public var userAgent = "countersign"
 
-    /// As above.
+    /// The default options.
     public init() {}
 }

@@ -1,46 +1,149 @@
 import CountersignClient
+import CountersignSeal
 import CountersignTransport
 import CountersignWire
 
-/// Carries a legacy client's requests. Answers are kept whole: whether one says that the session is over stands in its body.
+/// Sends a legacy client's requests. Collects responses whole: only the body says whether the session is
+/// over.
 struct LegacyTransport: Transport {
-    let carrier: any Carrier
+    let carrier: any RequestTransport
     let origin: Origin
-    /// Bytes of an answer.
+    /// The most bytes of a response.
     let most: Int
-    /// Renewals are told of: those that go to `renewals`.
+    /// Receives the events of renewals: the requests to `renewals`.
     let events: Broadcast<CountersignEvent>
     let renewals: [UInt8]
-    /// For one exchange; nil where the carrier alone says how long it takes.
+    /// The timeout of one exchange; nil if the carrier's own timeouts apply alone.
     var patience: Duration?
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
         let isRenewal = draft.target.prefix { $0 != UInt8(ascii: "?") } == renewals[...]
         if isRenewal { events.tell(.refreshing) }
         let result =
             if let patience {
-                await OwnTransport.exchange(request, carrier, upTo: most, within: patience)
+                await OwnTransport.exchange(request, over: carrier, upTo: most, within: patience)
             } else {
-                await OwnTransport.whole(request, carrier, upTo: most)
+                await OwnTransport.whole(request, over: carrier, upTo: most)
             }
         if isRenewal { events.tell(.refreshed(CountersignEvent.Refreshed(legacy: result))) }
         switch result {
         case .success(let response): return response
-        case .failure(let error): throw TransportProblem(error)
+        case .failure(let error): throw RequestDeliveryError(error)
         }
     }
 }
 
 extension CountersignEvent.Refreshed {
-    /// Refusals are answers of any status.
+    /// A response is a refusal under any status.
     fileprivate init(legacy result: Result<Response, TransportError>) {
         self =
             switch result {
-            case .success(let response) where response.status < 300 && LegacyAnswers.code(of: response) == nil: .renewed
+            case .success(let response)
+            where response.status < 300 && LegacyRefusals.code(of: response) == nil: .renewed
             case .success(let response): .refused(response.status)
             case .failure: .lost
             }
+    }
+}
+
+/// A body as far as the scheme needs it before it signs: in memory, by its MD5, or not at all.
+struct LegacyBody: Sendable {
+    /// In the draft; empty where the body streams.
+    let bytes: [UInt8]
+    /// Sent in place of `bytes`; nil if those are the whole body.
+    let streamed: RequestBody?
+    /// What the scheme signs of a body that streams.
+    let digest: Draft.StreamedBody?
+
+    /// `most` bytes in memory.
+    init(_ body: APIRequest.Body, need: LegacySigningMethod.BodyNeed, most: Int)
+        async throws(CountersignError)
+    {
+        switch body {
+        case .none: self.init([], streamed: nil, digest: nil)
+        case .bytes(let bytes): self.init(bytes, streamed: nil, digest: nil)
+        case .file(let path): try await self.init(FileBody(path: path).body(), need: need, most: most)
+        case .replayable(let stream): try await self.init(stream, need: need, most: most)
+        case .once(let stream, _):
+            guard need == .nothing else {
+                throw .misuse("body: this scheme signs it, so that it has to be in memory, or to be had anew")
+            }
+            self.init([], streamed: .once(stream), digest: nil)
+        }
+    }
+
+    /// Whether a body is available for another copy.
+    var use: BodyUse {
+        guard case .once(let stream)? = streamed else { return .repeatable }
+        return .once { stream.isUsedUp }
+    }
+
+    private init(
+        _ stream: ReplayableBody, need: LegacySigningMethod.BodyNeed, most: Int
+    ) async throws(CountersignError) {
+        let reader = Reader(keeping: need == .bytes ? most : nil)
+        if need == .nothing {
+            self.init([], streamed: .replayable(stream), digest: nil)
+            return
+        }
+        do {
+            try await stream.write { piece in
+                try Task.checkCancellation()
+                try await reader.take(piece)
+            }
+        } catch is CancellationError {
+            throw .cancelled
+        } catch is Reader.SizeLimitError {
+            throw .misuse(
+                "body: this scheme signs what stands in it, in memory: "
+                    + "expected \(most) bytes at most (largestAnswer)"
+            )
+        } catch {
+            throw .misuse("body: its stream failed: \(error)")
+        }
+        let (bytes, md5, length) = await reader.finish()
+        if case .bytes(let said) = stream.length, said != length {
+            throw .misuse("body: its stream has \(length) bytes; \(said) were said")
+        }
+        if need == .bytes {
+            self.init(bytes, streamed: nil, digest: nil)
+        } else {
+            self.init(
+                [], streamed: .replayable(stream),
+                digest: Draft.StreamedBody(length: length, digest: .md5(md5)))
+        }
+    }
+
+    private init(_ bytes: [UInt8], streamed: RequestBody?, digest: Draft.StreamedBody?) {
+        (self.bytes, self.streamed, self.digest) = (bytes, streamed, digest)
+    }
+}
+
+/// Collects the pieces as they come.
+private actor Reader {
+    struct SizeLimitError: Error {}
+
+    private var hash = MD5()
+    private var bytes: [UInt8] = []
+    private var count = 0
+    /// Nil if the bytes are not needed.
+    private let most: Int?
+
+    init(keeping most: Int?) { self.most = most }
+
+    func take(_ piece: [UInt8]) throws {
+        count += piece.count
+        guard let most else { return hash.update(piece.span) }
+        guard count <= most else { throw SizeLimitError() }
+        bytes += piece
+    }
+
+    func finish() -> (bytes: [UInt8], md5: [UInt8], length: Int) {
+        var whole = MD5()
+        swap(&whole, &hash)
+        let digest = whole.finish()
+        return (bytes, digest.indices.map { digest[$0] }, count)
     }
 }

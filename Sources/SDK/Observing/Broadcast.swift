@@ -1,7 +1,7 @@
 import CountersignMemory
 import CountersignTrust
 
-/// Tells any number of listeners the same, in the same order.
+/// Sends the same values in the same order to any number of listeners.
 final class Broadcast<Value: Sendable>: Sendable {
     private struct State {
         var listeners: [Int: AsyncStream<Value>.Continuation] = [:]
@@ -10,11 +10,11 @@ final class Broadcast<Value: Sendable>: Sendable {
         var isOver = false
     }
 
-    /// What a new listener hears first, and what one who is slow loses.
+    /// What a new listener receives first, and what a slow listener loses.
     enum Memory {
-        /// The value that holds, and of many the last one.
+        /// The current value; of several waiting values the last one.
         case latest
-        /// Nothing of the past; of more than so many that wait, the oldest go.
+        /// No past values; of more than this many waiting values the oldest are dropped.
         case recent(Int)
     }
 
@@ -28,10 +28,10 @@ final class Broadcast<Value: Sendable>: Sendable {
 
     deinit { finish() }
 
-    /// The value that was told last.
+    /// The last value sent.
     var latest: Value? { state.with { $0.latest } }
 
-    /// Handed over under the lock: two that are told at once reach each listener in the same order.
+    /// Delivers under the lock: two simultaneous values reach each listener in the same order.
     func tell(_ value: Value) {
         state.with { state in
             if case .latest = memory { state.latest = value }
@@ -39,7 +39,7 @@ final class Broadcast<Value: Sendable>: Sendable {
         }
     }
 
-    /// Decides by the value that holds, and tells what comes of it, where that is another.
+    /// Computes the next value from the current one, and sends it if it differs.
     func tell(_ change: (Value?) -> Value?) where Value: Equatable {
         state.with { state in
             guard let value = change(state.latest), value != state.latest else { return }
@@ -48,7 +48,7 @@ final class Broadcast<Value: Sendable>: Sendable {
         }
     }
 
-    /// A new listener's.
+    /// The stream of a new listener.
     func stream() -> AsyncStream<Value> {
         let buffer: AsyncStream<Value>.Continuation.BufferingPolicy =
             switch memory {
@@ -74,7 +74,7 @@ final class Broadcast<Value: Sendable>: Sendable {
         return stream
     }
 
-    /// Ends all streams. Outside of the lock: to end one calls back.
+    /// Ends all streams. Outside of the lock, because ending a stream calls back.
     func finish() {
         let listeners = state.with { state in
             state.isOver = true

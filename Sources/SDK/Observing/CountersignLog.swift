@@ -1,5 +1,5 @@
-/// Where a client writes what it does. An entry is made of a ``CountersignEvent``, and so holds no field, body, query, name,
-/// password or token, whatever the level.
+/// Where a client writes its log. An entry is made from a ``CountersignEvent``, and so holds no field, body,
+/// query, name, password or token, at any level.
 public struct CountersignLog: Sendable {
     /// How much an entry matters.
     public enum Level: String, Sendable, Hashable, Comparable, CaseIterable {
@@ -7,9 +7,9 @@ public struct CountersignLog: Sendable {
         case debug
         /// Requests and refreshes.
         case info
-        /// What changes what people see: a session's end, an update.
+        /// Changes that users see: a session's end, an update.
         case notice
-        /// What was mended or will have to be: a wrong clock, a request that failed.
+        /// Problems that were resolved or have to be: a wrong clock, a request that failed.
         case warning
         /// A server that is not trusted.
         case error
@@ -26,7 +26,7 @@ public struct CountersignLog: Sendable {
         public let level: Level
         /// In plain words, on one line.
         public let message: String
-        /// What it was made of.
+        /// The event that it was made from.
         public let event: CountersignEvent
 
         init(_ event: CountersignEvent) {
@@ -44,8 +44,8 @@ public struct CountersignLog: Sendable {
     /// Nothing is written.
     public static let off = CountersignLog(nil)
 
-    /// `handle` is called for each entry of `level` and above, in their order, one at a time, on a thread of the client's. Where it is
-    /// slow, the oldest of over a thousand that wait go.
+    /// Calls `handle` for each entry of `level` and above, in order, one at a time, on a thread of the
+    /// client's. If it is slow, the oldest of more than a thousand waiting entries are dropped.
     public static func handler(
         from level: Level = .info, _ handle: @escaping @Sendable (Entry) -> Void
     ) -> CountersignLog {

@@ -1,28 +1,30 @@
-/// What an app shows: its login page, its home page, a lock, or the way to its next version.
+/// What an app shows: its login page, its home page, a lock, or the link to its next version.
 public enum CountersignState: Sendable, Hashable {
-    /// Why nobody is signed in.
+    /// Why no account is signed in.
     public enum SignedOutReason: Sendable, Hashable {
-        /// Nobody has signed in here yet.
+        /// No account has signed in here yet.
         case nobody
-        /// Somebody had, and his session is over: he signed out, or the authority has ended it.
+        /// The session is over: the user signed out, or the authority has ended it.
         case ended(SessionEnd)
     }
 
     /// The login page.
     case signedOut(SignedOutReason)
-    /// Somebody is signed in. That the server has not been heard of since does not matter.
+    /// An account is signed in, whether or not the server has responded since.
     case active(CountersignAccount)
-    /// Something needs a person: a presence, or a keychain that is locked. The session stands.
+    /// A user must act: confirm their presence, or unlock a keychain. The session stands.
     case locked
-    /// What is kept here has not been read yet, or cannot be. Nothing is known of the session, so nothing is concluded.
+    /// The stored state has not been read yet, or cannot be read. The session is unknown, so nothing is
+    /// concluded.
     case unavailable
-    /// The authority serves this version no more; the next one is at the address, where it named one. Requests pause.
+    /// The authority no longer serves this version; the next one is at the address, if the authority named
+    /// one. Requests pause.
     case updateRequired(url: String?)
 }
 
-/// Who is signed in.
+/// The signed-in account.
 public struct CountersignAccount: Sendable, Hashable {
-    /// In its one spelling, as the authority has it.
+    /// In canonical form, as the authority has it.
     public let name: String
     /// The session's id: it is shown to people, and opens nothing.
     public let session: String
@@ -31,5 +33,47 @@ public struct CountersignAccount: Sendable, Hashable {
     public init(name: String, session: String) {
         self.name = name
         self.session = session
+    }
+}
+
+/// How a session ended, as the authority's signed response says; only ``How-swift.enum/deviceKeyLost`` is
+/// this device's own finding.
+public struct SessionEnd: Sendable, Hashable {
+    /// What ended it.
+    public enum How: Sendable, Hashable {
+        /// It was idle for too long.
+        case expired
+        /// A login replaced it, on a device of this class (`phone`, `desktop`…) if the authority named one.
+        case replaced(by: String?)
+        /// Its own device, or another of the account's, ended it.
+        case signedOut
+        /// An administrator ended it.
+        case revoked
+        /// A key that had been renewed was used again: an attacker has a copy of this device's vault, or the
+        /// vault was restored to an older state.
+        case reused
+        /// The password was changed from another device, or with a reset code.
+        case passwordChanged
+        /// The account is locked or removed.
+        case disabled
+        /// The server was restored from a backup.
+        case restored
+        /// This device's hardware does not have its keys any more: a TPM was cleared, or the vault was copied
+        /// from another device. The session has ended here, and needs a login; the server lists it until it
+        /// is ended or idle for too long.
+        case deviceKeyLost
+        /// Another reason, in the server's word, or none.
+        case other(String)
+    }
+
+    /// What ended it.
+    public let how: How
+    /// When, in whole Unix seconds; nil if the authority did not say.
+    public let at: Int64?
+
+    /// From its parts.
+    public init(_ how: How, at: Int64? = nil) {
+        self.how = how
+        self.at = at
     }
 }

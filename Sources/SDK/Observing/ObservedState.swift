@@ -26,7 +26,7 @@
             }
         }
 
-        /// Who is signed in; nil where nobody is, or the state says that something else comes first.
+        /// The signed-in account; nil if there is none, or if the state requires something else first.
         public var account: CountersignAccount? {
             if case .active(let account) = state { account } else { nil }
         }

@@ -1,15 +1,16 @@
 #if canImport(Security)
     import Foundation
 
-    /// Notifications for apps that are built on them. Posted by ``NotificationPoster``, on the main queue, with the poster's client as
-    /// their object.
+    /// Notifications for apps that use them. ``NotificationPoster`` posts them on the main queue, with its
+    /// client as their object.
     extension Notification.Name {
-        /// The state is another one. `userInfo` has it under ``NotificationPoster/stateKey``.
+        /// The state has changed. `userInfo` has it under ``NotificationPoster/stateKey``.
         public static let countersignStateDidChange = Notification.Name("countersign.stateDidChange")
-        /// A session has ended by the server's word. `userInfo` has a ``SessionEnd`` under ``NotificationPoster/sessionEndKey``.
+        /// The server has ended a session. `userInfo` has a ``SessionEnd`` under
+        /// ``NotificationPoster/sessionEndKey``.
         public static let countersignSessionDidEnd = Notification.Name("countersign.sessionDidEnd")
-        /// The server serves this version no more. `userInfo` has the next version's address, where it named one, under
-        /// ``NotificationPoster/updateURLKey``.
+        /// The server no longer serves this version. `userInfo` has the next version's address, if the server
+        /// named one, under ``NotificationPoster/updateURLKey``.
         public static let countersignUpdateRequired = Notification.Name("countersign.updateRequired")
     }
 
@@ -24,13 +25,15 @@
 
         private let task: Task<Void, Never>
 
-        /// Begins with the state that holds now.
+        /// Begins with the current state.
         public init(_ client: CountersignClient, center: NotificationCenter = .default) {
             let states = client.states
             let object = WeakClient(client)
             let center = SharedCenter(center: center)
             task = Task { @MainActor in
-                for await state in states { NotificationPoster.post(state, of: object.client, to: center.center) }
+                for await state in states {
+                    NotificationPoster.post(state, of: object.client, to: center.center)
+                }
             }
         }
 
@@ -45,13 +48,14 @@
                 center.post(name: .countersignSessionDidEnd, object: client, userInfo: [sessionEndKey: end])
             case .updateRequired(let url):
                 center.post(
-                    name: .countersignUpdateRequired, object: client, userInfo: url.map { [updateURLKey: $0] } ?? [:])
+                    name: .countersignUpdateRequired, object: client,
+                    userInfo: url.map { [updateURLKey: $0] } ?? [:])
             case .signedOut(.nobody), .active, .locked, .unavailable: break
             }
         }
     }
 
-    /// Does not keep the client. Safe to share: a weak reference is read whole.
+    /// Does not retain the client. Safe to share: a weak reference is read whole.
     private final class WeakClient: @unchecked Sendable {
         weak let client: CountersignClient?
 

@@ -2,14 +2,19 @@
     import Combine
 
     extension CountersignClient {
-        /// ``states`` for Combine: the current state first, then each change, on a thread of the client's. Ends when the client does.
-        public var statePublisher: AnyPublisher<CountersignState, Never> { AsyncStreamPublisher.of { self.states } }
+        /// ``states`` for Combine: the current state first, then each change, on a thread of the client's.
+        /// Ends when the client does.
+        public var statePublisher: AnyPublisher<CountersignState, Never> {
+            AsyncStreamPublisher.of { self.states }
+        }
 
         /// ``events`` for Combine, from the subscription on.
-        public var eventPublisher: AnyPublisher<CountersignEvent, Never> { AsyncStreamPublisher.of { self.events } }
+        public var eventPublisher: AnyPublisher<CountersignEvent, Never> {
+            AsyncStreamPublisher.of { self.events }
+        }
     }
 
-    /// A stream of its own for each subscriber, which a cancelled subscription lets go of.
+    /// One stream for each subscriber; a cancelled subscription releases it.
     private enum AsyncStreamPublisher {
         static func of<Value: Sendable>(
             _ stream: @escaping () -> AsyncStream<Value>

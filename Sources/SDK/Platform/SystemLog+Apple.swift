@@ -2,7 +2,8 @@
     import os
 
     extension CountersignLog {
-        /// The system's log (Console, `log stream`): entries of `level` and above, readable there, since they hold no secret.
+        /// The system's log (Console, `log stream`): entries of `level` and above, readable there, since they
+        /// hold no secret.
         public static func system(
             subsystem: String, category: String = "countersign", from level: Level = .info
         ) -> CountersignLog {

@@ -4,28 +4,31 @@
     import Foundation
 
     extension APIRequest {
-        /// What a request of Foundation's asks for: its method, URL, fields and body. Its time-out and its cache policy are the client's
-        /// matter. Refused are a body that is a stream, which has to be named as one (``Body``), and a request without a URL.
+        /// Takes the method, URL, fields and body of a Foundation request. The client ignores its time-out
+        /// and cache policy. Throws for a body that is a stream, which must be named as one (``Body``), and
+        /// for a request without a URL.
         public init(_ request: URLRequest) throws(CountersignError) {
             guard let url = request.url else { throw .misuse("URLRequest: expected a URL") }
             guard request.httpBodyStream == nil else {
-                throw .misuse("URLRequest: a stream as its body; give it as APIRequest.Body.once or .replayable")
+                throw .misuse(
+                    "URLRequest: a stream as its body; give it as APIRequest.Body.once or .replayable")
             }
             let fields = (request.allHTTPHeaderFields ?? [:]).sorted { $0.key < $1.key }
             let body = request.httpBody.map { Body.bytes(Array($0)) } ?? .none
             self.init(
-                APIMethod(request.httpMethod ?? "GET"), url, fields: fields.map { HeaderField($0.key, $0.value) },
+                APIMethod(request.httpMethod ?? "GET"), url,
+                fields: fields.map { HeaderField($0.key, value: $0.value) },
                 body: body)
         }
     }
 
     extension CountersignClient {
-        /// The same as ``data(for:progress:)`` for a request of Foundation's.
+        /// The same as ``data(for:progress:)`` for a Foundation request.
         public func data(for request: URLRequest) async throws(CountersignError) -> (Data, APIResponse) {
             try await data(for: APIRequest(request))
         }
 
-        /// A request of Foundation's, signed as it would be sent now.
+        /// A Foundation request, signed as it would be sent now.
         public func signed(_ request: URLRequest) async throws(CountersignError) -> URLRequest {
             let own = try APIRequest(request)
             return try await signed(own).urlRequest()
@@ -33,8 +36,9 @@
     }
 
     extension SignedRequest {
-        /// As Foundation has it, for a URLSession of one's own; pin that with ``CountersignTransport/PinningDelegate``. A file or a stream is
-        /// not in it: hand it to the upload task. Refused where Foundation would send other bytes than were signed.
+        /// The request for Foundation, to be sent by the app's own URLSession; pin that with
+        /// ``CountersignTransport/PinningDelegate``. It does not contain a file or a stream: pass that to the
+        /// upload task. Throws if Foundation would send other bytes than were signed.
         public func urlRequest() throws(CountersignError) -> URLRequest {
             guard let address = URL(string: url), address.absoluteString == url else {
                 throw .misuse("URL: Foundation would spell it differently")
@@ -45,12 +49,43 @@
                 guard let value = String(utf8: field.value) else {
                     throw .misuse("field `\(field.name)`: Foundation takes text only")
                 }
-                // Joined as the signature joins them; Foundation would do it without the space. Source: RFC 9421 §2.1.
+                // Joined as the signature joins them; Foundation would leave out the space. Source: RFC 9421
+                // §2.1.
                 let earlier = request.value(forHTTPHeaderField: field.name).map { $0 + ", " } ?? ""
                 request.setValue(earlier + value, forHTTPHeaderField: field.name)
             }
             if case .bytes(let bytes) = body { request.httpBody = Data(bytes) }
             return request
+        }
+    }
+
+    extension UploadTicket {
+        /// The request for Foundation, without the body. Throws if Foundation would send another URL than the
+        /// ticket is bound to.
+        public func urlRequest() throws(CountersignError) -> URLRequest {
+            guard let address = URL(string: url),
+                address.absoluteString == url
+            else {
+                throw .misuse("URL: Foundation would spell it differently")
+            }
+            var request = URLRequest(url: address)
+            request.httpMethod = method.description
+            for field in fields {
+                guard let value = String(utf8: field.value) else {
+                    throw .misuse("field `\(field.name)`: Foundation takes text only")
+                }
+                request.setValue(value, forHTTPHeaderField: field.name)
+            }
+            return request
+        }
+
+        /// A task of `session` that uploads `file`, whose digest the ticket was issued for; it begins with
+        /// `resume()`. The session may be a background session, which sends it while the app does not run:
+        /// make it with a ``CountersignTransport/PinningDelegate``, or pass its challenges to one.
+        public func uploadTask(
+            in session: URLSession, fromFile file: URL
+        ) throws(CountersignError) -> URLSessionUploadTask {
+            session.uploadTask(with: try urlRequest(), fromFile: file)
         }
     }
 #endif

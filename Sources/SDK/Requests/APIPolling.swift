@@ -5,30 +5,33 @@
 #endif
 
 extension CountersignClient {
-    /// The same request again and again, the first at once and each other one `interval` after the answer before it. A round in which
-    /// there is no answer is left out. Ends, by throwing, with the session, when somebody else signs in, and where the authority wants another version, whichever
-    /// request brought the news and whatever ``CountersignOptions/whenPaused`` says: nobody polls for an app that is not served.
+    /// Repeats a request, the first round at once and each later one `interval` after the response before it.
+    /// Leaves out a round without a response. Ends by throwing when the session ends, when another account
+    /// signs in, and when the authority requires another version, whichever request found out and whatever
+    /// ``CountersignOptions/whenPaused`` says.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
         APIPolling(interval: interval) {
-            // All rounds are his who was signed in at the first.
+            // All rounds belong to the account of the first round.
             let owner = CallOwner()
-            return { () async throws(CountersignError) in try await self.data(for: request, .round, by: owner) }
+            return { () async throws(CountersignError) in
+                try await self.data(for: request, occasion: .round, by: owner)
+            }
         }
     }
 }
 
-/// Answers to a request that is made again and again.
+/// The responses to a request that is repeated.
 public struct APIPolling: AsyncSequence, Sendable {
-    /// One round's.
+    /// The response of one round.
     public typealias Element = (Data, APIResponse)
-    /// What ends it.
+    /// The error that ends it.
     public typealias Failure = CountersignError
 
-    /// One round's request and its answer.
+    /// Sends one round's request and returns its response.
     typealias Round = @Sendable () async throws(CountersignError) -> (Data, APIResponse)
 
     let interval: Duration
-    /// What each iterator asks, again and again.
+    /// Makes the round of an iterator, which then repeats it.
     let begin: @Sendable () -> Round
 
     /// Each begins at once.
@@ -46,7 +49,7 @@ public struct APIPolling: AsyncSequence, Sendable {
             ask = polling.begin()
         }
 
-        /// The next answer.
+        /// The next response.
         public mutating func next() async throws(CountersignError) -> (Data, APIResponse)? {
             try await next(isolation: #isolation)
         }

@@ -21,7 +21,7 @@ public struct MultipartForm: Sendable {
         let content: Content
     }
 
-    /// Separates the parts; drawn at random, so that no content holds it.
+    /// Separates the parts; drawn at random, so that no content contains it.
     let boundary: String
     private var parts: [Part] = []
 
@@ -33,7 +33,7 @@ public struct MultipartForm: Sendable {
         parts.append(Part(head: head(name, fileName: nil, type: nil), content: .bytes(Array(value.utf8))))
     }
 
-    /// Adds a file that is in memory. `type` is a media type such as `image/jpeg`.
+    /// Adds a file in memory. `type` is a media type such as `image/jpeg`.
     public mutating func add(
         _ name: String, bytes: [UInt8], fileName: String, type: String = "application/octet-stream"
     ) throws(CountersignError) {
@@ -41,8 +41,8 @@ public struct MultipartForm: Sendable {
         parts.append(Part(head: head(name, fileName: fileName, type: type), content: .bytes(bytes)))
     }
 
-    /// Adds a file of the disk, which is read in pieces: once for the digest that is signed, and once for each copy that is
-    /// sent. Without `fileName` the last part of the path is its name.
+    /// Adds a file on disk, which is read in pieces: once for the digest that is signed, and once for each
+    /// copy that is sent. Without `fileName` the last part of the path is its name.
     public mutating func add(
         _ name: String, file path: String, fileName: String? = nil, type: String = "application/octet-stream"
     ) throws(CountersignError) {
@@ -51,10 +51,12 @@ public struct MultipartForm: Sendable {
         parts.append(Part(head: head(name, fileName: fileName, type: type), content: .file(path: path)))
     }
 
-    /// The field that goes with it.
-    var contentType: HeaderField { HeaderField("Content-Type", "multipart/form-data; boundary=\(boundary)") }
+    /// The field that goes with the form.
+    var contentType: HeaderField {
+        HeaderField("Content-Type", value: "multipart/form-data; boundary=\(boundary)")
+    }
 
-    /// In memory where all parts are, else a stream that can be read again. Throws where a file cannot be read.
+    /// In memory if all parts are, else a stream that can be read again. Throws if a file cannot be read.
     func body() throws(CountersignError) -> APIRequest.Body {
         var pieces: [Content] = []
         var length = 0
@@ -80,8 +82,8 @@ public struct MultipartForm: Sendable {
         return .replayable(ReplayableBody(.bytes(length)) { stream })
     }
 
-    /// Names are quoted as browsers quote them: `"`, CR and LF as `%XX`. Source: WHATWG HTML, "multipart/form-data encoding
-    /// algorithm"; RFC 7578 §5.1 leaves non-ASCII names as UTF-8.
+    /// Names are quoted as browsers quote them: `"`, CR and LF as `%XX`. Source: WHATWG HTML,
+    /// "multipart/form-data encoding algorithm"; RFC 7578 §5.1 leaves non-ASCII names as UTF-8.
     private func head(_ name: String, fileName: String?, type: String?) -> [UInt8] {
         var text = "Content-Disposition: form-data; name=\"\(quoted(name))\""
         if let fileName { text += "; filename=\"\(quoted(fileName))\"" }
@@ -108,7 +110,7 @@ public struct MultipartForm: Sendable {
         }
     }
 
-    /// The pieces in their order, files in pieces of their own.
+    /// The pieces in order; files are read in pieces, too.
     private struct Stream: AsyncSequence, Sendable {
         typealias Element = [UInt8]
         let pieces: [Content]
@@ -136,7 +138,7 @@ public struct MultipartForm: Sendable {
 }
 
 extension APIRequest {
-    /// A request that carries a form with files. Throws where one of its files cannot be read.
+    /// A request that carries a form with files. Throws if one of its files cannot be read.
     public static func multipart(
         _ method: APIMethod, _ path: String, _ form: MultipartForm
     ) throws(CountersignError) -> APIRequest {

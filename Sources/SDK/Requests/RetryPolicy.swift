@@ -1,32 +1,41 @@
-/// How often a client asks again, and how long it waits before each time.
+import CountersignClient
+import CountersignSeal
+import CountersignTransport
+import CountersignTrust
+
+/// How often a client repeats a request, and how long it waits before each repetition.
 ///
-/// A request is sent again only where that does no harm: its method is safe (`GET`, `HEAD`, `OPTIONS`), or its idempotency key tells
-/// the server that it is a copy. Sent again is one that got no answer, and one that the authority refused for now; a safe one
-/// also where the backend's status is 429, 502, 503 or 504. A keyed request that the backend has answered is not: the server would
-/// repeat that answer; nor is one of the app alone that may have arrived: without a session the server knows its key from the same
-/// address only. Never sent again are a body that can be read once only, and requests to a server that is not trusted.
+/// A request is repeated only if that is harmless: its method is safe (`GET`, `HEAD`, `OPTIONS`), or its
+/// idempotency key shows the server that it is a copy. The client repeats a request that got no response, and
+/// one that the authority refused for now; a safe one also after the backend's status 429, 502, 503 or 504.
+/// It does not repeat a keyed request that the backend has answered, because the server would repeat that
+/// response; nor a request of the app alone that may have arrived, because without a session the server
+/// recognizes its key from the same address only. It never repeats a body that can be read once only, or a
+/// request to a server that is not trusted.
 public struct RetryPolicy: Sendable, Hashable {
-    /// How often a request is sent at most, the first time included: 1 to 10.
+    /// How often a request is sent at most, including the first time: 1 to 10.
     public var attempts: Int
-    /// The wait before the second attempt is at most so long; each later one at most twice the one before.
+    /// The longest wait before the second attempt; the limit at most doubles with each later one.
     public var firstDelay: Duration
-    /// No wait is longer. Where the server asks for a longer one (`Retry-After`), the request fails instead.
+    /// The longest wait. If the server asks for a longer one (`Retry-After`), the request fails instead.
     public var longestDelay: Duration
 
-    /// As above; `attempts` outside of 1 to 10 counts as the nearest of them.
-    public init(attempts: Int, firstDelay: Duration = .milliseconds(500), longestDelay: Duration = .seconds(20)) {
+    /// An `attempts` outside of 1 to 10 counts as the nearest of them.
+    public init(
+        attempts: Int, firstDelay: Duration = .milliseconds(500), longestDelay: Duration = .seconds(20)
+    ) {
         self.attempts = min(max(attempts, 1), 10)
         self.firstDelay = firstDelay
         self.longestDelay = longestDelay
     }
 
-    /// Each request is the app's to repeat, but for the one copy after a lost answer.
+    /// The app repeats requests itself, except for the one copy after a lost response.
     public static let never = RetryPolicy(attempts: 1)
     /// Three attempts within about two seconds, or as long as the server asks for.
     public static let standard = RetryPolicy(attempts: 3)
 
-    /// The wait before an attempt: between none and a limit that doubles, so that clients which failed together do not come back
-    /// together. Nil where there is to be no further attempt.
+    /// The wait before an attempt: a random time up to a limit that doubles, so that clients which failed
+    /// together do not return together. Nil if there is no further attempt.
     /// - Parameters:
     ///   - attempt: 2 for the first repetition.
     ///   - askedFor: the server's `Retry-After` in seconds.
@@ -38,5 +47,106 @@ public struct RetryPolicy: Sendable, Hashable {
         guard let askedFor else { return drawn }
         let asked = Duration.seconds(max(askedFor, 0))
         return asked <= longestDelay ? max(asked, drawn) : nil
+    }
+}
+
+extension ClientCore {
+    /// Sends the request, and repeats it by ``CountersignOptions/retry``.
+    func sendWithRetries(
+        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
+        options callOptions: CallOptions
+    ) async throws(CountersignError) -> APIAnswer {
+        var attempt = 1
+        while true {
+            let delay: Duration
+            do throws(CountersignError) {
+                let answer = try await sendOnce(request, call: call, trace: trace, options: callOptions)
+                guard
+                    let wait = retryDelay(
+                        for: request, options: callOptions, attempt: attempt, after: answer.response)
+                else {
+                    return answer
+                }
+                delay = wait
+            } catch {
+                guard
+                    let wait = retryDelay(for: request, options: callOptions, attempt: attempt, after: error)
+                else {
+                    throw error
+                }
+                delay = wait
+            }
+            attempt += 1
+            trace.with { $0.before = .backOff(delay) }
+            do {
+                try await Task.sleep(for: delay)
+            } catch {
+                throw .cancelled
+            }
+        }
+    }
+
+    private func retryDelay(
+        for request: APIRequest, options callOptions: CallOptions, attempt: Int, after response: APIResponse
+    ) -> Duration? {
+        guard !request.method.isUnsafe, [429, 502, 503, 504].contains(response.status) else { return nil }
+        return retryDelay(
+            for: request, options: callOptions, attempt: attempt,
+            askedFor: response.value(of: "retry-after").flatMap { Int($0) }
+        )
+    }
+
+    private func retryDelay(
+        for request: APIRequest, options callOptions: CallOptions, attempt: Int, after error: CountersignError
+    ) -> Duration? {
+        guard !Task.isCancelled else { return nil }
+        switch error {
+        case .transport(let error) where error.isPassing:
+            // Without a session a key is valid for one address, which changes with the network.
+            let isTold = request.caller == .account || !request.method.isUnsafe
+            guard isTold || error.fate == .notSent else { return nil }
+            return retryDelay(for: request, options: callOptions, attempt: attempt, askedFor: nil)
+        // A refusal without a time would be repeated.
+        case .refused(let refusal) where refusal.retryAfter != nil && [429, 503].contains(refusal.status):
+            return retryDelay(
+                for: request, options: callOptions, attempt: attempt, askedFor: refusal.retryAfter)
+        default: return nil
+        }
+    }
+
+    /// Nil if the request is not to be sent again.
+    private func retryDelay(
+        for request: APIRequest, options callOptions: CallOptions, attempt: Int, askedFor: Int?
+    )
+        -> Duration?
+    {
+        guard callOptions.occasion == .single, request.body.isRepeatable else { return nil }
+        guard !request.method.isUnsafe || request.isKeyed else { return nil }
+        let random = environment.random.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return options.retry.delay(beforeAttempt: attempt + 1, askedFor: askedFor, random: random)
+    }
+}
+
+extension APIRequest {
+    /// Whether the server can recognize a copy of it.
+    fileprivate var isKeyed: Bool { idempotencyKey != nil || value(of: "idempotency-key") != nil }
+}
+
+extension APIRequest.Body {
+    fileprivate var isRepeatable: Bool {
+        if case .once = self { false } else { true }
+    }
+}
+
+extension TransportError {
+    /// Whether another attempt may succeed with nothing changed on this device.
+    var isPassing: Bool {
+        switch cause {
+        case .offline, .hostNotFound, .connectionRefused, .timedOut, .connectionLost, .tls, .trustReplaced:
+            true
+        case .untrusted, .malformedAnswer, .answerTooLarge, .cancelled, .body, .bodyUsedUp, .malformedRequest,
+            .machine:
+            false
+        }
     }
 }

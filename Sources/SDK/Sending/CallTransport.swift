@@ -1,23 +1,24 @@
-import CountersignMemory
 import CountersignClient
+import CountersignMemory
 import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Carries the copies of one of the app's requests, and keeps the stream of the last answer for whoever reads it.
+/// Sends the copies of one of the app's requests, and keeps the stream of the last response for its reader.
 final class CallTransport: Transport {
-    /// How an answer is wanted.
+    /// How a response is read.
     enum Reading: Sendable, Hashable {
-        /// Whole, of so many bytes at most.
+        /// Whole, at most this many bytes.
         case whole(limit: Int)
-        /// As it comes. What is signed or refused is whole all the same, for it is judged before anybody reads it.
+        /// As a stream. A signed response or a refusal is collected whole all the same, since the client
+        /// judges it before the app reads it.
         case streamed
     }
 
-    /// What was sent of a call so far, by whichever interceptor's wish.
+    /// The copies of a call that were sent so far, whichever interceptor asked for them.
     struct Trace: Sendable {
         var copies = 0
-        /// Why another one follows, if one does.
+        /// Why another copy follows, if one does.
         var before: CountersignEvent.Retry?
     }
 
@@ -26,7 +27,7 @@ final class CallTransport: Transport {
         var rest: APIBytes?
     }
 
-    private let carrier: any Carrier
+    private let carrier: any RequestTransport
     private let origin: Origin
     private let call: CountersignEvent.Call
     private let dialect: any CallDialect
@@ -37,26 +38,26 @@ final class CallTransport: Transport {
     private let state = Locked(State())
 
     init(
-        _ core: ClientCore, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, _ body: RequestBody,
-        _ reading: Reading,
-        _ progress: @escaping @Sendable (TransferProgress) -> Void
+        _ core: ClientCore, call: CountersignEvent.Call, trace: Locked<Trace>, body: RequestBody,
+        reading: Reading,
+        progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (core.carrier, core.base.origin, core.events)
         (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
         dialect = SignedDialect(body: body)
     }
 
-    /// For a legacy client's calls. `streamed` is sent in place of what a draft has in memory.
+    /// For a legacy client's calls. `streamed` is sent in place of the draft's body in memory.
     init(
-        _ client: LegacyClient, _ call: CountersignEvent.Call, _ trace: Locked<Trace>, streamed: RequestBody?,
-        _ reading: Reading, _ progress: @escaping @Sendable (TransferProgress) -> Void
+        _ client: LegacyClient, call: CountersignEvent.Call, trace: Locked<Trace>, streamed: RequestBody?,
+        reading: Reading, progress: @escaping @Sendable (TransferProgress) -> Void
     ) {
         (carrier, origin, events) = (client.carrier, client.base.origin, client.report.events)
         (self.call, self.trace, self.reading, self.progress) = (call, trace, reading, progress)
         dialect = LegacyDialect(streamed: streamed)
     }
 
-    /// The last answer's fields as they came, and what is still to come of its body; nil where that was whole.
+    /// The last response's fields as they came, and the rest of its body; nil if that was whole.
     func takeAnswer() -> (fields: [HeaderField], rest: APIBytes?) {
         state.with { state in
             defer { state.rest = nil }
@@ -64,9 +65,9 @@ final class CallTransport: Transport {
         }
     }
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
-        // Nobody waits any more: another copy is nobody's wish.
-        if Task.isCancelled { throw TransportProblem(TransportError(.cancelled, .notSent)) }
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+        // The caller no longer waits: the transport sends no further copy.
+        if Task.isCancelled { throw RequestDeliveryError(TransportError(.cancelled, fate: .notSent)) }
         let (copy, why) = trace.with { trace in
             trace.copies += 1
             defer { trace.before = nil }
@@ -80,14 +81,14 @@ final class CallTransport: Transport {
             return try await read(answer)
         } catch {
             trace.with { $0.before = .lostAnswer }
-            throw TransportProblem(error)
+            throw RequestDeliveryError(error)
         }
     }
 
     private func read(_ answer: IncomingResponse) async throws(TransportError) -> Response {
         let fields = answer.fields.map(Draft.Field.init)
         state.with { $0.fields = answer.fields }
-        guard case .whole(let limit) = reading else { return try await readAhead(answer, fields) }
+        guard case .whole(let limit) = reading else { return try await readAhead(answer, fields: fields) }
         let body = try await answer.body.collect(upTo: limit)
         let response = Response(status: answer.status, fields: fields, body: body)
         remember(response)
@@ -95,18 +96,18 @@ final class CallTransport: Transport {
     }
 
     private func readAhead(
-        _ answer: IncomingResponse, _ fields: [Draft.Field]
+        _ answer: IncomingResponse, fields: [Draft.Field]
     ) async throws(TransportError) -> Response {
         var body: [UInt8] = []
         var pieces = answer.body.makeAsyncIterator()
         var isWhole = false
-        while !isWhole, dialect.needsMore(answer, body) {
+        while !isWhole, dialect.needsMore(of: answer, body: body) {
             if let piece = try await pieces.next() { body += piece } else { isWhole = true }
         }
         var response = Response(status: answer.status, fields: fields, body: isWhole ? body : [])
         guard isWhole else {
             response.message.isBodyWhole = false
-            let rest = APIBytes(after: body, answer.body)
+            let rest = APIBytes(after: body, body: answer.body)
             state.with { $0.rest = rest }
             return response
         }
@@ -117,5 +118,84 @@ final class CallTransport: Transport {
     private func remember(_ response: Response) {
         guard let code = dialect.refusalCode(of: response) else { return }
         trace.with { $0.before = .refused(code: code) }
+    }
+}
+
+/// What a call's transport must know of the kind of server.
+protocol CallDialect: Sendable {
+    /// The body to send with a draft.
+    func body(of draft: Draft) -> RequestBody
+    /// Whether more of a response must be there before it can be judged. `body` is what has come of it.
+    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool
+    /// The refusal's code in the protocol's terms; nil for any other response.
+    func refusalCode(of response: Response) -> String?
+}
+
+/// Countersign servers: responses that matter are signed, and a refusal has a status of its own.
+struct SignedDialect: CallDialect {
+    let body: RequestBody
+
+    /// The most bytes of a response that are read ahead to be judged; the authority sends no longer one.
+    private static let most = 1 << 20
+
+    func body(of draft: Draft) -> RequestBody { body }
+
+    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool {
+        (answer.status >= 400 || answer.value(of: "signature-input") != nil)
+            && body.count <= SignedDialect.most
+    }
+
+    /// Only a code that the protocol knows: other text may come from anyone.
+    func refusalCode(of response: Response) -> String? {
+        guard response.status >= 400 else { return nil }
+        return Refusal.Code(rawValue: RefusalNotice(response).code)?.rawValue
+    }
+}
+
+/// Legacy servers: schemes sign bodies, and a refusal is JSON under any status.
+struct LegacyDialect: CallDialect {
+    /// Sent in place of the draft's body.
+    let streamed: RequestBody?
+
+    func body(of draft: Draft) -> RequestBody {
+        streamed ?? (draft.body.isEmpty ? .none : .bytes(draft.body))
+    }
+
+    func needsMore(of answer: IncomingResponse, body: [UInt8]) -> Bool { LegacyRefusals.mayRefuse(body) }
+
+    func refusalCode(of response: Response) -> String? { LegacyRefusals.code(of: response) }
+}
+
+extension OutgoingRequest {
+    /// A draft as a carrier sends it, with exactly the bytes that were signed. `body` is the content of a
+    /// body of which the draft has only the digest.
+    init(_ draft: Draft, to origin: Origin, body: RequestBody) {
+        self.init(
+            draft.method, origin: origin, target: "/", fields: draft.fields.map(HeaderField.init), body: body)
+        target = draft.target
+        authority = draft.authority
+    }
+}
+
+extension HeaderField {
+    init(_ field: Draft.Field) { self.init(field.name, bytes: field.value) }
+}
+
+extension Draft.Field {
+    init(_ field: HeaderField) {
+        self.init(name: field.name, value: "")
+        value = field.value
+    }
+}
+
+extension RequestDeliveryError {
+    init(_ error: TransportError) {
+        let fate: Fate =
+            switch error.fate {
+            case .notSent: .notSent
+            case .outcomeUnknown: .notKnown
+            case .brokenOff: .brokenOff
+            }
+        self.init(fate, detail: error.description, underlying: error)
     }
 }

@@ -6,131 +6,152 @@ import CountersignTrust
 import CountersignWire
 
 extension ClientCore {
-    /// How a call is made, beside what it asks for.
-    struct Manner: Sendable {
+    /// How a call is made, apart from the request.
+    struct CallOptions: Sendable {
         var reading: CallTransport.Reading
-        /// Where somebody is present.
-        var signer: PassingSigner?
+        /// Set if the user is present.
+        var signer: PresenceSigner?
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
         var refusals = Refusals.thrown
         var occasion = Occasion.single
         var owner = CallOwner()
 
-        /// Whether it is asked once, or again and again.
+        /// Whether it is a single call or a round of polling.
         enum Occasion: Sendable { case single, round }
 
-        /// What becomes of an answer in which the authority refuses.
+        /// How the caller gets a refusal of the authority.
         enum Refusals: Sendable { case thrown, answered }
     }
 
-    /// One wish of the app's: through the interceptors to the server, as often as it takes, and back.
-    func send(_ request: APIRequest, _ manner: Manner) async throws(CountersignError) -> APIAnswer {
-        let request = named(request)
-        let call = beginCall(request.method, request.path)
+    /// Sends one call of the app through the interceptors to the server, with as many copies as it needs.
+    func send(_ request: APIRequest, options callOptions: CallOptions) async throws(CountersignError)
+        -> APIAnswer
+    {
+        let request = withIdempotencyKey(request)
+        let call = beginCall(request.method, path: request.path)
         let start = options.clock.monotonic()
         let trace = Locked(CallTransport.Trace())
         events.tell(.began(call))
         do throws(CountersignError) {
-            // While the vault is closed nobody is known; an interceptor may answer all the same.
-            try? await settle(manner.owner, for: request.caller)
+            // While the vault is locked no account is known; an interceptor may answer all the same.
+            try? await resolve(callOptions.owner, for: request.caller)
             let server: @Sendable (APIRequest) async throws(CountersignError) -> APIAnswer = {
                 request throws(CountersignError) in
-                try await self.askWithRetries(request, call, trace, manner)
+                try await self.sendWithRetries(request, call: call, trace: trace, options: callOptions)
             }
-            let answer = try await InterceptorChain(options.interceptors[...], server)(request)
+            let answer = try await InterceptorChain(options.interceptors[...], server: server)(request)
             let (response, after) = (answer.response, options.clock.elapsed(since: start))
             events.tell(.answered(call, status: response.status, signer: response.signer, after: after))
             return answer
         } catch {
-            // Whatever a task that was cancelled stumbled over, it is the cancelling that ended it.
+            // Whatever error a cancelled task met, cancellation ended the call.
             let error = Task.isCancelled ? CountersignError.cancelled : error
-            events.tell(.failed(call, CountersignEvent.Failure(error), after: options.clock.elapsed(since: start)))
+            events.tell(
+                .failed(call, CountersignEvent.Failure(error), after: options.clock.elapsed(since: start)))
             throw error
         }
     }
 
-    /// The request with what tells its copies from another wish. Source: docs/protocol.md, "Doing once".
-    func named(_ request: APIRequest) -> APIRequest {
+    /// Adds the key by which the server recognizes copies of the request. Source: docs/protocol.md, "Doing
+    /// once".
+    func withIdempotencyKey(_ request: APIRequest) -> APIRequest {
         guard request.method.isUnsafe, request.idempotencyKey == nil,
             request.value(of: "idempotency-key") == nil
         else { return request }
         var request = request
-        request.idempotencyKey = Base64.encode(surroundings.random.bytes(16).span, .url)
+        request.idempotencyKey = environment.newIdempotencyKey()
         return request
     }
 
-    func ask(
-        _ request: APIRequest, _ call: CountersignEvent.Call, _ trace: Locked<CallTransport.Trace>, _ manner: Manner
+    func sendOnce(
+        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
+        options callOptions: CallOptions
     ) async throws(CountersignError) -> APIAnswer {
         try await open()
-        try await admit(request.caller, manner.owner, manner.occasion)
-        try await settle(manner.owner, for: request.caller)
-        let request = named(request)
+        try await admit(request.caller, owner: callOptions.owner, occasion: callOptions.occasion)
+        try await resolve(callOptions.owner, for: request.caller)
+        let request = withIdempotencyKey(request)
         let body = try await PreparedBody(request.body)
         let removals = cookies.removals
-        let draft = try draft(request, body)
-        let transport = CallTransport(self, call, trace, body.body, manner.reading, manner.progress)
-        var way = surroundings
-        way.transport = transport
-        way.signer = manner.signer?.present
-        let answered: SignedCalls.Answered
-        do throws(ClientProblem) {
+        let draft = try draft(request, body: body)
+        let transport = CallTransport(
+            self, call: call, trace: trace, body: body.body, reading: callOptions.reading,
+            progress: callOptions.progress)
+        var callEnvironment = environment
+        callEnvironment.transport = transport
+        callEnvironment.signer = callOptions.signer?.present
+        let result: SignedCalls.CallResult
+        do throws(ClientOperationError) {
             switch request.caller {
             case .account:
-                answered = try await SignedCalls(installation, way, refreshingOver: surroundings.transport).send(
-                    draft, as: manner.owner.signing, body: body.use)
-            case .app: answered = try await ReleaseCalls(installation, way).send(draft, body: body.use)
+                result = try await SignedCalls(
+                    installation, environment: callEnvironment, refreshingOver: environment.transport
+                )
+                .send(
+                    draft, as: callOptions.owner.signing, body: body.use)
+            case .app:
+                result = try await ReleaseCalls(installation, environment: callEnvironment).send(
+                    draft, body: body.use)
             }
         } catch {
             throw note(CountersignError(error))
         }
         noteClock()
-        return try answer(answered, draft.target, transport, manner.refusals, cookiesAt: removals)
+        return try answer(
+            from: result, target: draft.target, transport: transport, refusals: callOptions.refusals,
+            cookiesAt: removals)
     }
 
-    /// The request as the state machine takes it, to be signed.
-    func draft(_ request: APIRequest, _ body: PreparedBody) throws(CountersignError) -> Draft {
+    /// The draft of the request, to be signed.
+    func draft(_ request: APIRequest, body: PreparedBody) throws(CountersignError) -> Draft {
         var draft = Draft(
             method: request.method.description, target: Array(try base.target(request.path).utf8),
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
         draft.fields = request.fields.map(Draft.Field.init)
-        if request.value(of: "user-agent") == nil { draft.fields.append(Draft.Field("User-Agent", options.userAgent)) }
-        if request.value(of: "cookie") == nil, let value = cookieField(for: draft) { draft.set("Cookie", value) }
-        if let key = request.idempotencyKey { draft.set("Idempotency-Key", key) }
+        if request.value(of: "user-agent") == nil {
+            draft.fields.append(Draft.Field(name: "User-Agent", value: options.userAgent))
+        }
+        if request.value(of: "cookie") == nil, let value = cookieField(for: draft) {
+            draft.setField("Cookie", to: value)
+        }
+        if let key = request.idempotencyKey { draft.setField("Idempotency-Key", to: key) }
         if case .bytes(let bytes) = body.body { draft.body = bytes }
-        if let digest = body.digest { draft.streamed = Draft.StreamedBody(length: body.length, digest: digest) }
+        if let digest = body.digest {
+            draft.streamed = Draft.StreamedBody(length: body.length, digest: digest)
+        }
         return draft
     }
 
-    /// What the authority refuses is thrown; what a backend says is an answer, whatever its status.
+    /// Throws a refusal of the authority; a backend's response is returned, whatever its status.
     private func answer(
-        _ answered: SignedCalls.Answered, _ target: [UInt8], _ transport: CallTransport,
-        _ refusals: Manner.Refusals, cookiesAt removals: Int
+        from result: SignedCalls.CallResult, target: [UInt8], transport: CallTransport,
+        refusals: CallOptions.Refusals, cookiesAt removals: Int
     ) throws(CountersignError) -> APIAnswer {
-        if let notice = answered.notice, notice.isGenuine {
+        if let notice = result.notice, notice.isGenuine {
             let error = note(CountersignError(notice))
             if refusals == .thrown { throw error }
         }
-        if release.authorityKey == nil, refusals == .thrown, let notice = answered.notice, !notice.isGenuine,
-            case .unknownKey? = answered.doubt
+        if release.authorityKey == nil, refusals == .thrown, let notice = result.notice, !notice.isGenuine,
+            case .unknownKey? = result.unsignedReason
         {
             throw .authorityKeyMissing(CountersignError.Refusal(notice))
         }
-        let message = answered.response.message
+        let message = result.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
-        takeCookies(fields, target, unlessRemovedSince: removals)
-        if let check = answered.toBeChecked { rest = rest?.checked(check.expectation) }
-        let length: TransferProgress.Total = rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
+        takeCookies(fields, target: target, unlessRemovedSince: removals)
+        if let check = result.bodyCheck { rest = rest?.checked(check.expectation) }
+        let length: TransferProgress.Total =
+            rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(
-            status: answered.response.status, fields: fields, length: length,
-            signer: APIResponse.Signer(answered.signer ?? answered.toBeChecked?.signer))
+            status: result.response.status, fields: fields, length: length,
+            signer: APIResponse.Signer(result.signer ?? result.bodyCheck?.signer))
         return APIAnswer(response, rest ?? APIBytes(whole: message.body))
     }
 
-    /// The authority's word about the version is for all requests.
+    /// A statement of the authority about the version concerns all requests.
     func note(_ error: CountersignError) -> CountersignError {
-        if case .updateRequired(let url) = error { standings.requireUpdate(url) }
+        if case .updateRequired(let url) = error { stateMachine.requireUpdate(url) }
         return error
     }
 }
@@ -146,8 +167,37 @@ extension APIResponse.Signer {
 }
 
 extension TransferProgress.Total {
-    /// By `Content-Length`, where there is one.
+    /// From `Content-Length`, if there is one.
     static func told(by fields: [HeaderField]) -> TransferProgress.Total {
         fields.text(of: "content-length").flatMap(Int64.init).map { .bytes($0) } ?? .unknown
+    }
+}
+
+/// The account of a call: the account that is known to be signed in when the app makes the call, the same for
+/// all copies, however long the client hashes a body, waits for an interceptor, or holds traffic back. Calls
+/// for the same purpose may share one.
+final class CallOwner: Sendable {
+    private let resolved = Locked<AccountName?>(nil)
+
+    /// Nil while no account is known.
+    var account: AccountName? { resolved.with { $0 } }
+
+    /// Sets the account if there is none yet.
+    func resolve(_ account: AccountName?) { resolved.with { $0 = $0 ?? account } }
+
+    /// The owner as the client module takes it.
+    var signing: SignedCalls.Owner { account.map { .account($0) } ?? .currentAccount }
+}
+
+extension ClientCore {
+    /// Sets the account of a call if one is known to be signed in.
+    func resolve(_ owner: CallOwner, for caller: APIRequest.Caller) async throws(CountersignError) {
+        guard caller == .account, owner.account == nil else { return }
+        try await open()
+        do throws(ClientOperationError) {
+            owner.resolve(try keeper.state().login?.account)
+        } catch {
+            throw CountersignError(error)
+        }
     }
 }

@@ -2,18 +2,19 @@ import CountersignClient
 import CountersignSeal
 import CountersignTransport
 
-/// A body whose digest and length are known: what the signature covers, and what is sent.
+/// A body with its digest and length: what the signature covers, and what is sent.
 struct PreparedBody: Sendable {
     let body: RequestBody
-    /// SHA-256; nil for a body in memory, whose bytes are signed, and for none.
+    /// SHA-256; nil for a body in memory, whose bytes are signed, and for no body.
     let digest: [UInt8]?
     /// In bytes.
     let length: Int
 
     init(_ body: APIRequest.Body) async throws(CountersignError) {
         switch body {
-        case .none: self.init(.none, nil, 0)
-        case .bytes(let bytes): self.init(bytes.isEmpty ? .none : .bytes(bytes), nil, bytes.count)
+        case .none: self.init(.none, digest: nil, length: 0)
+        case .bytes(let bytes):
+            self.init(bytes.isEmpty ? .none : .bytes(bytes), digest: nil, length: bytes.count)
         case .file(let path): try await self.init(FileBody(path: path).body())
         case .replayable(let stream): try await self.init(stream)
         case .once(let stream, let digest):
@@ -21,17 +22,17 @@ struct PreparedBody: Sendable {
             guard case .bytes(let length) = stream.length else {
                 throw .misuse("body: a stream that is sent once has a length in bytes")
             }
-            self.init(.once(stream), digest, length)
+            self.init(.once(stream), digest: digest, length: length)
         }
     }
 
-    /// Whether there is a body for another copy.
+    /// Whether a body is available for another copy.
     var use: BodyUse {
         guard case .once(let stream) = body else { return .repeatable }
         return .once { stream.isUsedUp }
     }
 
-    /// Read once, for its digest and length.
+    /// Reads the stream once, for its digest and length.
     private init(_ stream: ReplayableBody) async throws(CountersignError) {
         let reader = DigestReader()
         do {
@@ -48,10 +49,10 @@ struct PreparedBody: Sendable {
         if case .bytes(let said) = stream.length, said != length {
             throw .misuse("body: its stream has \(length) bytes; \(said) were said")
         }
-        self.init(.replayable(stream), digest, length)
+        self.init(.replayable(stream), digest: digest, length: length)
     }
 
-    private init(_ body: RequestBody, _ digest: [UInt8]?, _ length: Int) {
+    private init(_ body: RequestBody, digest: [UInt8]?, length: Int) {
         (self.body, self.digest, self.length) = (body, digest, length)
     }
 }

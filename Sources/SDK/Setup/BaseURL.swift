@@ -2,16 +2,17 @@ import CountersignTransport
 import CountersignTrust
 import CountersignWire
 
-/// Where an app's server is, and below which path.
+/// The app's server, and the path below which its routes are.
 struct BaseURL: Sendable {
     let origin: Origin
     /// Empty, or begins with `/` and does not end with one.
     let prefix: String
 
-    init(_ text: String, _ encryption: CountersignOptions.Encryption) throws(CountersignError) {
+    init(_ text: String, encryption: CountersignOptions.Encryption) throws(CountersignError) {
         let (origin, path) = try BaseURL.split(text)
         guard origin.security == .tls || encryption == .noneSoThatAnybodyReadsAndChangesEverything else {
-            throw .misuse("base URL `\(text)`: expected https://; in the clear, passwords and answers are everybody's")
+            throw .misuse(
+                "base URL `\(text)`: expected https://; in the clear, passwords and answers are everybody's")
         }
         var prefix = path
         while prefix.hasSuffix("/") { prefix.removeLast() }
@@ -21,7 +22,7 @@ struct BaseURL: Sendable {
         self.prefix = prefix
     }
 
-    /// What a request's path means here: the target that is signed and sent.
+    /// Resolves a request's path: the target that is signed and sent.
     func target(_ path: String) throws(CountersignError) -> String {
         guard !path.hasPrefix("https://"), !path.hasPrefix("http://") else { return try target(url: path) }
         guard path.hasPrefix("/") else {
@@ -32,7 +33,7 @@ struct BaseURL: Sendable {
         return target
     }
 
-    /// Nothing is signed for another server: what it got it could send to ours.
+    /// The client signs nothing for another server: that server could send the request to ours.
     private func target(url: String) throws(CountersignError) -> String {
         let (origin, path) = try BaseURL.split(url)
         let target = path.isEmpty || path.hasPrefix("?") ? "/\(path)" : path
@@ -57,12 +58,13 @@ struct BaseURL: Sendable {
         let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
         let (host, port) = authority(rest[..<end])
         guard let host, let port else {
-            throw .misuse("URL `\(bare(url))`: expected HOST or HOST:PORT after `//`, without user or password")
+            throw .misuse(
+                "URL `\(bare(url))`: expected HOST or HOST:PORT after `//`, without user or password")
         }
-        return (Origin(security, host, port: port), String(rest[end...]))
+        return (Origin(security, host: host, port: port), String(rest[end...]))
     }
 
-    /// Nil for each that is none; port 0 where none is named.
+    /// Nil for a part that is invalid; port 0 if none is named.
     private static func authority(_ text: Substring) -> (Trust.Host?, UInt16?) {
         guard let colon = text.lastIndex(of: ":"), !text[colon...].contains("]") else {
             return (try? Trust.Host(String(text)), 0)
@@ -72,7 +74,8 @@ struct BaseURL: Sendable {
         return (try? Trust.Host(String(text[..<colon])), port == 0 ? nil : port)
     }
 
-    /// Nobody resolves what is signed: dots in it would mean another path to whoever forwards it.
+    /// The client does not resolve dot segments, since the target is signed: a proxy that resolves them would
+    /// forward another path.
     private static func check(_ target: String) throws(CountersignError) {
         guard target.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw .misuse("path `\(bare(target))`: expected visible ASCII; encode the rest as %XX")
@@ -86,24 +89,30 @@ struct BaseURL: Sendable {
         }
     }
 
-    /// `.` and `..`, in all their spellings.
+    /// `.` and `..`, in all their encodings.
     private static func isDots(_ segment: Substring.UTF8View) -> Bool {
-        guard segment.count <= 6, segment.first == UInt8(ascii: ".") || segment.first == UInt8(ascii: "%") else {
+        guard segment.count <= 6, segment.first == UInt8(ascii: ".") || segment.first == UInt8(ascii: "%")
+        else {
             return false
         }
         let plain = Substring(segment).lowercased().replacing("%2e", with: ".")
         return plain == "." || plain == ".."
     }
 
-    /// Without the query, which may hold what no message should.
-    private static func bare(_ text: String) -> Substring { text.prefix { $0 != "?" && $0 != "#" }.prefix(256) }
+    /// Without the query, which may hold what no message should show.
+    private static func bare(_ text: String) -> Substring {
+        text.prefix { $0 != "?" && $0 != "#" }.prefix(256)
+    }
 }
 
 extension Trust.Rule {
-    /// The rule for the host of a client's base URL: `.host(ofBaseURL: url, pins: ["sha256/…"], backups: ["sha256/…"])`.
+    /// The rule for the host of a client's base URL:
+    /// `.host(ofBaseURL: url, pins: ["sha256/…"], backups: ["sha256/…"])`.
     ///
-    /// The URL is read as ``CountersignClient`` reads it, so the rule is for the host that the client calls. Throws
-    /// ``CountersignError/misuse(_:)`` for a URL that is not `https://HOST…`, and `TrustProblem` for pins that are none.
+    /// The URL is parsed as ``CountersignClient`` parses it, so the rule is for the host that the client
+    /// calls. Throws ``CountersignError/misuse(_:)`` for a URL that is not `https://HOST…`, and `TrustError`
+    /// for invalid pins.
+    /// pins that are none.
     public static func host(
         ofBaseURL baseURL: String, pins: [String], backups: [String], mode: Mode = .enforce
     ) throws -> Trust.Rule {
@@ -114,7 +123,7 @@ extension Trust.Rule {
     public static func host(
         ofBaseURL baseURL: String, _ policy: Trust.Policy, mode: Mode = .enforce
     ) throws -> Trust.Rule {
-        let base = try BaseURL(baseURL, .required)
+        let base = try BaseURL(baseURL, encryption: .required)
         return Trust.Rule(try Trust.HostPattern(base.origin.host.description), policy, mode: mode)
     }
 }

@@ -2,13 +2,15 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What `countersign release add` has printed: the key of one version of an app on one platform, and the authority's.
+/// The output of `countersign release add`: the key of one version of an app on one platform, and the
+/// authority's key.
 ///
-/// It is in the app's binary, so whoever takes that apart has it. It says which version calls, and opens nothing that is a user's.
+/// It is in the app's binary, so an attacker who takes that apart has it. It says which version calls, and
+/// opens no user's data.
 public struct ReleaseKey: Sendable {
     /// Its public name.
     public let id: String
-    /// The app as the authority calls it; nil where it is to be learnt at the first sign-up or login.
+    /// The app's name at the authority; nil if the client learns it at the first sign-up or login.
     public let app: String?
     let credentials: Credentials
     let authorityKey: SigningKey?
@@ -18,21 +20,26 @@ extension ReleaseKey {
     /// - Parameters:
     ///   - id: `key_id`, as it was printed.
     ///   - secret: as it was printed: 32 bytes or more in base64url.
-    ///   - authorityKey: `authority_key`, an Ed25519 public key of 32 bytes in base64url. Without it, only a pinned
-    ///     certificate tells who answers, and refusals (an unknown key id, a wrong clock, the end of a session) cannot be
-    ///     verified. A client whose trust does not pin the server's certificate either is not made, unless
-    ///     ``CountersignOptions/missingAuthorityKey`` says so.
+    ///   - authorityKey: `authority_key`, an Ed25519 public key of 32 bytes in base64url. Without it, only a
+    ///     pinned certificate authenticates the server, and the client cannot verify refusals (an unknown key
+    ///     id, a wrong clock, the end of a session). Creating a client whose trust does not pin the server's
+    ///     certificate either fails, unless ``CountersignOptions/missingAuthorityKey`` allows it.
     ///   - app: its name there.
-    public init(id: String, secret: String, authorityKey: String? = nil, app: String? = nil) throws(CountersignError) {
+    public init(id: String, secret: String, authorityKey: String? = nil, app: String? = nil)
+        throws(CountersignError)
+    {
         guard let keyID = KeyID(id) else {
             throw .misuse("release key: id: expected 1 to 64 visible ASCII characters")
         }
-        guard let bytes = Base64.decode(secret, .url), bytes.count >= 32 else {
+        guard let bytes = Base64.decode(secret, as: .url), bytes.count >= 32 else {
             throw .misuse("release key: secret: expected 32 bytes or more in base64url")
         }
         guard authorityKey != secret else {
             throw .misuse(
-                "release key: authority key: it is the release's secret; expected the `authority_key` that was printed beside it"
+                """
+                release key: authority key: it is the release's secret; expected the `authority_key` that \
+                was printed beside it
+                """
             )
         }
         let credentials = Credentials(keyID: keyID, key: SigningKey(Secret(copying: bytes.span)))
@@ -41,17 +48,18 @@ extension ReleaseKey {
 
     private static func read(_ text: String?) throws(CountersignError) -> SigningKey? {
         guard let text else { return nil }
-        guard let bytes = Base64.decode(text, .url), let key = try? PublicKey(ed25519: bytes) else {
-            throw .misuse("release key: authority key: expected an Ed25519 public key of 32 bytes in base64url")
+        guard let bytes = Base64.decode(text, as: .url), let key = try? PublicKey(ed25519: bytes) else {
+            throw .misuse(
+                "release key: authority key: expected an Ed25519 public key of 32 bytes in base64url")
         }
         return SigningKey(key)
     }
 }
 
 extension ReleaseKey: CustomStringConvertible, CustomReflectable {
-    /// Its id. The secret is never printed.
+    /// The id. The secret is never printed.
     public var description: String { "release key \(id)" }
 
-    /// The same for who dumps it.
+    /// A dump shows no more than a log does.
     public var customMirror: Mirror { Mirror(self, children: ["id": id]) }
 }

@@ -2,11 +2,11 @@ import CountersignWire
 
 /// The values of the parameters in `auth_`, each read by its own rule.
 struct AuthClaim {
-    private var version: Slice?
-    private var key: Slice?
-    private var clientID: Slice?
-    private var timestamp: Slice?
-    private var signature: Slice?
+    private var version: ByteRange?
+    private var key: ByteRange?
+    private var clientID: ByteRange?
+    private var timestamp: ByteRange?
+    private var signature: ByteRange?
 
     init(_ workspace: borrowing Workspace) {
         let text = workspace.decoded.span
@@ -24,31 +24,35 @@ struct AuthClaim {
         }
     }
 
-    /// Who may be named how.
+    /// The parameters in which a request may name its key.
     enum KeyNames {
         case key
-        /// One of both: with two, two readers may take different ones.
+        /// Either of the two, not both: with both, two parsers could choose different keys.
         case clientIDOrKey
     }
 
     func claim(
-        for scheme: SchemeName, version expected: StaticString, _ names: KeyNames, _ text: Span<UInt8>
+        for scheme: SchemeName, version expected: StaticString, keyNames names: KeyNames, text: Span<UInt8>
     ) throws(Refusal) -> Claim {
         guard let version, text.extracting(version.range).matches(expected) else {
-            throw Refusal(.malformed, "auth_version: expected 1.0 or 2, once")
+            throw Refusal(.malformed, detail: "auth_version: expected 1.0 or 2, once")
         }
-        guard let signature else { throw Refusal(.unsigned, "parameters in auth_ without auth_signature") }
+        guard let signature else {
+            throw Refusal(.unsigned, detail: "parameters in auth_ without auth_signature")
+        }
         guard let mac = Hex.decodeShort(text.extracting(signature.range)), mac.count == 32 else {
-            throw Refusal(.badSignature, "auth_signature: expected 64 lower-case hexadecimal digits")
+            throw Refusal(.badSignature, detail: "auth_signature: expected 64 lower-case hexadecimal digits")
         }
         if case .clientIDOrKey = names, key != nil, clientID != nil {
-            throw Refusal(.malformed, "auth_client_id and auth_key: expected one of them")
+            throw Refusal(.malformed, detail: "auth_client_id and auth_key: expected one of them")
         }
-        guard let named = names == .key ? key : clientID ?? key, let keyID = KeyID(text.extracting(named.range)) else {
-            throw Refusal(.unknownKey, "auth_key: expected 1 to 64 visible characters")
+        guard let named = names == .key ? key : clientID ?? key,
+            let keyID = KeyID(text.extracting(named.range))
+        else {
+            throw Refusal(.unknownKey, detail: "auth_key: expected 1 to 64 visible characters")
         }
         guard let timestamp, let seconds = AuthClaim.seconds(text.extracting(timestamp.range)) else {
-            throw Refusal(.malformed, "auth_timestamp: expected whole Unix seconds")
+            throw Refusal(.malformed, detail: "auth_timestamp: expected whole Unix seconds")
         }
         let claim = Claim(scheme: scheme, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
         claim.created = .unix(seconds)

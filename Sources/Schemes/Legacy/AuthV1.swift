@@ -1,11 +1,12 @@
 import CountersignWire
 
-/// HMAC-SHA256 over method, path and parameters; also what Pusher's HTTP API speaks. Source: docs/protocol.md, auth-v1.
+/// HMAC-SHA256 over method, path and parameters; also what Pusher's HTTP API speaks. Source:
+/// docs/protocol.md, auth-v1.
 package struct AuthV1: Scheme {
     package init() {}
 
     package var name: SchemeName { .authV1 }
-    package var dialect: AnswerDialect { .problem }
+    package var dialect: ResponseDialect { .problem }
 
     package var coverage: Coverage {
         Coverage(
@@ -20,33 +21,37 @@ package struct AuthV1: Scheme {
             ])
     }
 
-    package func trace(in request: Request, names: ParameterNames) -> Trace {
-        AuthParameters.trace(of: name, names: names)
+    package func detect(in request: Request, names: RequestParameterNames) -> SchemeDetection {
+        AuthParameters.detect(name, names: names)
     }
 
     package func claim(
-        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        guard let place = try AuthParameters.read(name, .lowerCased, in: request, names: names, &workspace) else {
+        guard
+            let place = try AuthParameters.read(
+                scheme: name, order: .lowerCased, in: request, names: names, workspace: &workspace)
+        else {
             return nil
         }
         let text = workspace.decoded.span
-        let claim = try AuthClaim(workspace).claim(for: name, version: "1.0", .key, text)
+        let claim = try AuthClaim(workspace).claim(for: name, version: "1.0", keyNames: .key, text: text)
         claim.replay = .signature
-        if place == .query { claim.body = try bodyExpectation(request, workspace) }
+        if place == .query { claim.body = try bodyExpectation(of: request, workspace: workspace) }
         return claim
     }
 
-    /// Clients in the field send bodies that nothing signs; but a form there would be a second set of parameters, which
-    /// some backends prefer to the signed ones.
+    /// Deployed clients send unsigned bodies; but a form in such a body would be a second set of parameters,
+    /// which some backends prefer to the signed ones.
     private func bodyExpectation(
-        _ request: Request, _ workspace: borrowing Workspace
+        of request: Request, workspace: borrowing Workspace
     ) throws(Refusal) -> BodyExpectation {
         let text = workspace.decoded.span
-        for parameter in workspace.parameters where text.extracting(parameter.name.range).matches("body_md5") {
+        for parameter in workspace.parameters where text.extracting(parameter.name.range).matches("body_md5")
+        {
             guard let digest = Hex.decodeShort(text.extracting(parameter.value.range)), digest.count == 16,
                 !parameter.isArray
-            else { throw Refusal(.malformed, "body_md5: expected 32 lower-case hexadecimal digits") }
+            else { throw Refusal(.malformed, detail: "body_md5: expected 32 lower-case hexadecimal digits") }
             return .md5(digest)
         }
         try AuthParameters.refuseUnsignedForm(in: request)
@@ -54,7 +59,9 @@ package struct AuthV1: Scheme {
     }
 
     /// Method, path as it was sent, and all parameters but `auth_signature`; nothing is escaped.
-    package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
+    package func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
+        throws(Refusal)
+    {
         var text = workspace.text.takeBytes()
         text.append(request.head.span.extracting(request.method.range))
         text.append(UInt8(ascii: "\n"))
@@ -74,20 +81,22 @@ package struct AuthV1: Scheme {
         workspace.text.put(back: &text, secretAt: 0)
     }
 
-    /// Adds the parameters in `auth_` to a form body where the draft has one; otherwise to the query, with the MD5 of a
-    /// body beside it.
-    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
+    /// Adds the parameters in `auth_` to a form body where the draft has one; otherwise to the query, with
+    /// the MD5 of a body beside it.
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String)
+        throws(Refusal)
+    {
         var added: [UInt8] = []
-        Form.append("auth_key", Array(credentials.keyID.description.utf8).span, to: &added)
+        Form.append("auth_key", value: Array(credentials.keyID.description.utf8).span, to: &added)
         added += Array("&auth_timestamp=\(at)&auth_version=1.0".utf8)
         if let streamed = draft.streamed {
             guard case .md5(let digest) = streamed.digest else {
-                throw Refusal(.malformed, "a body that streams: expected its MD5")
+                throw Refusal(.malformed, detail: "a body that streams: expected its MD5")
             }
             added += Array("&body_md5=\(Hex.encode(digest.span))".utf8)
         } else if !draft.body.isEmpty, !draft.request().hasFormType {
             added += Array("&body_md5=\(Hex.encode(AuthParameters.md5(draft.body.span).span))".utf8)
         }
-        try AuthParameters.sign(&draft, adding: added, with: self, credentials.key)
+        try AuthParameters.sign(&draft, adding: added, with: self, key: credentials.key)
     }
 }

@@ -1,11 +1,12 @@
 import CountersignWire
 
-/// HMAC-SHA256 over method, path and the app's own parameters, not over the time. Source: docs/protocol.md, auth-v2.
+/// HMAC-SHA256 over method, path and the app's own parameters, not over the time. Source: docs/protocol.md,
+/// auth-v2.
 package struct AuthV2: Scheme {
     package init() {}
 
     package var name: SchemeName { .authV2 }
-    package var dialect: AnswerDialect { .problem }
+    package var dialect: ResponseDialect { .problem }
 
     package var coverage: Coverage {
         Coverage(
@@ -22,18 +23,22 @@ package struct AuthV2: Scheme {
             ])
     }
 
-    package func trace(in request: Request, names: ParameterNames) -> Trace {
-        AuthParameters.trace(of: name, names: names)
+    package func detect(in request: Request, names: RequestParameterNames) -> SchemeDetection {
+        AuthParameters.detect(name, names: names)
     }
 
     package func claim(
-        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        guard let place = try AuthParameters.read(name, .asWritten, in: request, names: names, &workspace) else {
+        guard
+            let place = try AuthParameters.read(
+                scheme: name, order: .asWritten, in: request, names: names, workspace: &workspace)
+        else {
             return nil
         }
         let text = workspace.decoded.span
-        let claim = try AuthClaim(workspace).claim(for: name, version: "2", .clientIDOrKey, text)
+        let claim = try AuthClaim(workspace).claim(
+            for: name, version: "2", keyNames: .clientIDOrKey, text: text)
         claim.replay = .impossible
         if place == .query {
             try AuthParameters.refuseUnsignedForm(in: request)
@@ -42,9 +47,11 @@ package struct AuthV2: Scheme {
         return claim
     }
 
-    /// Method, path and the parameters without those in `auth_`; path and parameters are decoded once more, as the
-    /// reference server does it after it has joined them.
-    package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
+    /// Method, path and the parameters without those in `auth_`; path and parameters are decoded once more,
+    /// as the reference server does it after it has joined them.
+    package func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
+        throws(Refusal)
+    {
         var text = workspace.text.takeBytes()
         text.append(request.head.span.extracting(request.method.range))
         text.append(UInt8(ascii: "\n"))
@@ -55,23 +62,28 @@ package struct AuthV2: Scheme {
         for parameter in workspace.parameters where !parameter.isAboutSignature {
             if !isFirst { text.append(UInt8(ascii: "&")) }
             isFirst = false
-            isWhole = AuthV2.decode(workspace.decoded.span.extracting(parameter.name.range), into: &text) && isWhole
+            isWhole =
+                AuthV2.decode(workspace.decoded.span.extracting(parameter.name.range), into: &text) && isWhole
             if parameter.isArray { text.append("[]") }
             text.append(UInt8(ascii: "="))
-            isWhole = AuthV2.decode(workspace.decoded.span.extracting(parameter.value.range), into: &text) && isWhole
+            isWhole =
+                AuthV2.decode(workspace.decoded.span.extracting(parameter.value.range), into: &text)
+                && isWhole
         }
         workspace.text.put(back: &text, secretAt: 0)
-        guard isWhole else { throw Refusal(.malformed, "%00 in the path or in a value that is decoded twice") }
+        guard isWhole else {
+            throw Refusal(.malformed, detail: "%00 in the path or in a value that is decoded twice")
+        }
     }
 
-    /// As forgiving as the decoders of the field: what is no escape stands for itself. False where a NUL came out, at
-    /// which some of them would stop.
+    /// As lenient as deployed decoders: an invalid escape stands for itself. False if the result contains a
+    /// NUL, at which some decoders would stop.
     private static func decode(_ raw: borrowing Span<UInt8>, into text: inout ByteBuffer) -> Bool {
         var index = 0
         var isWhole = true
         while index < raw.count {
             let byte = raw[index]
-            if byte == UInt8(ascii: "%"), let value = Percent.byte(in: raw, at: index + 1) {
+            if byte == UInt8(ascii: "%"), let value = PercentEncoding.byte(in: raw, at: index + 1) {
                 if value == 0 { isWhole = false }
                 text.append(value)
                 index += 3
@@ -84,10 +96,12 @@ package struct AuthV2: Scheme {
     }
 
     /// Adds the parameters in `auth_` to a form body where the draft has one, otherwise to the query.
-    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal) {
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String)
+        throws(Refusal)
+    {
         var added: [UInt8] = []
-        Form.append("auth_client_id", Array(credentials.keyID.description.utf8).span, to: &added)
+        Form.append("auth_client_id", value: Array(credentials.keyID.description.utf8).span, to: &added)
         added += Array("&auth_timestamp=\(at)&auth_version=2".utf8)
-        try AuthParameters.sign(&draft, adding: added, with: self, credentials.key)
+        try AuthParameters.sign(&draft, adding: added, with: self, key: credentials.key)
     }
 }

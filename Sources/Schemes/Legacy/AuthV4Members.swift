@@ -2,26 +2,28 @@ import CountersignWire
 
 /// The members of a JSON body as auth-v4 signs them: sorted by name in lower case, all values as text.
 enum AuthV4Members {
-    /// Reads an object, or nothing. Leaves names in lower case and values as they are signed in `workspace`, sorted.
-    static func read(_ body: Span<UInt8>, _ workspace: inout Workspace) throws(Refusal) {
+    /// Reads an object, or nothing. Leaves names in lower case and values as they are signed in `workspace`,
+    /// sorted.
+    static func read(_ body: Span<UInt8>, into workspace: inout Workspace) throws(Refusal) {
         workspace.parameters.removeAll(keepingCapacity: true)
         workspace.decoded.clear()
         guard body.count > 0 else { return }
-        do throws(MalformedJSON) {
+        do throws(ParseError) {
             var members = JSONMembers()
             while let member = try members.next(in: body) {
                 guard workspace.parameters.count < FormParameters.most else {
-                    throw MalformedJSON(
+                    throw ParseError(
                         offset: Int(member.name.start), reason: "more than \(FormParameters.most) members")
                 }
                 let name = try appendName(member.name, of: body, to: &workspace.decoded)
                 let value = try appendValue(member, of: body, to: &workspace.decoded)
-                var parameter = FormParameter(name: name, value: value, spelling: .plain)
+                var parameter = FormParameter(name: name, value: value, encoding: .plain)
                 parameter.prefix = FormParameter.prefix(of: workspace.decoded.span.extracting(name.range))
                 workspace.parameters.append(parameter)
             }
         } catch {
-            throw Refusal(.malformed, "the body is not a JSON object that can be signed: \(error.description)")
+            throw Refusal(
+                .malformed, detail: "the body is not a JSON object that can be signed: \(error.description)")
         }
         // Names that are one in lower case are refused here, too.
         try FormParameters.sortUnique(&workspace, of: "members of the body")
@@ -42,21 +44,21 @@ enum AuthV4Members {
 
     /// ASCII letters only: what else has case is a question of the locale.
     private static func appendName(
-        _ raw: Slice, of body: Span<UInt8>, to text: inout ByteBuffer
-    ) throws(MalformedJSON) -> Slice {
+        _ raw: ByteRange, of body: Span<UInt8>, to text: inout ByteBuffer
+    ) throws(ParseError) -> ByteRange {
         let start = text.count
         var hasNUL = false
         try JSONMembers.forEachByte(of: raw, in: body) {
             hasNUL = hasNUL || $0 == 0
             text.append(ASCII.lowercased($0))
         }
-        if hasNUL { throw MalformedJSON(offset: Int(raw.start), reason: "a NUL in a name") }
-        return Slice(start, text.count)
+        if hasNUL { throw ParseError(offset: Int(raw.start), reason: "a NUL in a name") }
+        return ByteRange(from: start, to: text.count)
     }
 
     private static func appendValue(
         _ member: JSONMembers.Member, of body: Span<UInt8>, to text: inout ByteBuffer
-    ) throws(MalformedJSON) -> Slice {
+    ) throws(ParseError) -> ByteRange {
         let start = text.count
         switch member.kind {
         case .null, .emptyContainer: break
@@ -71,8 +73,8 @@ enum AuthV4Members {
                 hasNUL = hasNUL || (run.count == 1 && run[0] == 0)
                 text.append(escaping: run)
             }
-            if hasNUL { throw MalformedJSON(offset: Int(member.value.start), reason: "a NUL in a string") }
+            if hasNUL { throw ParseError(offset: Int(member.value.start), reason: "a NUL in a string") }
         }
-        return Slice(start, text.count)
+        return ByteRange(from: start, to: text.count)
     }
 }

@@ -4,27 +4,31 @@ import CountersignWire
 enum FormMD5Claim {
     static func read(_ workspace: borrowing Workspace) throws(Refusal) -> Claim {
         var base = Base()
-        for parameter in workspace.parameters { base.note(parameter, workspace.decoded.span) }
+        for parameter in workspace.parameters { base.record(parameter, text: workspace.decoded.span) }
         let text = workspace.decoded.span
 
-        if base.privateKey != nil { throw Refusal(.malformed, "private_key was sent: it is a secret") }
-        guard let sign = base.sign else { throw Refusal(.unsigned, "form parameters without sign") }
+        if base.privateKey != nil {
+            throw Refusal(.malformed, detail: "private_key was sent: it is a secret")
+        }
+        guard let sign = base.sign else { throw Refusal(.unsigned, detail: "form parameters without sign") }
         guard let mac = Hex.decodeShort(text.extracting(sign.range)), mac.count == 16 else {
-            throw Refusal(.badSignature, "sign: expected 32 lower-case hexadecimal digits")
+            throw Refusal(.badSignature, detail: "sign: expected 32 lower-case hexadecimal digits")
         }
         guard let appID = base.appID, let keyID = KeyID(text.extracting(appID.range)) else {
-            throw Refusal(.unknownKey, "app_id: expected 1 to 64 visible characters")
+            throw Refusal(.unknownKey, detail: "app_id: expected 1 to 64 visible characters")
         }
         guard let rand = base.rand, let replayKey = replayKey(text.extracting(rand.range)) else {
-            throw Refusal(.malformed, "rand: expected 8 to 64 letters and digits")
+            throw Refusal(.malformed, detail: "rand: expected 8 to 64 letters and digits")
         }
         guard let timestamp = base.timestamp, let time = CivilTime(text.extracting(timestamp.range)) else {
-            throw Refusal(.malformed, "timestamp: expected yyyy-MM-dd-HH:mm:ss")
+            throw Refusal(.malformed, detail: "timestamp: expected yyyy-MM-dd-HH:mm:ss")
         }
         guard let platform = base.plat, !platform.isEmpty else {
-            throw Refusal(.malformed, "plat: expected a platform")
+            throw Refusal(.malformed, detail: "plat: expected a platform")
         }
-        guard let version = base.ver, !version.isEmpty else { throw Refusal(.malformed, "ver: expected a version") }
+        guard let version = base.ver, !version.isEmpty else {
+            throw Refusal(.malformed, detail: "ver: expected a version")
+        }
         let claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
         claim.created = .wallClock(time.seconds)
         claim.replay = .nonce(replayKey)
@@ -36,22 +40,24 @@ enum FormMD5Claim {
 
     private static func replayKey(_ rand: borrowing Span<UInt8>) -> Claim.ReplayKey? {
         guard rand.count >= 8, rand.count <= 64 else { return nil }
-        for index in 0..<rand.count where !ASCII.isLetter(rand[index]) && !ASCII.isDigit(rand[index]) { return nil }
+        for index in 0..<rand.count where !ASCII.isLetter(rand[index]) && !ASCII.isDigit(rand[index]) {
+            return nil
+        }
         return Claim.ReplayKey(rand)
     }
 
     /// The values of the parameters that every call has, and of those that calls of a session have.
     private struct Base {
-        var appID: Slice?
-        var plat: Slice?
-        var ver: Slice?
-        var rand: Slice?
-        var timestamp: Slice?
-        var sign: Slice?
-        var privateKey: Slice?
-        var token: Slice?
+        var appID: ByteRange?
+        var plat: ByteRange?
+        var ver: ByteRange?
+        var rand: ByteRange?
+        var timestamp: ByteRange?
+        var sign: ByteRange?
+        var privateKey: ByteRange?
+        var token: ByteRange?
 
-        mutating func note(_ parameter: FormParameter, _ text: borrowing Span<UInt8>) {
+        mutating func record(_ parameter: FormParameter, text: borrowing Span<UInt8>) {
             let name = text.extracting(parameter.name.range)
             switch name.count {
             case 3: if name.matches("ver") { ver = parameter.value }

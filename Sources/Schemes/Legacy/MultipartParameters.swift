@@ -10,7 +10,8 @@ enum MultipartParameters {
         else {
             throw Refusal(
                 .malformed,
-                "multipart: expected one Content-Type, multipart/form-data with a boundary and no other "
+                detail:
+                    "multipart: expected one Content-Type, multipart/form-data with a boundary and no other "
                     + "parameter, and no "
                     + "Content-Encoding")
         }
@@ -27,7 +28,8 @@ enum MultipartParameters {
             case .file:
                 guard !isSigned(name) else {
                     throw Refusal(
-                        .malformed, "multipart: \(name.text) is a file; expected a field, which is signed")
+                        .malformed,
+                        detail: "multipart: \(name.text) is a file; expected a field, which is signed")
                 }
                 if !files.isEmpty { files += [UInt8(ascii: ","), UInt8(ascii: " ")] }
                 name.withUnsafeBufferPointer { files.append(contentsOf: $0) }
@@ -39,10 +41,10 @@ enum MultipartParameters {
     private static func parts(
         of body: Span<UInt8>, between boundary: Multipart.Boundary
     ) throws(Refusal) -> [Multipart.Part] {
-        do throws(Multipart.Problem) {
+        do throws(ParseError) {
             return try Multipart.read(body, between: boundary)
         } catch {
-            throw Refusal(.malformed, "multipart: expected \(error.expected) at byte \(error.at)")
+            throw Refusal(.malformed, detail: "multipart: \(error)")
         }
     }
 
@@ -50,14 +52,15 @@ enum MultipartParameters {
         _ name: Span<UInt8>, value: Span<UInt8>, at start: UInt32, to workspace: inout Workspace
     ) throws(Refusal) {
         guard value.firstIndex(of: 0, from: 0) == nil else {
-            throw Refusal(.malformed, "multipart: expected no NUL in the field at byte \(start)")
+            throw Refusal(.malformed, detail: "multipart: expected no NUL in the field at byte \(start)")
         }
         let first = workspace.decoded.count
         workspace.decoded.append(name)
         let middle = workspace.decoded.count
         workspace.decoded.append(value)
         var parameter = FormParameter(
-            name: Slice(first, middle), value: Slice(middle, workspace.decoded.count), spelling: .plain)
+            name: ByteRange(from: first, to: middle),
+            value: ByteRange(from: middle, to: workspace.decoded.count), encoding: .plain)
         parameter.prefix = FormParameter.prefix(of: name)
         workspace.parameters.append(parameter)
     }

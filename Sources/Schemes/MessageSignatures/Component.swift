@@ -33,20 +33,20 @@ struct Component: BitwiseCopyable {
 
     var kind: Kind
     var parameters: Parameters = []
-    /// As the signature base writes it, quotes and all; of the message's head that bears the signature, like `name` and
-    /// `argument`.
-    var identifier = Slice.empty
+    /// As the signature base writes it, quotes and all; of the message's head that bears the signature, like
+    /// `name` and `argument`.
+    var identifier = ByteRange.empty
     /// Between the quotes.
-    var name: Slice
+    var name: ByteRange
     /// Which field that is.
     let known: FieldName
     /// What `key` or `name` says, between the quotes.
-    var argument = Slice.empty
+    var argument = ByteRange.empty
     /// The lines of a field: how many, and the index of the first.
     var lines: UInt16 = 0
     var firstLine: UInt16 = 0
 
-    init(_ name: Slice, _ text: borrowing Span<UInt8>) {
+    init(name: ByteRange, text: borrowing Span<UInt8>) {
         self.name = name
         kind = Component.kind(of: text)
         known = kind == .field ? FieldName(text) : .other
@@ -69,12 +69,13 @@ struct Component: BitwiseCopyable {
     }
 
     /// Takes up one parameter of the identifier.
-    mutating func take(_ key: borrowing Span<UInt8>, _ value: StructuredField.BareItem, at base: UInt32) {
+    mutating func addParameter(_ key: borrowing Span<UInt8>, value: StructuredField.BareItem, at base: UInt32)
+    {
         let parameter = Component.parameter(named: key)
         let isNew = !parameters.contains(parameter)
         switch (parameter, value) {
         case (.key, .string(let text)) where isNew, (.name, .string(let text)) where isNew:
-            argument = text.moved(by: base)
+            argument = text.offset(by: base)
             parameters.insert(parameter)
         case (.structured, .boolean(true)) where isNew, (.wrapped, .boolean(true)) where isNew,
             (.request, .boolean(true)) where isNew, (.trailer, .boolean(true)) where isNew:
@@ -98,8 +99,9 @@ struct Component: BitwiseCopyable {
     /// Whether a field or the query has to be parsed for its value.
     var isParsed: Bool { kind == .queryParam || !parameters.isDisjoint(with: [.structured, .key]) }
 
-    /// Whether this is the component that `other` is. The order of parameters makes no difference. Source: RFC 9421 §2.
-    func isSame(as other: Component, _ head: borrowing Span<UInt8>) -> Bool {
+    /// Whether this is the component that `other` is. The order of parameters makes no difference. Source:
+    /// RFC 9421 §2.
+    func isSame(as other: Component, in head: borrowing Span<UInt8>) -> Bool {
         guard kind == other.kind, parameters == other.parameters else { return false }
         return head.extracting(name.range).matches(head.extracting(other.name.range))
             && head.extracting(argument.range).matches(head.extracting(other.argument.range))

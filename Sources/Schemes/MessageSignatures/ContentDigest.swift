@@ -11,8 +11,8 @@ struct ContentDigest {
         var digest = ContentDigest()
         for field in request.fields where field.known == .contentDigest {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
-            do throws(StructuredField.Problem) {
-                while let key = try reader.nextMember() { try digest.take(key, &reader) }
+            do throws(ParseError) {
+                while let key = try reader.nextMember() { try digest.addMember(key, from: &reader) }
             } catch {
                 throw Refusal(error, in: "Content-Digest")
             }
@@ -20,21 +20,25 @@ struct ContentDigest {
         return digest
     }
 
-    private mutating func take(_ key: Slice, _ reader: inout StructuredField) throws(StructuredField.Problem) {
+    private mutating func addMember(_ key: ByteRange, from reader: inout StructuredField)
+        throws(ParseError)
+    {
         let name = reader.bytes.extracting(key.range)
         guard name.matches("sha-256") || name.matches("sha-512") else { return try reader.skipMemberValue() }
         guard reader.takeEquals(), case .bytes(let text) = try reader.bareItem() else {
-            throw reader.problem("a digest between colons")
+            throw reader.error("expected a digest between colons")
         }
         let value = reader.bytes.extracting(text.range)
         if name.matches("sha-256") {
-            guard sha256 == nil, let bytes = Base64.decodeShort(value, .standard), bytes.count == 32 else {
-                throw reader.problem("one sha-256 of 32 bytes in Base64")
+            guard sha256 == nil, let bytes = Base64.decodeShort(value, as: .standard), bytes.count == 32
+            else {
+                throw reader.error("expected one sha-256 of 32 bytes in Base64")
             }
             sha256 = bytes
         } else {
-            guard sha512 == nil, let bytes = Base64.decodeShort(value, .standard), bytes.count == 64 else {
-                throw reader.problem("one sha-512 of 64 bytes in Base64")
+            guard sha512 == nil, let bytes = Base64.decodeShort(value, as: .standard), bytes.count == 64
+            else {
+                throw reader.error("expected one sha-512 of 64 bytes in Base64")
             }
             sha512 = bytes
         }
@@ -49,6 +53,6 @@ struct ContentDigest {
 
     /// The same from the digest.
     static func value(sha256 digest: borrowing Span<UInt8>) -> String {
-        "sha-256=:\(Base64.encode(digest, .standard)):"
+        "sha-256=:\(Base64.encode(digest, as: .standard)):"
     }
 }

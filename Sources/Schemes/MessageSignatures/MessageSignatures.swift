@@ -3,7 +3,8 @@ import CountersignWire
 
 /// HTTP Message Signatures. Source: RFC 9421; for bodies RFC 9530.
 package struct MessageSignatures: Scheme {
-    /// What signing covers beyond what it covers anyhow: component identifiers as a signature base writes them.
+    /// What signing covers beyond what it covers anyhow: component identifiers as a signature base writes
+    /// them.
     private(set) var additional: [String] = []
 
     package init() {}
@@ -11,7 +12,7 @@ package struct MessageSignatures: Scheme {
     package init(alsoCovering identifiers: [String]) { additional = identifiers }
 
     package var name: SchemeName { .messageSignatures }
-    package var dialect: AnswerDialect { .problem }
+    package var dialect: ResponseDialect { .problem }
 
     package var coverage: Coverage {
         Coverage(
@@ -19,7 +20,7 @@ package struct MessageSignatures: Scheme {
             uncovered: [.transport, .otherFields, .fieldLines, .emptyQuery])
     }
 
-    package func trace(in request: Request, names: ParameterNames) -> Trace {
+    package func detect(in request: Request, names: RequestParameterNames) -> SchemeDetection {
         MessageSignatures.signs(request) ? .present : .absent
     }
 
@@ -28,44 +29,51 @@ package struct MessageSignatures: Scheme {
     }
 
     package func claim(
-        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
         guard MessageSignatures.signs(request) else { return nil }
-        return try read(request, &workspace, .byTag)
+        return try readClaim(from: request, workspace: &workspace, rule: .byTag)
     }
 
     package func claim(
-        in request: Request, labelled label: String, _ workspace: inout Workspace
+        in request: Request, labelled label: String, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
         guard MessageSignatures.signs(request) else { return nil }
-        return try read(request, &workspace, .labelled(label))
+        return try readClaim(from: request, workspace: &workspace, rule: .labelled(label))
     }
 
-    func read(
-        _ request: Request, _ workspace: inout Workspace, _ rule: SignatureInput.Rule
+    func readClaim(
+        from request: Request, workspace: inout Workspace, rule: SignatureInput.SelectionRule
     ) throws(Refusal) -> Claim {
-        guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
-        try SignatureInput.read(request, &workspace, rule)
-        let input = workspace.signature
-        guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range)) else {
-            throw Refusal(.malformed, "Signature-Input: expected a keyid of 1 to 64 visible characters")
+        guard request.fields.count <= FieldSet.limit else {
+            throw Refusal(.malformed, detail: "more than 128 fields")
         }
-        let signature = try MessageSignatures.signature(labelled: input.label, in: request, &workspace)
+        try SignatureInput.read(from: request, workspace: &workspace, rule: rule)
+        let input = workspace.signature
+        guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range))
+        else {
+            throw Refusal(
+                .malformed, detail: "Signature-Input: expected a keyid of 1 to 64 visible characters")
+        }
+        let signature = try MessageSignatures.signature(
+            labelled: input.label, in: request, workspace: &workspace)
         let claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
         claim.holder = Claim.Holder(of: keyID)
         claim.longSignature = signature.long
         claim.namedAlgorithm = try input.namedAlgorithm(in: request)
         claim.label = input.label
-        claim.choice = input.isOneOfSeveral ? .open : .made
-        claim.created = input.created.map(Claim.Created.unix) ?? .unsigned
+        claim.selection = input.isOneOfSeveral ? .ambiguous : .definite
+        claim.created = input.created.map(Claim.CreationTime.unix) ?? .unsigned
         claim.expires = input.expires
         if let nonce = input.nonce {
-            guard !nonce.isEmpty else { throw Refusal(.malformed, "Signature-Input: expected a nonce with characters") }
+            guard !nonce.isEmpty else {
+                throw Refusal(.malformed, detail: "Signature-Input: expected a nonce with characters")
+            }
             let bytes = request.head.span.extracting(nonce.range)
             // A long nonce is remembered by its digest: all that matters is whether two are the same.
             claim.replay = .nonce(Claim.ReplayKey(bytes) ?? Claim.ReplayKey(SHA256.digest(bytes)))
         }
-        try cover(request, claim, &workspace)
+        try resolveComponents(of: request, claim: claim, workspace: &workspace)
         return claim
     }
 }
@@ -76,7 +84,8 @@ extension SignatureInput {
         guard let algorithm else { return nil }
         let name = message.head.span.extracting(algorithm.range)
         guard let known = KeyAlgorithm(name) else {
-            throw Refusal(.badSignature, "alg: the message says \"\(name.text)\", which no key here is for")
+            throw Refusal(
+                .badSignature, detail: "alg: the message says \"\(name.text)\", which no key here is for")
         }
         return known
     }
@@ -90,5 +99,80 @@ extension Claim.Holder {
             return
         }
         self = SessionToken(keyID.bytes).map { .session($0) } ?? .nobody
+    }
+}
+
+extension MessageSignatures {
+    /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String)
+        throws(Refusal)
+    {
+        draft.setField("Countersign-Release", to: (credentials.release ?? credentials.keyID).description)
+        if let streamed = draft.streamed {
+            guard case .sha256(let digest) = streamed.digest else {
+                throw Refusal(.malformed, detail: "a body that streams: expected its SHA-256")
+            }
+            draft.setField("Content-Digest", to: ContentDigest.value(sha256: digest.span))
+        } else if !draft.body.isEmpty {
+            draft.setField("Content-Digest", to: ContentDigest.value(for: draft.body.span))
+        }
+        let algorithm = credentials.key.algorithm.rawValue
+        var list = #""@method" "@authority" "@path" "@query""#
+        for (index, field) in draft.fields.enumerated() {
+            let name = field.name.lowercased()
+            // Fields of one name are one component.
+            guard !MessageSignatures.isLeftOut(name),
+                !draft.fields[..<index].contains(where: { $0.isNamed(name) })
+            else { continue }
+            list += " \"\(name)\""
+        }
+        for component in additional { list += " \(component)" }
+        let keyID = credentials.keyID.quotable
+        draft.setField(
+            "Signature-Input",
+            to:
+                "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";"
+                + "alg=\"\(algorithm)\";tag=\"countersign\""
+        )
+        // Read back as a receiver would: what does not parse must not be signed.
+        draft.setField("Signature", to: "app=::")
+        let request = draft.request()
+        var workspace = Workspace()
+        guard let claim = try claim(in: request, workspace: &workspace) else {
+            throw Refusal(.malformed, detail: "nothing to sign")
+        }
+        try writeStringToSign(for: claim, of: request, into: &workspace)
+        let signature = try credentials.key.sign(workspace.text)
+        draft.setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
+    }
+
+    private static func isLeftOut(_ name: String) -> Bool {
+        switch name {
+        case "accept", "user-agent", "traceparent", "signature", "signature-input", "host", "content-length",
+            "te",
+            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "trailer",
+            "expect":
+            true
+        default: name.hasPrefix("accept-") || name.hasPrefix("proxy-")
+        }
+    }
+}
+
+extension MessageSignatures {
+    /// The value of `Accept-Signature` that asks for what the gate wants of `request`: the least, with what
+    /// the app's policy adds, of the fields that are there or must be. `nonce` is new, for the signer to use
+    /// once. Source: RFC 9421 §5.1.
+    package static func acceptSignature(
+        for request: Request, alsoCovering fields: [String], keyID: KeyID?, nonce: String
+    ) -> String {
+        var names = ["@method", "@authority", "@path", "@query", "countersign-release"]
+        if request.framing != .none { names.append("content-digest") }
+        if request.names.contains(.contentType) { names.append("content-type") }
+        if request.names.contains(.idempotencyKey) { names.append("idempotency-key") }
+        for field in fields where !names.contains(field) { names.append(field) }
+        let list = names.map { "\"\($0)\"" }.joined(separator: " ")
+        var text = "app=(\(list));created;nonce=\"\(nonce)\""
+        if let keyID { text += ";keyid=\"\(keyID.quotable)\"" }
+        return text + ";tag=\"countersign\""
     }
 }

@@ -9,7 +9,7 @@ struct SignatureBase {
     /// Of a response; 0 on a request.
     var status = 0
 
-    func spell(_ workspace: inout Workspace) throws(Refusal) {
+    func write(into workspace: inout Workspace) throws(Refusal) {
         var text = workspace.text.takeBytes()
         var scratch = ByteBuffer()
         do throws(Refusal) {
@@ -18,9 +18,9 @@ struct SignatureBase {
                 text.append(message.head.span.extracting(component.identifier.range))
                 text.append(": ")
                 if component.parameters.isEmpty {
-                    value(of: component, into: &text)
+                    appendValue(of: component, to: &text)
                 } else {
-                    try value(ofParametrised: component, into: &text, &scratch)
+                    try appendValue(ofParametrised: component, to: &text, scratch: &scratch)
                 }
                 text.append(UInt8(ascii: "\n"))
             }
@@ -34,16 +34,16 @@ struct SignatureBase {
     }
 
     /// Source: RFC 9421 §2.1 for fields, §2.2 for what is derived.
-    private func value(of component: Component, into text: inout ByteBuffer) {
+    private func appendValue(of component: Component, to text: inout ByteBuffer) {
         switch component.kind {
         case .field: append(component, of: message, to: &text)
         case .status: text.append(decimal: Int64(status))
-        default: derived(component.kind, into: &text)
+        default: appendDerived(component.kind, to: &text)
         }
     }
 
-    private func value(
-        ofParametrised component: Component, into text: inout ByteBuffer, _ scratch: inout ByteBuffer
+    private func appendValue(
+        ofParametrised component: Component, to text: inout ByteBuffer, scratch: inout ByteBuffer
     ) throws(Refusal) {
         let source = component.parameters.contains(.request) ? request : message
         switch component.kind {
@@ -54,26 +54,26 @@ struct SignatureBase {
             if component.parameters.contains(.wrapped) {
                 appendWrapped(component, of: source, to: &text)
             } else if component.parameters.contains(.key) {
-                try appendMember(component, of: source, to: &text, &scratch)
+                try appendMember(component, of: source, to: &text, scratch: &scratch)
             } else if component.parameters.contains(.structured) {
-                try appendStructured(component, of: source, to: &text, &scratch)
+                try appendStructured(component, of: source, to: &text, scratch: &scratch)
             } else {
                 append(component, of: source, to: &text)
             }
-        default: derived(component.kind, into: &text)
+        default: appendDerived(component.kind, to: &text)
         }
     }
 
-    private func derived(_ kind: Component.Kind, into text: inout ByteBuffer) {
+    private func appendDerived(_ kind: Component.Kind, to text: inout ByteBuffer) {
         let head = request.head.span
         switch kind {
         case .method: text.append(head.extracting(request.method.range))
-        case .authority: authority(into: &text)
+        case .authority: appendAuthority(to: &text)
         case .scheme: text.append(request.transport == .tls ? "https" : "http")
         case .requestTarget: text.append(head.extracting(request.requestTarget.range))
         case .targetURI:
             text.append(request.transport == .tls ? "https://" : "http://")
-            authority(into: &text)
+            appendAuthority(to: &text)
             text.append(head.extracting(request.target.range))
         case .path:
             if request.path.isEmpty { text.append(UInt8(ascii: "/")) }
@@ -86,15 +86,184 @@ struct SignatureBase {
     }
 
     /// Lower-case, without the port that goes without saying. Source: RFC 9421 §2.2.3.
-    private func authority(into text: inout ByteBuffer) {
-        let host = Authority.normalised(
-            request.head.span.extracting(request.authority.range), without: request.transport.defaultPortSuffix)
+    private func appendAuthority(to text: inout ByteBuffer) {
+        let host = URIAuthority.normalised(
+            request.head.span.extracting(request.authority.range),
+            without: request.transport.defaultPortSuffix)
         for index in 0..<host.count { text.append(ASCII.lowercased(host[index])) }
     }
 }
 
 extension MessageSignatures {
-    package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
-        try SignatureBase(message: request, request: request).spell(&workspace)
+    package func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
+        throws(Refusal)
+    {
+        try SignatureBase(message: request, request: request).write(into: &workspace)
     }
+}
+
+/// How the lines of a field become one value. Source: RFC 9421 §2.1.
+extension SignatureBase {
+    /// The lines as they are, joined by a comma and a space.
+    func append(_ component: Component, of source: Request, to text: inout ByteBuffer) {
+        text.append(source.head.span.extracting(source.fields[Int(component.firstLine)].value.range))
+        guard component.lines > 1 else { return }
+        let name = message.head.span.extracting(component.name.range)
+        for field in source.fields[(Int(component.firstLine) + 1)...] {
+            guard source.head.span.extracting(field.name.range).matches(name) else { continue }
+            text.append(", ")
+            text.append(source.head.span.extracting(field.value.range))
+        }
+    }
+
+    /// Each line as a byte sequence. Source: RFC 9421 §2.1.3.
+    func appendWrapped(_ component: Component, of source: Request, to text: inout ByteBuffer) {
+        let name = message.head.span.extracting(component.name.range)
+        var isFirst = true
+        for field in source.fields[Int(component.firstLine)...] {
+            guard source.head.span.extracting(field.name.range).matches(name) else { continue }
+            if !isFirst { text.append(", ") }
+            isFirst = false
+            text.append(UInt8(ascii: ":"))
+            Base64.encode(source.head.span.extracting(field.value.range), as: .standard, into: &text)
+            text.append(UInt8(ascii: ":"))
+        }
+    }
+
+    /// One member of a dictionary, written anew. Source: RFC 9421 §2.1.2.
+    func appendMember(
+        _ component: Component, of source: Request, to text: inout ByteBuffer, scratch: inout ByteBuffer
+    ) throws(Refusal) {
+        scratch.clear()
+        append(component, of: source, to: &scratch)
+        let key = message.head.span.extracting(component.argument.range)
+        let isFound: Bool
+        do {
+            isFound = try StructuredField.append(member: key, of: scratch.span, to: &text)
+        } catch {
+            throw refusal(for: error, component: component)
+        }
+        guard isFound else {
+            throw Refusal(
+                .badSignature,
+                detail: "the signature covers \(identifier(component)), which the message does not have")
+        }
+    }
+
+    /// The whole field, written anew. Source: RFC 9421 §2.1.1.
+    func appendStructured(
+        _ component: Component, of source: Request, to text: inout ByteBuffer, scratch: inout ByteBuffer
+    ) throws(Refusal) {
+        guard
+            let kind = StructuredField.Kind.registered(
+                for: message.head.span.extracting(component.name.range))
+        else {
+            throw Refusal(
+                .badSignature,
+                detail:
+                    "component \(identifier(component)): the type of this field is not known here; "
+                    + "expected no sf"
+            )
+        }
+        scratch.clear()
+        append(component, of: source, to: &scratch)
+        do {
+            try StructuredField.append(canonical: scratch.span, as: kind, to: &text)
+        } catch {
+            throw refusal(for: error, component: component)
+        }
+    }
+
+    private func refusal(for problem: ParseError, component: Component) -> Refusal {
+        Refusal(
+            .badSignature,
+            detail: "component \(identifier(component)): \(problem) of the field's value")
+    }
+
+    private func identifier(_ component: Component) -> String {
+        message.head.span.extracting(component.identifier.range).text
+    }
+}
+
+/// One parameter of the query, decoded and encoded again in one way. Source: RFC 9421 §2.2.8; WHATWG URL §5.
+///
+/// Stricter than there: bytes that are no UTF-8, which a browser's reader replaces, and escapes that are none
+/// are refused, since several such values would be signed alike.
+enum QueryParameter {
+    /// Appends the value of the one parameter whose encoded name is `name`. A name that comes twice is
+    /// refused, as the RFC has it: which one would be meant?
+    static func append(
+        named name: borrowing Span<UInt8>, of request: Request, to text: inout ByteBuffer
+    ) throws(Refusal) {
+        guard let query = request.query else { throw missing(name) }
+        let bytes = request.head.span.extracting(query.range)
+        var reader = Form.Reader()
+        var plain = ByteBuffer()
+        var encoded = ByteBuffer()
+        var isFound = false
+        do throws(ParseError) {
+            while let pair = try reader.next(in: bytes) {
+                plain.clear()
+                encoded.clear()
+                try append(pair.name, of: bytes, to: &encoded, scratch: &plain)
+                guard encoded.span.matches(name) else { continue }
+                guard !isFound else {
+                    throw ParseError(offset: Int(pair.name.start), reason: "expected this name once")
+                }
+                isFound = true
+                plain.clear()
+                try append(pair.value, of: bytes, to: &text, scratch: &plain)
+            }
+        } catch {
+            throw Refusal(
+                .badSignature,
+                detail: "@query-param: \(error) of the query")
+        }
+        guard isFound else { throw missing(name) }
+    }
+
+    private static func append(
+        _ raw: ByteRange, of bytes: borrowing Span<UInt8>, to text: inout ByteBuffer,
+        scratch plain: inout ByteBuffer
+    ) throws(ParseError) {
+        _ = try Form.decode(raw, of: bytes, into: &plain)
+        guard plain.span.isUTF8 else { throw ParseError(offset: Int(raw.start), reason: "expected UTF-8") }
+        for index in 0..<plain.count { PercentEncoding.append(form: plain.span[index], to: &text) }
+    }
+
+    private static func missing(_ name: borrowing Span<UInt8>) -> Refusal {
+        Refusal(
+            .badSignature,
+            detail: "the signature covers the query parameter \(name.text), which the request does not have")
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether the bytes are well-formed UTF-8.
+    fileprivate var isUTF8: Bool {
+        var isPlain = true
+        for index in 0..<count where self[index] >= 0x80 { isPlain = false }
+        return isPlain || firstIllFormedUTF8 == nil
+    }
+}
+
+extension StructuredField.Kind {
+    /// The registered type of the field with that lower-case name; nil if it is not a structured field or is
+    /// not listed here. Source: IANA, Hypertext Transfer Protocol (HTTP) Field Name Registry, "Structured
+    /// Type"; RFC 9421 §2.1.1: an implementation must not guess an unknown type.
+    static func registered(for name: borrowing Span<UInt8>) -> StructuredField.Kind? {
+        for (known, kind) in table where name.matches(known) { return kind }
+        return nil
+    }
+
+    private static let table: [(StaticString, StructuredField.Kind)] = [
+        ("accept-ch", .list), ("accept-signature", .dictionary), ("cache-status", .list),
+        ("capsule-protocol", .item), ("cdn-cache-control", .dictionary), ("client-cert", .item),
+        ("client-cert-chain", .list), ("content-digest", .dictionary),
+        ("cross-origin-embedder-policy", .item),
+        ("cross-origin-opener-policy", .item), ("origin-agent-cluster", .item), ("priority", .dictionary),
+        ("proxy-status", .list), ("repr-digest", .dictionary), ("signature", .dictionary),
+        ("signature-input", .dictionary), ("want-content-digest", .dictionary),
+        ("want-repr-digest", .dictionary),
+    ]
 }

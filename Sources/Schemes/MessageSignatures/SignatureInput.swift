@@ -4,25 +4,27 @@ import CountersignWire
 /// Source: RFC 9421 §4.1.
 struct SignatureInput: BitwiseCopyable {
     /// All slices are of `Request.head`; strings without their quotes.
-    var label = Slice.empty
+    var label = ByteRange.empty
     /// By index into `Workspace.components`.
-    var components = Slice.empty
+    var components = ByteRange.empty
     /// The value of `@signature-params`.
-    var parameters = Slice.empty
+    var parameters = ByteRange.empty
     var created: Int64?
     var expires: Int64?
-    var nonce: Slice?
-    var keyID: Slice?
-    var algorithm: Slice?
-    var tag: Slice?
-    /// Whether others could be meant as well.
+    var nonce: ByteRange?
+    var keyID: ByteRange?
+    var algorithm: ByteRange?
+    var tag: ByteRange?
+    /// Whether other signatures qualify as well.
     var isOneOfSeveral = false
-    /// Why we could not take it, if it is for us; another's signature may well look so.
+    /// Why the gate cannot accept this signature; relevant only if it is chosen, because signatures for other
+    /// receivers may have such a form.
     var flaw: Flaw?
 
-    /// As many components as one signature may name, and as many signatures as a request may carry.
+    /// The limits on components of one signature and on signatures of one request.
     static let most = (components: 64, signatures: 8)
-    /// Of those for which a whole field or query is parsed: this happens before anybody has proved who he is.
+    /// The limit on components for which a whole field or query is parsed, because parsing precedes
+    /// authentication.
     static let mostParsed = 16
     /// Bytes of the query that are read for all `@query-param` components together.
     static let mostQueryBytes = 128 << 10
@@ -43,7 +45,7 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     /// Which of several signatures is read.
-    enum Rule {
+    enum SelectionRule {
         /// The one with our tag; without one, the first that has no tag.
         case byTag
         case labelled(String)
@@ -51,36 +53,40 @@ struct SignatureInput: BitwiseCopyable {
         case tagged(StaticString)
     }
 
-    static func read(_ request: Request, _ workspace: inout Workspace, _ rule: Rule) throws(Refusal) {
+    static func read(from request: Request, workspace: inout Workspace, rule: SelectionRule) throws(Refusal) {
         workspace.components.removeAll(keepingCapacity: true)
-        var choice = Choice()
+        var choice = CandidateSelection()
         // Beyond the limit nothing is read: `made` refuses it.
         for field in request.fields where field.known == .signatureInput && choice.isWithinLimit {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
-            do throws(StructuredField.Problem) {
+            do throws(ParseError) {
                 while choice.isWithinLimit, let label = try reader.nextMember() {
-                    var input = try member(&reader, at: field.value.start, &workspace)
-                    input.label = label.moved(by: field.value.start)
+                    var input = try member(from: &reader, at: field.value.start, workspace: &workspace)
+                    input.label = label.offset(by: field.value.start)
                     switch rule {
-                    case .byTag: choice.offer(input, isOurs: input.tag.map { request.matches($0, "countersign") })
+                    case .byTag:
+                        choice.consider(
+                            input, isOurs: input.tag.map { request.matches($0, text: "countersign") })
                     case .labelled(let label):
-                        choice.offer(input, isOurs: request.head[input.label.range].elementsEqual(label.utf8))
+                        choice.consider(
+                            input, isOurs: request.head[input.label.range].elementsEqual(label.utf8))
                     case .tagged(let tag):
-                        choice.offer(input, isOurs: input.tag.map { request.matches($0, tag) } ?? false)
+                        choice.consider(
+                            input, isOurs: input.tag.map { request.matches($0, text: tag) } ?? false)
                     }
                 }
             } catch {
                 throw Refusal(error, in: "Signature-Input")
             }
         }
-        workspace.signature = try choice.made(rule)
+        workspace.signature = try choice.selected(by: rule)
     }
 
     /// Reads the signature with our tag; false where there is none.
-    static func isTagged(_ message: Request, _ workspace: inout Workspace) throws(Refusal) -> Bool {
+    static func readTagged(from message: Request, workspace: inout Workspace) throws(Refusal) -> Bool {
         guard message.names.contains(.signatureInput) else { return false }
         do throws(Refusal) {
-            try read(message, &workspace, .byTag)
+            try read(from: message, workspace: &workspace, rule: .byTag)
         } catch {
             if error.code == .unsigned { return false }
             throw error
@@ -89,7 +95,7 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     /// Which of several signatures is meant for us.
-    private struct Choice {
+    private struct CandidateSelection {
         private var tagged: SignatureInput?
         private var untagged: SignatureInput?
         private var count = (all: 0, tagged: 0, untagged: 0)
@@ -97,7 +103,7 @@ struct SignatureInput: BitwiseCopyable {
         var isWithinLimit: Bool { count.all <= most.signatures }
 
         /// `isOurs` is nil for a signature without a tag.
-        mutating func offer(_ input: SignatureInput, isOurs: Bool?) {
+        mutating func consider(_ input: SignatureInput, isOurs: Bool?) {
             count.all += 1
             switch isOurs {
             case true?:
@@ -110,73 +116,78 @@ struct SignatureInput: BitwiseCopyable {
             }
         }
 
-        func made(_ rule: Rule) throws(Refusal) -> SignatureInput {
-            guard isWithinLimit else { throw Refusal(.malformed, "more than 8 signatures") }
-            guard count.tagged <= 1 else { throw Refusal(.malformed, "two signatures \(rule.words)") }
+        func selected(by rule: SelectionRule) throws(Refusal) -> SignatureInput {
+            guard isWithinLimit else { throw Refusal(.malformed, detail: "more than 8 signatures") }
+            guard count.tagged <= 1 else { throw Refusal(.malformed, detail: "two signatures \(rule.words)") }
             guard var input = tagged ?? untagged else {
-                throw Refusal(.unsigned, "no signature in Signature-Input \(rule.words)")
+                throw Refusal(.unsigned, detail: "no signature in Signature-Input \(rule.words)")
             }
             input.isOneOfSeveral = count.tagged == 0 && count.untagged > 1
-            if let flaw = input.flaw { throw Refusal(.malformed, "Signature-Input: expected \(flaw.expected)") }
+            if let flaw = input.flaw {
+                throw Refusal(.malformed, detail: "Signature-Input: expected \(flaw.expected)")
+            }
             return input
         }
     }
 
-    /// An inner list of component identifiers, and its parameters. `base` is where the reader's text begins in the head.
+    /// An inner list of component identifiers, and its parameters. `base` is where the reader's text begins
+    /// in the head.
     ///
-    /// What is signed is the canonical spelling. Every signer sends that; who sends another is told so, rather than the
-    /// text being written anew here, where a second writer could get it wrong.
+    /// The signature covers the canonical form. Signers send that form; any other form is noted as a flaw
+    /// instead of being serialized again, where a second serializer could introduce an error.
     private static func member(
-        _ reader: inout StructuredField, at base: UInt32, _ workspace: inout Workspace
-    ) throws(StructuredField.Problem) -> SignatureInput {
+        from reader: inout StructuredField, at base: UInt32, workspace: inout Workspace
+    ) throws(ParseError) -> SignatureInput {
         var input = SignatureInput()
-        guard reader.takeEquals() else { throw reader.problem("\"=(\": a list of components") }
-        let start = reader.at
-        guard reader.openList() else { throw reader.problem("\"(\": a list of components") }
+        guard reader.takeEquals() else { throw reader.error("expected \"=(\": a list of components") }
+        let start = reader.offset
+        guard reader.openList() else { throw reader.error("expected \"(\": a list of components") }
         let firstComponent = workspace.components.count
         var isFirst = true
         while true {
-            let before = reader.at
+            let before = reader.offset
             let wasFirst = isFirst
             let isItem = try reader.nextInList(first: &isFirst)
-            let spaces = reader.at - before - (isItem ? 0 : 1)
+            let spaces = reader.offset - before - (isItem ? 0 : 1)
             if spaces != (isItem && !wasFirst ? 1 : 0) { input.note(.spacing) }
             guard isItem else { break }
-            workspace.components.append(try component(&reader, at: base, &input))
+            workspace.components.append(try component(from: &reader, at: base, input: &input))
         }
-        while let (key, value) = try parameter(&reader, &input) { input.keep(key, value, of: reader, at: base) }
-        input.components = Slice(firstComponent, workspace.components.count)
+        while let (key, value) = try parameter(from: &reader, input: &input) {
+            input.setParameter(key, value: value, of: reader, at: base)
+        }
+        input.components = ByteRange(from: firstComponent, to: workspace.components.count)
         if input.components.count > most.components { input.note(.components) }
-        input.parameters = Slice(start, reader.at).moved(by: base)
+        input.parameters = ByteRange(from: start, to: reader.offset).offset(by: base)
         return input
     }
 
     private static func component(
-        _ reader: inout StructuredField, at base: UInt32, _ input: inout SignatureInput
-    ) throws(StructuredField.Problem) -> Component {
-        let start = reader.at
+        from reader: inout StructuredField, at base: UInt32, input: inout SignatureInput
+    ) throws(ParseError) -> Component {
+        let start = reader.offset
         let name = try reader.string()
-        var component = Component(name, reader.bytes.extracting(name.range))
-        while let (key, value) = try parameter(&reader, &input) {
-            component.take(reader.bytes.extracting(key.range), value, at: base)
+        var component = Component(name: name, text: reader.bytes.extracting(name.range))
+        while let (key, value) = try parameter(from: &reader, input: &input) {
+            component.addParameter(reader.bytes.extracting(key.range), value: value, at: base)
         }
-        component.name = name.moved(by: base)
-        component.identifier = Slice(start, reader.at).moved(by: base)
+        component.name = name.offset(by: base)
+        component.identifier = ByteRange(from: start, to: reader.offset).offset(by: base)
         return component
     }
 
     /// The next parameter; whether it is in canonical form is noted.
     private static func parameter(
-        _ reader: inout StructuredField, _ input: inout SignatureInput
-    ) throws(StructuredField.Problem) -> (key: Slice, value: StructuredField.BareItem)? {
-        let before = reader.at
+        from reader: inout StructuredField, input: inout SignatureInput
+    ) throws(ParseError) -> (key: ByteRange, value: StructuredField.BareItem)? {
+        let before = reader.offset
         guard let key = try reader.nextParameter() else { return nil }
         if key.range.lowerBound != before + 1 { input.note(.spacing) }
-        let start = reader.at + 1
+        let start = reader.offset + 1
         let value = try reader.parameterValue()
         switch value {
-        case .boolean(true): if reader.at >= start { input.note(.boolean) }
-        case .integer(let number): if reader.at - start != number.writtenLength { input.note(.number) }
+        case .boolean(true): if reader.offset >= start { input.note(.boolean) }
+        case .integer(let number): if reader.offset - start != number.writtenLength { input.note(.number) }
         case .boolean, .string, .token: break
         // No registered parameter is one of these, and each has more spellings than one.
         case .bytes, .decimal, .date, .displayString: input.note(.kind)
@@ -185,22 +196,27 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     /// Source: RFC 9421 §2.3.
-    private mutating func keep(
-        _ key: Slice, _ value: StructuredField.BareItem, of reader: borrowing StructuredField, at base: UInt32
+    private mutating func setParameter(
+        _ key: ByteRange, value: StructuredField.BareItem, of reader: borrowing StructuredField,
+        at base: UInt32
     ) {
         let name = reader.bytes.extracting(key.range)
         switch name.count {
-        case 3 where name.matches("alg"): SignatureInput.set(&algorithm, value.string?.moved(by: base), &flaw)
-        case 3 where name.matches("tag"): SignatureInput.set(&tag, value.string?.moved(by: base), &flaw)
-        case 5 where name.matches("nonce"): SignatureInput.set(&nonce, value.string?.moved(by: base), &flaw)
-        case 5 where name.matches("keyid"): SignatureInput.set(&keyID, value.string?.moved(by: base), &flaw)
-        case 7 where name.matches("created"): SignatureInput.set(&created, value.integer, &flaw)
-        case 7 where name.matches("expires"): SignatureInput.set(&expires, value.integer, &flaw)
+        case 3 where name.matches("alg"):
+            SignatureInput.set(&algorithm, to: value.string?.offset(by: base), flaw: &flaw)
+        case 3 where name.matches("tag"):
+            SignatureInput.set(&tag, to: value.string?.offset(by: base), flaw: &flaw)
+        case 5 where name.matches("nonce"):
+            SignatureInput.set(&nonce, to: value.string?.offset(by: base), flaw: &flaw)
+        case 5 where name.matches("keyid"):
+            SignatureInput.set(&keyID, to: value.string?.offset(by: base), flaw: &flaw)
+        case 7 where name.matches("created"): SignatureInput.set(&created, to: value.integer, flaw: &flaw)
+        case 7 where name.matches("expires"): SignatureInput.set(&expires, to: value.integer, flaw: &flaw)
         default: break
         }
     }
 
-    private static func set<Value>(_ place: inout Value?, _ value: Value?, _ flaw: inout Flaw?) {
+    private static func set<Value>(_ place: inout Value?, to value: Value?, flaw: inout Flaw?) {
         if place != nil, flaw == nil { flaw = .repeated }
         if value == nil, flaw == nil { flaw = .kind }
         place = value
@@ -209,7 +225,7 @@ struct SignatureInput: BitwiseCopyable {
     private mutating func note(_ flaw: Flaw) { if self.flaw == nil { self.flaw = flaw } }
 }
 
-extension SignatureInput.Rule {
+extension SignatureInput.SelectionRule {
     /// The signature that is looked for, in a sentence that begins with it.
     fileprivate var words: String {
         switch self {
@@ -221,7 +237,7 @@ extension SignatureInput.Rule {
 }
 
 extension StructuredField.BareItem {
-    fileprivate var string: Slice? { if case .string(let slice) = self { slice } else { nil } }
+    fileprivate var string: ByteRange? { if case .string(let slice) = self { slice } else { nil } }
     fileprivate var integer: Int64? { if case .integer(let number) = self { number } else { nil } }
 }
 
@@ -238,12 +254,71 @@ extension Int64 {
     }
 }
 
-extension Slice {
-    func moved(by offset: UInt32) -> Slice { Slice(Int(start) + Int(offset), Int(end) + Int(offset)) }
+extension ByteRange {
+    func offset(by offset: UInt32) -> ByteRange {
+        ByteRange(from: Int(start) + Int(offset), to: Int(end) + Int(offset))
+    }
 }
 
 extension Refusal {
-    init(_ problem: StructuredField.Problem, in field: String) {
-        self.init(.malformed, "\(field): expected \(problem.expected) at byte \(problem.at) of its value")
+    init(_ problem: ParseError, in field: String) {
+        self.init(
+            .malformed, detail: "\(field): \(problem) of its value")
+    }
+}
+
+extension MessageSignatures {
+    /// The signature of that label: a short one is answered, a longer one is left in `workspace.decoded`, at
+    /// the slice. Source: RFC 9421 §4.2.
+    static func signature(
+        labelled label: ByteRange, in message: Request, workspace: inout Workspace
+    ) throws(Refusal) -> (short: ShortBytes, long: ByteRange?) {
+        var found: (short: ShortBytes, long: ByteRange?)?
+        let bytes = message.head.span
+        let label = bytes.extracting(label.range)
+        for field in message.fields where field.known == .signature {
+            var reader = StructuredField(bytes.extracting(field.value.range))
+            do throws(ParseError) {
+                while let key = try reader.nextMember() {
+                    guard reader.bytes.extracting(key.range).matches(label) else {
+                        try reader.skipMemberValue()
+                        continue
+                    }
+                    guard found == nil else { throw reader.error("expected each label once") }
+                    guard reader.takeEquals(), case .bytes(let text) = try reader.bareItem(),
+                        let value = decode(reader.bytes.extracting(text.range), into: &workspace.decoded)
+                    else {
+                        throw reader.error(
+                            "expected a signature of at most \(Claim.longestSignature) bytes in Base64 "
+                                + "between colons"
+                        )
+                    }
+                    try reader.skipParameters()
+                    found = value
+                }
+            } catch {
+                throw Refusal(error, in: "Signature")
+            }
+        }
+        guard let found else {
+            throw Refusal(
+                .malformed,
+                detail: "Signature: expected a member \"\(label.text)\", which Signature-Input names")
+        }
+        return found
+    }
+
+    private static func decode(
+        _ text: borrowing Span<UInt8>, into buffer: inout ByteBuffer
+    ) -> (short: ShortBytes, long: ByteRange?)? {
+        if text.count <= (ShortBytes.longest + 2) / 3 * 4, let short = Base64.decodeShort(text, as: .standard)
+        {
+            return (short, nil)
+        }
+        buffer.clear()
+        guard Base64.decode(text, as: .standard, into: &buffer, limit: Claim.longestSignature) else {
+            return nil
+        }
+        return (ShortBytes(), ByteRange(from: 0, to: buffer.count))
     }
 }

@@ -7,7 +7,7 @@ package struct SigV4: Scheme {
     package init() {}
 
     package var name: SchemeName { .sigV4 }
-    package var dialect: AnswerDialect { .problem }
+    package var dialect: ResponseDialect { .problem }
 
     package var coverage: Coverage {
         Coverage(
@@ -19,65 +19,71 @@ package struct SigV4: Scheme {
             ])
     }
 
-    package func trace(in request: Request, names: ParameterNames) -> Trace {
-        SigV4Place.header(of: request) || SigV4Place.query(of: request) ? .present : .absent
+    package func detect(in request: Request, names: RequestParameterNames) -> SchemeDetection {
+        SigV4Location.header(of: request) || SigV4Location.query(of: request) ? .present : .absent
     }
 
     package func claim(
-        in request: Request, names: ParameterNames, _ workspace: inout Workspace
+        in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        switch (SigV4Place.header(of: request), SigV4Place.query(of: request)) {
+        switch (SigV4Location.header(of: request), SigV4Location.query(of: request)) {
         case (false, false): return nil
         case (true, true):
-            throw Refusal(.malformed, "signed in Authorization and in the query; expected one of them")
+            throw Refusal(
+                .malformed, detail: "signed in Authorization and in the query; expected one of them")
         case (true, false): try workspace.sigV4.readHeader(of: request)
         case (false, true): try workspace.sigV4.readQuery(of: request)
         }
         try SigV4.checkTarget(request)
-        let reading = workspace.sigV4.reading
+        let reading = workspace.sigV4.authorization
         guard let keyID = KeyID(workspace.sigV4.words.span.extracting(reading.keyID.range)) else {
-            throw Refusal(.malformed, "sigv4: expected a key id of 1 to 64 visible characters")
+            throw Refusal(.malformed, detail: "sigv4: expected a key id of 1 to 64 visible characters")
         }
         let claim = Claim(scheme: name, keyID: keyID, algorithm: .sigV4, mac: reading.signature)
         claim.created = .unix(reading.seconds)
         claim.lifetime = reading.lifetime
         claim.replay = .signature
-        claim.coveredFields = .only(try workspace.sigV4.cover(request))
+        claim.coveredFields = .only(try workspace.sigV4.resolveFields(of: request))
         claim.body = try workspace.sigV4.readPayload(of: request)
-        if case .inSignature = claim.body, request.bodyState == .awaited { claim.base = .awaitedBody }
+        if case .inSignature = claim.body, request.bodyState == .awaited { claim.inputSource = .awaitedBody }
         return claim
     }
 
-    package func spell(_ claim: Claim, _ request: Request, _ workspace: inout Workspace) throws(Refusal) {
-        try spell(.standard, request, &workspace)
+    package func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
+        throws(Refusal)
+    {
+        try writeStringToSign(in: .standard, of: request, into: &workspace)
     }
 
-    package func respell(
-        _ attempt: Int, _ claim: Claim, _ request: Request, _ workspace: inout Workspace
-    ) throws(Refusal) -> Respelling {
-        let hasSorted = workspace.sigV4.mayDiffer(.sorted, request)
+    package func writeAlternative(
+        _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
+    ) throws(Refusal) -> AlternativeOutcome {
+        let hasSorted = workspace.sigV4.mayDiffer(.sorted, for: request)
         if attempt == 0, hasSorted {
-            try spell(.sorted, request, &workspace)
+            try writeStringToSign(in: .sorted, of: request, into: &workspace)
             return .written
         }
-        guard attempt == (hasSorted ? 1 : 0), workspace.sigV4.mayDiffer(.asWritten, request) else { return .exhausted }
-        try spell(.asWritten, request, &workspace)
+        guard attempt == (hasSorted ? 1 : 0), workspace.sigV4.mayDiffer(.asWritten, for: request) else {
+            return .exhausted
+        }
+        try writeStringToSign(in: .asWritten, of: request, into: &workspace)
         return .written
     }
 
-    package func ambiguity(of request: Request, _ workspace: borrowing Workspace) -> String? {
+    package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? {
         guard workspace.sigV4.facts.hasLostSegments else { return nil }
-        return "path: sigv4 signs it without empty and dot segments, so that /a//b has the signature of /a/b; "
+        return
+            "path: sigv4 signs it without empty and dot segments, so that /a//b has the signature of /a/b; "
             + "expected a path without them"
     }
 
     /// Source: AWS Signature Version 4, "Create a string to sign".
-    private func spell(
-        _ spelling: SigV4Spelling, _ request: Request, _ workspace: inout Workspace
+    private func writeStringToSign(
+        in spelling: SigV4CanonicalForm, of request: Request, into workspace: inout Workspace
     ) throws(Refusal) {
-        try workspace.sigV4.writeCanonicalRequest(request, spelling)
+        try workspace.sigV4.writeCanonicalRequest(of: request, in: spelling)
         let digest = SHA256.digest(workspace.sigV4.canonical.span)
-        let reading = workspace.sigV4.reading
+        let reading = workspace.sigV4.authorization
         var text = workspace.text.takeBytes()
         text.append("AWS4-HMAC-SHA256\n")
         text.append(workspace.sigV4.words.span.extracting(reading.timestamp.range))
@@ -92,7 +98,7 @@ package struct SigV4: Scheme {
     private static func checkTarget(_ request: Request) throws(Refusal) {
         let target = request.head.span.extracting(request.target.range)
         for index in 0..<target.count where target[index] <= 0x20 || target[index] >= 0x7F {
-            throw Refusal(.malformed, "request target: expected visible ASCII at byte \(index)")
+            throw Refusal(.malformed, detail: "request target: expected visible ASCII at byte \(index)")
         }
     }
 }

@@ -1,25 +1,27 @@
 import CountersignWire
 
-extension SigV4Space {
+extension SigV4Workspace {
     /// The longest credential: key id, day, region, service, terminator.
-    private static let longestCredential = KeyID.longest + 8 + 2 * SigV4Space.longestName + 16
+    private static let longestCredential = KeyID.longest + 8 + 2 * SigV4Workspace.longestName + 16
     /// Regions and services have names of letters and digits, with `-`, `_` and `.` between them.
     private static let longestName = 64
 
-    /// `KEYID/yyyymmdd/region/service/aws4_request`. The key id may hold slashes: it is what the others leave.
-    mutating func readCredential(_ slice: Slice) throws(Refusal) {
+    /// `KEYID/yyyymmdd/region/service/aws4_request`. The key id may hold slashes: it is what the others
+    /// leave.
+    mutating func readCredential(_ slice: ByteRange) throws(Refusal) {
         let slashes = try slashes(in: slice)
         let start = Int(slice.start)
-        reading.keyID = Slice(start, start + slashes.0)
-        reading.scope = Slice(start + slashes.0 + 1, Int(slice.end))
-        reading.service = Slice(start + slashes.2 + 1, start + slashes.3)
+        authorization.keyID = ByteRange(from: start, to: start + slashes.0)
+        authorization.scope = ByteRange(from: start + slashes.0 + 1, to: Int(slice.end))
+        authorization.service = ByteRange(from: start + slashes.2 + 1, to: start + slashes.3)
     }
 
     /// Where the last four of a well-formed credential are, from its beginning.
-    private func slashes(in slice: Slice) throws(Refusal) -> (Int, Int, Int, Int) {
+    private func slashes(in slice: ByteRange) throws(Refusal) -> (Int, Int, Int, Int) {
         let text = words.span.extracting(slice.range)
-        guard text.count <= SigV4Space.longestCredential else {
-            throw Refusal(.malformed, "Credential: longer than \(SigV4Space.longestCredential) characters")
+        guard text.count <= SigV4Workspace.longestCredential else {
+            throw Refusal(
+                .malformed, detail: "Credential: longer than \(SigV4Workspace.longestCredential) characters")
         }
         var slashes = (0, 0, 0, 0)
         var found = 4
@@ -37,28 +39,35 @@ extension SigV4Space {
             index -= 1
         }
         guard found == 0 else {
-            throw Refusal(.malformed, "Credential: expected KEYID/yyyymmdd/region/service/aws4_request")
+            throw Refusal(
+                .malformed, detail: "Credential: expected KEYID/yyyymmdd/region/service/aws4_request")
         }
         guard text.extracting(slashes.3 + 1..<text.count).matches("aws4_request") else {
-            throw Refusal(.malformed, "Credential: expected aws4_request at the end")
+            throw Refusal(.malformed, detail: "Credential: expected aws4_request at the end")
         }
         let day = text.extracting(slashes.0 + 1..<slashes.1)
-        guard SigV4Space.isDay(day) else { throw Refusal(.malformed, "Credential: expected a day such as 20260131") }
+        guard SigV4Workspace.isDay(day) else {
+            throw Refusal(.malformed, detail: "Credential: expected a day such as 20260131")
+        }
         let region = text.extracting(slashes.1 + 1..<slashes.2)
         let service = text.extracting(slashes.2 + 1..<slashes.3)
-        guard SigV4Space.isName(region), SigV4Space.isName(service) else {
+        guard SigV4Workspace.isName(region), SigV4Workspace.isName(service) else {
             throw Refusal(
-                .malformed, "Credential: expected region and service of 1 to 64 letters, digits, `-`, `_` and `.`")
+                .malformed,
+                detail: "Credential: expected region and service of 1 to 64 letters, digits, `-`, `_` and `.`"
+            )
         }
         return slashes
     }
 
     /// The day in the scope, which chooses the key, is that of the time which is signed.
     func checkDay() throws(Refusal) {
-        let scope = words.span.extracting(reading.scope.range)
-        let timestamp = words.span.extracting(reading.timestamp.range)
+        let scope = words.span.extracting(authorization.scope.range)
+        let timestamp = words.span.extracting(authorization.timestamp.range)
         guard scope.extracting(0..<8).matches(timestamp.extracting(0..<8)) else {
-            throw Refusal(.malformed, "Credential: its day is not that of the request's time, \(timestamp.text)")
+            throw Refusal(
+                .malformed, detail: "Credential: its day is not that of the request's time, \(timestamp.text)"
+            )
         }
     }
 

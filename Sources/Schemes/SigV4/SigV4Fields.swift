@@ -6,26 +6,28 @@ import CountersignWire
     import Glibc
 #endif
 
-extension SigV4Space {
+extension SigV4Workspace {
     private static let mostFields = 64
 
     /// The list of signed fields: names in lower case, sorted, none twice.
     mutating func readFields() throws(Refusal) {
         names.removeAll(keepingCapacity: true)
-        let end = Int(reading.signedFields.end)
-        var start = Int(reading.signedFields.start)
+        let end = Int(authorization.signedFields.end)
+        var start = Int(authorization.signedFields.start)
         while start <= end {
             var stop = start
             while stop < end, words.span[stop] != UInt8(ascii: ";") { stop += 1 }
-            let name = Slice(start, stop)
-            guard SigV4Space.isFieldName(words.span.extracting(name.range)) else {
-                throw Refusal(.malformed, "SignedHeaders: expected names in lower case, joined by `;`")
+            let name = ByteRange(from: start, to: stop)
+            guard SigV4Workspace.isFieldName(words.span.extracting(name.range)) else {
+                throw Refusal(
+                    .malformed, detail: "SignedHeaders: expected names in lower case, joined by `;`")
             }
-            if let last = names.last, !SigV4Space.isBefore(last.name, name, words.span) {
-                throw Refusal(.malformed, "SignedHeaders: expected each name once, in order")
+            if let last = names.last, !SigV4Workspace.isOrdered(last.name, before: name, in: words.span) {
+                throw Refusal(.malformed, detail: "SignedHeaders: expected each name once, in order")
             }
-            guard names.count < SigV4Space.mostFields else {
-                throw Refusal(.malformed, "SignedHeaders: more than \(SigV4Space.mostFields) names")
+            guard names.count < SigV4Workspace.mostFields else {
+                throw Refusal(
+                    .malformed, detail: "SignedHeaders: more than \(SigV4Workspace.mostFields) names")
             }
             names.append(SignedField(name: name))
             start = stop + 1
@@ -34,7 +36,9 @@ extension SigV4Space {
     }
 
     func requireSigned(_ name: StaticString) throws(Refusal) {
-        guard isSigned(name) else { throw Refusal(.badSignature, "the signature does not cover \(name)") }
+        guard isSigned(name) else {
+            throw Refusal(.badSignature, detail: "the signature does not cover \(name)")
+        }
     }
 
     func isSigned(_ name: StaticString) -> Bool {
@@ -42,15 +46,19 @@ extension SigV4Space {
         return false
     }
 
-    /// Finds the lines of each signed field, as a mask over the request's fields. Whatever AWS's own fields say must
-    /// be signed; all others that are not are held back from the backend, and need not be.
-    mutating func cover(_ request: Request) throws(Refusal) -> FieldMask {
-        guard request.fields.count <= FieldSet.limit else { throw Refusal(.malformed, "more than 128 fields") }
+    /// Finds the lines of each signed field, as a mask over the request's fields. Whatever AWS's own fields
+    /// say must be signed; all others that are not are held back from the backend, and need not be.
+    mutating func resolveFields(of request: Request) throws(Refusal) -> FieldMask {
+        guard request.fields.count <= FieldSet.limit else {
+            throw Refusal(.malformed, detail: "more than 128 fields")
+        }
         var mask = FieldMask()
         for index in names.indices {
             let name = names[index].name
             for (line, field) in request.fields.enumerated() where field.name.count == name.count {
-                guard request.head.span.extracting(field.name.range).matches(words.span.extracting(name.range)) else {
+                guard
+                    request.head.span.extracting(field.name.range).matches(words.span.extracting(name.range))
+                else {
                     continue
                 }
                 if names[index].lines == 0 { names[index].firstLine = line }
@@ -59,13 +67,15 @@ extension SigV4Space {
             }
             guard names[index].lines > 0 else {
                 let name = words.span.extracting(name.range).text
-                throw Refusal(.badSignature, "the signature covers \(name), which the request does not have")
+                throw Refusal(
+                    .badSignature, detail: "the signature covers \(name), which the request does not have")
             }
         }
         for (line, field) in request.fields.enumerated() where !mask.contains(line) {
             let name = request.head.span.extracting(field.name.range)
             if name.count >= 6, name.extracting(0..<6).matches("x-amz-") {
-                throw Refusal(.badSignature, "the signature does not cover \(name.text), which is sent")
+                throw Refusal(
+                    .badSignature, detail: "the signature does not cover \(name.text), which is sent")
             }
         }
         return mask
@@ -74,31 +84,36 @@ extension SigV4Space {
     /// `x-amz-content-sha256`, or what its absence means.
     mutating func readPayload(of request: Request) throws(Refusal) -> BodyExpectation {
         guard request.names.contains(.xAmzContentSHA256) else {
-            if reading.form == .query, isForS3 {
-                reading.payload = .unsigned
+            if authorization.form == .query, isForS3 {
+                authorization.payload = .unsigned
                 return .leftOpen
             }
-            reading.payload = .body
+            authorization.payload = .body
             guard request.bodyState != .streaming else {
                 throw Refusal(
-                    .tooLarge, "sigv4 without x-amz-content-sha256 signs the body, which is too large to be held")
+                    .tooLarge,
+                    detail: "sigv4 without x-amz-content-sha256 signs the body, which is too large to be held"
+                )
             }
             return .inSignature
         }
         guard let value = request.value(of: .xAmzContentSHA256) else {
-            throw Refusal(.malformed, "x-amz-content-sha256 twice")
+            throw Refusal(.malformed, detail: "x-amz-content-sha256 twice")
         }
-        reading.payload = .field(value)
+        authorization.payload = .field(value)
         let text = request.head.span.extracting(value.range)
         if text.matches("UNSIGNED-PAYLOAD") { return .leftOpen }
         if text.count >= 10, text.extracting(0..<10).matches("STREAMING-") {
             throw Refusal(
                 .malformed,
-                "x-amz-content-sha256: bodies that are signed in chunks are not read here; expected the SHA-256 of the whole"
+                detail:
+                    "x-amz-content-sha256: bodies that are signed in chunks are not read here; "
+                    + "expected the SHA-256 of the whole"
             )
         }
         guard let digest = Hex.decodeShort(text), digest.count == 32 else {
-            throw Refusal(.malformed, "x-amz-content-sha256: expected 64 lower-case hexadecimal digits")
+            throw Refusal(
+                .malformed, detail: "x-amz-content-sha256: expected 64 lower-case hexadecimal digits")
         }
         return .digests(sha256: digest, sha512: nil)
     }
@@ -120,7 +135,7 @@ extension SigV4Space {
         return false
     }
 
-    private static func isBefore(_ left: Slice, _ right: Slice, _ text: Span<UInt8>) -> Bool {
+    private static func isOrdered(_ left: ByteRange, before right: ByteRange, in text: Span<UInt8>) -> Bool {
         text.extracting(left.range).isBefore(text.extracting(right.range))
     }
 }
@@ -131,7 +146,9 @@ extension Span<UInt8> {
         let shared = Swift.min(count, other.count)
         let order = withUnsafeBufferPointer { left in
             other.withUnsafeBufferPointer { right in
-                guard shared > 0, let left = left.baseAddress, let right = right.baseAddress else { return Int32(0) }
+                guard shared > 0, let left = left.baseAddress, let right = right.baseAddress else {
+                    return Int32(0)
+                }
                 return memcmp(left, right, shared)
             }
         }

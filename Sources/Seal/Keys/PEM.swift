@@ -1,6 +1,7 @@
 import CountersignSodium
 
-/// One key in its text form. Source: RFC 7468 §3, in the strict form of its figure 3, lines ending in LF or CRLF.
+/// Reads and writes one key as text. Source: RFC 7468 §3, in the strict form of its figure 3, with lines that
+/// end in LF or CRLF.
 package enum PEM {
     package enum Kind: String, Sendable, CaseIterable {
         /// SubjectPublicKeyInfo. Source: RFC 7468 §13.
@@ -9,34 +10,37 @@ package enum PEM {
         case privateKey = "PRIVATE KEY"
     }
 
-    /// The longest text that is read: a 4096-bit RSA key takes 3.3 kB.
+    /// The longest text that is read, in bytes; a 4096-bit RSA key takes 3.3 kB.
     package static let longest = 16_384
 
-    /// The DER between the lines, which is secret where the kind is. Text before, after, or a second key is refused:
-    /// which one would be meant?
-    package static func read(_ text: Span<UInt8>) throws(KeyProblem) -> (kind: Kind, der: Secret) {
-        guard text.count <= longest else { throw KeyProblem("a PEM file of at most \(longest) bytes") }
+    /// The decoded DER, which is secret if the kind is. Text before or after the block, or a second key, is
+    /// refused as ambiguous.
+    package static func read(_ text: Span<UInt8>) throws(SealError) -> (kind: Kind, der: Secret) {
+        guard text.count <= longest else {
+            throw SealError.unusableKey(expected: "a PEM file of at most \(longest) bytes")
+        }
         for kind in Kind.allCases {
-            guard let body = body(of: text, kind) else { continue }
+            guard let body = body(of: text, kind: kind) else { continue }
             guard let der = decode(text.extracting(body)) else {
-                throw KeyProblem("Base64 between the lines of the PEM file")
+                throw SealError.unusableKey(expected: "Base64 between the lines of the PEM file")
             }
             return (kind, der)
         }
-        throw KeyProblem("one PEM block, PUBLIC KEY (SPKI) or PRIVATE KEY (PKCS #8), and nothing else")
+        throw SealError.unusableKey(
+            expected: "one PEM block, PUBLIC KEY (SPKI) or PRIVATE KEY (PKCS #8), and nothing else")
     }
 
-    /// Whether the text is meant to be PEM, well formed or not.
+    /// Whether the text begins like PEM, well formed or not.
     package static func looksLike(_ text: Span<UInt8>) -> Bool {
-        text.count >= 11 && hasPrefix(text, Array("-----BEGIN ".utf8), at: 0)
+        text.count >= 11 && hasPrefix(text, part: Array("-----BEGIN ".utf8), at: 0)
     }
 
-    /// The text of a key. The caller wipes what is secret.
-    static func write(_ der: Span<UInt8>, _ kind: Kind) -> Secret {
+    /// Encodes a key as text.
+    static func write(_ der: Span<UInt8>, kind: Kind) -> Secret {
         let variant = sodium_base64_VARIANT_ORIGINAL
         var letters = [CChar](repeating: 0, count: sodium_base64_encoded_len(der.count, variant))
         var text: [UInt8] = []
-        // Grown later, it would leave a copy behind.
+        // If the array grew later, it would leave a copy behind.
         text.reserveCapacity(letters.count * 66 / 64 + 128)
         defer {
             letters.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) }
@@ -56,13 +60,13 @@ package enum PEM {
         return Secret(copying: text.span)
     }
 
-    private static func body(of text: Span<UInt8>, _ kind: Kind) -> Range<Int>? {
+    private static func body(of text: Span<UInt8>, kind: Kind) -> Range<Int>? {
         let begin = Array("-----BEGIN \(kind.rawValue)-----".utf8)
         let end = Array("-----END \(kind.rawValue)-----".utf8)
         var stop = text.count
         while stop > 0, isSpace(text[stop - 1]) { stop -= 1 }
-        guard stop >= begin.count + end.count, hasPrefix(text, begin, at: 0) else { return nil }
-        guard hasPrefix(text, end, at: stop - end.count) else { return nil }
+        guard stop >= begin.count + end.count, hasPrefix(text, part: begin, at: 0) else { return nil }
+        guard hasPrefix(text, part: end, at: stop - end.count) else { return nil }
         let body = begin.count..<(stop - end.count)
         guard let first = body.first, let last = body.last, isSpace(text[first]), text[last] == 0x0A else {
             return nil
@@ -84,7 +88,7 @@ package enum PEM {
         return Secret(copying: bytes.span.extracting(0..<length))
     }
 
-    private static func hasPrefix(_ text: Span<UInt8>, _ part: [UInt8], at start: Int) -> Bool {
+    private static func hasPrefix(_ text: Span<UInt8>, part: [UInt8], at start: Int) -> Bool {
         guard start >= 0, text.count - start >= part.count else { return false }
         return part.indices.allSatisfy { text[start + $0] == part[$0] }
     }

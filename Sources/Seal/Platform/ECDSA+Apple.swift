@@ -2,16 +2,16 @@
     import CryptoKit
     import Foundation
 
-    /// ECDSA on P-256 whose signatures are r ‖ s, 64 bytes. Source: RFC 9421 §3.3.4.
+    /// ECDSA on P-256 with signatures r ‖ s, 64 bytes. Source: RFC 9421 §3.3.4.
     struct ECDSA: Sendable {
-        /// The curve with the one hash that goes with it. P-384 is the server's: keys on it are refused.
+        /// The curve. Keys on P-384 are refused: only the server on Linux uses them.
         enum Curve: Sendable { case p256, p384 }
 
         private let key: KeyHandle
 
-        init(_ curve: Curve, _ key: KeyHandle, _ purpose: KeyPurpose) throws(KeyProblem) {
+        init(_ curve: Curve, key: KeyHandle, purpose: KeyPurpose) throws(SealError) {
             guard curve == .p256, key.p256Public != nil, purpose == .verify || key.p256Private != nil else {
-                throw KeyProblem("a key on P-256 that is made for this")
+                throw SealError.unusableKey(expected: "a key on P-256 that is made for this")
             }
             self.key = key
         }
@@ -20,7 +20,7 @@
             ECDSA.verifyOnce(signature, of: message, under: key)
         }
 
-        /// The same for a key of one use.
+        /// Verifies under a key that is used once.
         static func verifyOnce(
             _ signature: Span<UInt8>, of message: Span<UInt8>, under key: KeyHandle
         ) -> ConstantTime.Verdict {
@@ -29,19 +29,20 @@
             return message.withUnsafeBytes { key.isValidSignature(parsed, for: $0) } ? .equal : .different
         }
 
-        /// Nil where CryptoKit fails.
+        /// Nil if CryptoKit fails.
         func sign(_ message: Span<UInt8>) -> [UInt8]? {
             let signature = message.withUnsafeBytes { try? key.p256Private?.signature(for: $0) }
             return signature.map { Array($0.rawRepresentation) }
         }
     }
 
-    /// RSA is the server's: there are no such keys here, and none is made.
+    /// RSA is supported only on Linux, where the server runs: the initializer always throws.
     struct RSA: Sendable {
         enum Form: Sendable { case pss, v15 }
 
-        init(_ form: Form, _ key: KeyHandle, _ purpose: KeyPurpose) throws(KeyProblem) {
-            throw KeyProblem("a key for Ed25519 or P-256; RSA is not done on this platform")
+        init(_ form: Form, key: KeyHandle, purpose: KeyPurpose) throws(SealError) {
+            throw SealError.unusableKey(
+                expected: "a key for Ed25519 or P-256; RSA is not done on this platform")
         }
 
         func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict { .different }

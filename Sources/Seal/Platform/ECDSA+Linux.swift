@@ -1,13 +1,13 @@
 #if os(Linux)
     import CCrypto
 
-    /// ECDSA whose signatures are r ‖ s, each as long as the curve's order. Source: RFC 9421 §3.3.4, §3.3.5.
+    /// ECDSA with signatures r ‖ s, each as long as the curve's order. Source: RFC 9421 §3.3.4, §3.3.5.
     struct ECDSA: Sendable {
-        /// The curve with the one hash that goes with it.
+        /// The curve and its hash.
         enum Curve: Sendable {
             case p256, p384
 
-            /// Bytes of r, and of s.
+            /// The length of r and of s, in bytes.
             var half: Int { self == .p256 ? 32 : 48 }
             var hash: OpaquePointer? { self == .p256 ? EVP_sha256() : EVP_sha384() }
         }
@@ -15,9 +15,9 @@
         private let curve: Curve
         private let operation: EVPOperation
 
-        init(_ curve: Curve, _ key: KeyHandle, _ purpose: KeyPurpose) throws(KeyProblem) {
+        init(_ curve: Curve, key: KeyHandle, purpose: KeyPurpose) throws(SealError) {
             self.curve = curve
-            operation = try EVPOperation(key, purpose, hash: curve.hash)
+            operation = try EVPOperation(key, purpose: purpose, hash: curve.hash)
         }
 
         func verify(_ signature: Span<UInt8>, of message: Span<UInt8>) -> ConstantTime.Verdict {
@@ -35,7 +35,7 @@
             }
         }
 
-        /// The same on P-256 for a key of one use, for which nothing is prepared and copied.
+        /// Verifies under a P-256 key that is used once, without preparing an operation.
         static func verifyOnce(
             _ signature: Span<UInt8>, of message: Span<UInt8>, under key: KeyHandle
         ) -> ConstantTime.Verdict {
@@ -56,7 +56,7 @@
             return holds == 1 ? .equal : .different
         }
 
-        /// Nil where OpenSSL fails.
+        /// Nil if OpenSSL fails.
         func sign(_ message: Span<UInt8>) -> [UInt8]? {
             let encoded: [UInt8]?
             switch curve {
@@ -71,7 +71,7 @@
             return raw(encoded)
         }
 
-        /// r ‖ s of a DER signature.
+        /// Converts a DER signature to r ‖ s.
         private func raw(_ der: [UInt8]) -> [UInt8]? {
             let parsed = der.withUnsafeBufferPointer { der -> OpaquePointer? in
                 var cursor = der.baseAddress
@@ -89,10 +89,10 @@
             return written ? bytes : nil
         }
 
-        /// What OpenSSL reads: a sequence of two integers. Source: RFC 3279 §2.2.3.
+        /// Converts r ‖ s to the DER that OpenSSL reads, a sequence of two integers. Source: RFC 3279 §2.2.3.
         static func der(_ signature: Span<UInt8>, half: Int) -> DER {
             var der = DER()
-            // Of at most 49 bytes each: every length is one byte.
+            // The integers have at most 49 bytes each, so every length takes one byte.
             der.append(0x30)
             der.append(0)
             der.append(integer: signature.extracting(0..<half))
@@ -101,7 +101,7 @@
             return der
         }
 
-        /// The DER of one signature, held inline: 2 + 2 × (2 + 49) bytes at most.
+        /// The DER of one signature, stored inline: at most 2 + 2 × (2 + 49) bytes.
         struct DER {
             var bytes = InlineArray<104, UInt8>(repeating: 0)
             var count = 0
@@ -113,7 +113,7 @@
                 count += 1
             }
 
-            /// In the shortest form, which is the only one that DER has. Source: X.690 §8.3.
+            /// Appends the integer in its shortest form, the only one that DER allows. Source: X.690 §8.3.
             mutating func append(integer: Span<UInt8>) {
                 var first = 0
                 while first < integer.count - 1, integer[first] == 0 { first += 1 }

@@ -3,13 +3,13 @@
     import Foundation
     import Security
 
-    /// Key pairs on P-256 in the Secure Enclave. What is stored of one is its data representation: only the
-    /// Enclave that made it opens it. Source: Apple's documentation of `SecureEnclave.P256`.
+    /// P-256 key pairs in the Secure Enclave. A key is stored as its data representation, which only the
+    /// Enclave that made it can open. Source: Apple's documentation of `SecureEnclave.P256`.
     package enum EnclaveKey {
-        /// Whether this device has one that the process may use.
+        /// Whether this device has a Secure Enclave that the process may use.
         package static var isAvailable: Bool { SecureEnclave.isAvailable }
 
-        package static func makeSigningKey() throws(EnclaveFailure) -> (point: P256Point, wrapped: Secret) {
+        package static func makeSigningKey() throws(EnclaveError) -> (point: P256Point, wrapped: Secret) {
             let control = try access()
             return try attempt {
                 let key = try SecureEnclave.P256.Signing.PrivateKey(accessControl: control)
@@ -17,7 +17,7 @@
             }
         }
 
-        package static func makeAgreementKey() throws(EnclaveFailure) -> (point: P256Point, wrapped: Secret) {
+        package static func makeAgreementKey() throws(EnclaveError) -> (point: P256Point, wrapped: Secret) {
             let control = try access()
             return try attempt {
                 let key = try SecureEnclave.P256.KeyAgreement.PrivateKey(accessControl: control)
@@ -25,23 +25,23 @@
             }
         }
 
-        package static func point(ofSigningKey wrapped: Secret) throws(EnclaveFailure) -> P256Point {
+        package static func point(ofSigningKey wrapped: Secret) throws(EnclaveError) -> P256Point {
             try attempt { try point(signingKey(wrapped).publicKey.x963Representation) }
         }
 
-        package static func point(ofAgreementKey wrapped: Secret) throws(EnclaveFailure) -> P256Point {
+        package static func point(ofAgreementKey wrapped: Secret) throws(EnclaveError) -> P256Point {
             try attempt { try point(agreementKey(wrapped).publicKey.x963Representation) }
         }
 
         /// `r ‖ s`, 64 bytes: ECDSA on P-256 with SHA-256.
-        package static func sign(_ message: [UInt8], with wrapped: Secret) throws(EnclaveFailure) -> [UInt8] {
+        package static func sign(_ message: [UInt8], with wrapped: Secret) throws(EnclaveError) -> [UInt8] {
             try attempt { Array(try signingKey(wrapped).signature(for: message).rawRepresentation) }
         }
 
-        /// The x coordinate of the product, 32 bytes. `point` is known to be on the curve.
+        /// The x coordinate of the product, 32 bytes. The caller has checked that `point` is on the curve.
         package static func sharedSecret(
             with point: P256Point, of wrapped: Secret
-        ) throws(EnclaveFailure) -> Secret {
+        ) throws(EnclaveError) -> Secret {
             try attempt {
                 let peer = try P256.KeyAgreement.PublicKey(x963Representation: point.bytes)
                 let product = try agreementKey(wrapped).sharedSecretFromKeyAgreement(with: peer)
@@ -59,17 +59,18 @@
             try SecureEnclave.P256.KeyAgreement.PrivateKey(dataRepresentation: data(wrapped))
         }
 
-        /// As accessible as the vault's items, so that a refresh in the background finds both or neither.
-        private static func access() throws(EnclaveFailure) -> SecAccessControl {
+        /// The same accessibility as the vault's items, so that a refresh in the background can use both or
+        /// neither.
+        private static func access() throws(EnclaveError) -> SecAccessControl {
             let control = SecAccessControlCreateWithFlags(
                 nil, kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly, .privateKeyUsage, nil)
-            guard let control else { throw EnclaveFailure(domain: "Security", code: 0) }
+            guard let control else { throw EnclaveError(domain: "Security", code: 0) }
             return control
         }
 
         private static func point(_ bytes: Data) throws -> P256Point {
             guard let point = P256Point(Array(bytes)) else {
-                throw EnclaveFailure(domain: "CryptoKit", code: 0)
+                throw EnclaveError(domain: "CryptoKit", code: 0)
             }
             return point
         }
@@ -82,14 +83,14 @@
             secret.withExposedBytes { span in span.withUnsafeBytes { Data($0) } }
         }
 
-        private static func attempt<Value>(_ body: () throws -> Value) throws(EnclaveFailure) -> Value {
+        private static func attempt<Value>(_ body: () throws -> Value) throws(EnclaveError) -> Value {
             do {
                 return try body()
-            } catch let failure as EnclaveFailure {
+            } catch let failure as EnclaveError {
                 throw failure
             } catch {
                 let error = error as NSError
-                throw EnclaveFailure(domain: error.domain, code: error.code)
+                throw EnclaveError(domain: error.domain, code: error.code)
             }
         }
     }

@@ -2,8 +2,8 @@
     import CryptoKit
     import Foundation
 
-    /// HMAC-SHA256 under one key, which is absorbed once: each message starts from a copy of the keyed state, which is a value.
-    /// Never changed after `init`, which is what makes sharing it between threads sound. Source: RFC 2104 §4.
+    /// HMAC-SHA256 under one key, which is absorbed once: each message starts from a copy of the keyed state.
+    /// The state never changes after `init`, so threads may share it. Source: RFC 2104 §4.
     package final class HMACSHA256: @unchecked Sendable {
         private let keyed: CryptoKit.HMAC<CryptoKit.SHA256>
 
@@ -13,7 +13,7 @@
 
         package func authenticate(_ message: Span<UInt8>) -> Digest32 { Digest32(copying: mac(of: message)) }
 
-        /// Writes the 32 bytes to `target`, for those that are a key themselves.
+        /// Writes the 32 bytes to `target`, for a MAC that is used as a key.
         func authenticate(_ message: Span<UInt8>, into target: UnsafeMutableRawPointer) {
             mac(of: message).withUnsafeBytes {
                 UnsafeMutableRawBufferPointer(start: target, count: 32).copyMemory(from: $0)
@@ -27,9 +27,9 @@
         }
     }
 
-    /// HMAC-SHA512 of one message, as its parts come. Source: RFC 2104, FIPS 180-4.
+    /// Incremental HMAC-SHA512 of one message. Source: RFC 2104, FIPS 180-4.
     package struct HMACSHA512: ~Copyable {
-        /// Bytes of a MAC.
+        /// The length of a MAC, in bytes.
         package static let count = 64
 
         private var mac: CryptoKit.HMAC<CryptoKit.SHA512>
@@ -40,13 +40,15 @@
 
         package init(key: Secret) { self = key.withExposedBytes { HMACSHA512(key: $0) } }
 
-        package mutating func update(_ bytes: borrowing Span<UInt8>) { bytes.withUnsafeBytes { mac.update(data: $0) } }
+        package mutating func update(_ bytes: borrowing Span<UInt8>) {
+            bytes.withUnsafeBytes { mac.update(data: $0) }
+        }
 
         package mutating func update(_ secret: Secret) {
             secret.withPointer { mac.update(data: UnsafeRawBufferPointer(start: $0, count: secret.count)) }
         }
 
-        /// 64 bytes. Who sends them makes them public; until then they may open something.
+        /// The MAC, 64 bytes. It is a secret, because some MACs are keys; a MAC to be sent is copied out.
         package consuming func finish() -> Secret {
             let whole = mac.finalize()
             return Secret(count: HMACSHA512.count) { target in

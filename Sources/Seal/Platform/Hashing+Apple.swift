@@ -2,13 +2,15 @@
     import CryptoKit
     import Foundation
 
-    /// SHA-256 as the bytes come. Source: FIPS 180-4.
+    /// Incremental SHA-256. Source: FIPS 180-4.
     package struct SHA256: ~Copyable {
         private var state = CryptoKit.SHA256()
 
         package init() {}
 
-        package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
+        package mutating func update(_ bytes: Span<UInt8>) {
+            bytes.withUnsafeBytes { state.update(bufferPointer: $0) }
+        }
 
         package consuming func finish() -> Digest32 { Digest32(copying: state.finalize()) }
 
@@ -19,13 +21,15 @@
         }
     }
 
-    /// SHA-512 as the bytes come. Source: FIPS 180-4.
+    /// Incremental SHA-512. Source: FIPS 180-4.
     package struct SHA512: ~Copyable {
         private var state = CryptoKit.SHA512()
 
         package init() {}
 
-        package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
+        package mutating func update(_ bytes: Span<UInt8>) {
+            bytes.withUnsafeBytes { state.update(bufferPointer: $0) }
+        }
 
         package consuming func finish() -> Digest64 { Digest64(copying: state.finalize()) }
 
@@ -36,19 +40,21 @@
         }
     }
 
-    /// MD5, for the legacy scheme that is built on it and for nothing else. Source: RFC 1321.
+    /// MD5, only for the legacy schemes that are built on it. Source: RFC 1321.
     package struct MD5: ~Copyable {
         private var state = Insecure.MD5()
 
         package init() {}
 
-        package mutating func update(_ bytes: Span<UInt8>) { bytes.withUnsafeBytes { state.update(bufferPointer: $0) } }
+        package mutating func update(_ bytes: Span<UInt8>) {
+            bytes.withUnsafeBytes { state.update(bufferPointer: $0) }
+        }
 
         package consuming func finish() -> Digest16 { Digest16(copying: state.finalize()) }
     }
 
     extension ArrayBytes {
-        /// CryptoKit's digests and MACs have exactly as many bytes as there is room for.
+        /// Copies a digest or MAC of CryptoKit, whose length is that of this type.
         init(copying bytes: some ContiguousBytes) {
             self.init()
             bytes.withUnsafeBytes { bytes in withUnsafeMutableBytes { $0.copyMemory(from: bytes) } }

@@ -2,8 +2,8 @@
     import CryptoKit
     import Foundation
 
-    /// A key as CryptoKit holds it, or the bytes of an Ed25519 key, which libsodium works with. RSA and P-384 are the server's, and no
-    /// keys here. Not changed after `init`, which is what makes sharing it between threads sound.
+    /// A key in CryptoKit, or the bytes of an Ed25519 key for libsodium. RSA and P-384 are supported only on
+    /// Linux, where the server runs. The key does not change after `init`, so threads may share it.
     final class KeyHandle: @unchecked Sendable {
         private enum Kind {
             case ed25519([UInt8], seed: Secret?)
@@ -14,9 +14,11 @@
 
         private init(_ kind: Kind) { self.kind = kind }
 
-        private convenience init(_ key: P256.Signing.PrivateKey) { self.init(.p256(key.publicKey, private: key)) }
+        private convenience init(_ key: P256.Signing.PrivateKey) {
+            self.init(.p256(key.publicKey, private: key))
+        }
 
-        /// From a SubjectPublicKeyInfo that takes all of `der`; nil where it is none of Ed25519's or P-256's.
+        /// Parses a SubjectPublicKeyInfo that is all of `der`; nil if it is not of an Ed25519 or P-256 key.
         convenience init?(subjectPublicKeyInfo der: Span<UInt8>) {
             let bytes = der.indices.map { der[$0] }
             if let point = P256Point(subjectPublicKeyInfo: bytes) {
@@ -28,10 +30,11 @@
             }
         }
 
-        /// From a PKCS #8 PrivateKeyInfo; nil where it is none of Ed25519's or P-256's.
+        /// Parses a PKCS #8 PrivateKeyInfo; nil if it is not of an Ed25519 or P-256 key.
         convenience init?(privateKeyInfo der: Secret) {
             let isEd25519 = der.withExposedBytes { bytes in
-                bytes.count == 48 && Ed25519.privatePrefix.indices.allSatisfy { bytes[$0] == Ed25519.privatePrefix[$0] }
+                bytes.count == 48
+                    && Ed25519.privatePrefix.indices.allSatisfy { bytes[$0] == Ed25519.privatePrefix[$0] }
             }
             if isEd25519 {
                 let seed = der.part(16..<48)
@@ -46,32 +49,32 @@
             }
         }
 
-        /// The public half that is at this point; nil where the point is not on the curve.
+        /// The public key at this point; nil if the point is not on the curve.
         convenience init?(_ point: P256Point) {
             guard let key = try? P256.Signing.PublicKey(x963Representation: point.bytes) else { return nil }
             self.init(.p256(key, private: nil))
         }
 
-        /// A new one. CryptoKit always makes one; elsewhere it may fail.
+        /// Generates a key. CryptoKit never fails; other libraries may.
         static func randomP256() -> KeyHandle? { KeyHandle(P256.Signing.PrivateKey()) }
 
-        /// What the key is good for.
-        func algorithm() throws(KeyProblem) -> KeyAlgorithm? {
+        /// The key's algorithm.
+        func algorithm() throws(SealError) -> KeyAlgorithm? {
             switch kind {
             case .ed25519: .ed25519
             case .p256: .ecdsaP256
             }
         }
 
-        /// Nothing is left to check: CryptoKit makes no key of a point that is not on its curve.
-        func check() throws(KeyProblem) {}
+        /// Nothing is left to check: CryptoKit makes no key from a point that is not on its curve.
+        func check() throws(SealError) {}
 
-        /// The public half as SubjectPublicKeyInfo.
+        /// The public key as SubjectPublicKeyInfo.
         var subjectPublicKeyInfo: [UInt8] {
             p256Point?.subjectPublicKeyInfo ?? Ed25519.publicPrefix + (rawPublicKey ?? [])
         }
 
-        /// The private half as PKCS #8 PrivateKeyInfo; nil for public keys.
+        /// The private key as PKCS #8 PrivateKeyInfo; nil for public keys.
         var privateKeyInfo: Secret? {
             switch kind {
             case .ed25519(_, let seed):
@@ -83,28 +86,29 @@
             }
         }
 
-        /// 32 bytes: an Ed25519 key's public half.
+        /// An Ed25519 public key, 32 bytes.
         var rawPublicKey: [UInt8]? { if case .ed25519(let bytes, _) = kind { bytes } else { nil } }
 
-        /// 32 bytes: an Ed25519 key's seed.
+        /// An Ed25519 key's seed, 32 bytes.
         var rawPrivateKey: Secret? { if case .ed25519(_, let seed) = kind { seed } else { nil } }
 
-        /// Where its public half is; nil for keys that are not on P-256.
+        /// The point of the public key; nil for keys that are not on P-256.
         var p256Point: P256Point? { p256Public.flatMap { P256Point(Array($0.x963Representation)) } }
 
         var p256Public: P256.Signing.PublicKey? { if case .p256(let key, _) = kind { key } else { nil } }
         var p256Private: P256.Signing.PrivateKey? { if case .p256(_, let key) = kind { key } else { nil } }
 
-        /// The x coordinate of the product with another key's point, 32 bytes. Source: NIST SP 800-56A §5.7.1.2.
-        func sharedSecret(with peer: KeyHandle) throws(KeyProblem) -> Secret {
+        /// The x coordinate of the product with another key's point, 32 bytes. Source: NIST SP 800-56A
+        /// §5.7.1.2.
+        func sharedSecret(with peer: KeyHandle) throws(SealError) -> Secret {
             guard var scalar = p256Private?.rawRepresentation, let point = peer.p256Public else {
-                throw KeyProblem("a point on P-256")
+                throw SealError.unusableKey(expected: "a point on P-256")
             }
             defer { scalar.resetBytes(in: scalar.startIndex..<scalar.endIndex) }
             guard let key = try? P256.KeyAgreement.PrivateKey(rawRepresentation: scalar),
                 let other = try? P256.KeyAgreement.PublicKey(x963Representation: point.x963Representation),
                 let product = try? key.sharedSecretFromKeyAgreement(with: other)
-            else { throw KeyProblem("a point on P-256") }
+            else { throw SealError.unusableKey(expected: "a point on P-256") }
             return product.withUnsafeBytes { Secret(copying: Span(_unsafeBytes: $0)) }
         }
     }

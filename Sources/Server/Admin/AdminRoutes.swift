@@ -1,7 +1,8 @@
 import CountersignHTTP
 import CountersignWire
 
-/// The administrators' listener. `/health` and `/ready` say nothing that needs credentials; all else wants the token.
+/// The administrators' listener. `/health` and `/ready` reveal nothing that needs credentials; all other
+/// routes require the admin token.
 struct AdminRoutes: Handler {
     let token: AdminToken
     let metrics: Metrics
@@ -9,39 +10,40 @@ struct AdminRoutes: Handler {
 
     func handle(_ exchange: any Exchange) async { await exchange.respond(answer(to: exchange.request)) }
 
-    private func answer(to request: Request) -> Answer {
-        if request.matches(request.path, "/health") {
+    private func answer(to request: Request) -> ServerResponse {
+        if request.matches(request.path, text: "/health") {
             return .healthy
         }
-        if request.matches(request.path, "/ready") { return readiness.answer }
-        guard token.isShown(by: request) else { return .unauthorized }
-        guard request.matches(request.path, "/metrics") else { return .notFound }
-        guard request.matches(request.method, "GET") || request.matches(request.method, "HEAD") else {
+        if request.matches(request.path, text: "/ready") { return readiness.answer }
+        guard token.isPresented(by: request) else { return .unauthorized }
+        guard request.matches(request.path, text: "/metrics") else { return .notFound }
+        guard request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
+        else {
             return .otherMethod(allowed: "GET, HEAD")
         }
-        return Answer(status: 200, type: Exposition.type, body: metrics.text())
+        return ServerResponse(status: 200, type: PrometheusExposition.type, body: metrics.text())
     }
 
-    func refuse(_ refusal: Refusal, _ exchange: any Exchange) async {
+    func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         await exchange.respond(
-            Answer(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
+            ServerResponse(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
     }
 }
 
-extension Answer {
-    static let notFound = Answer(
+extension ServerResponse {
+    static let notFound = ServerResponse(
         status: 404, type: "application/problem+json",
         body: Array(#"{"type":"about:blank","title":"Not Found","status":404}"#.utf8))
 
     /// Source: RFC 9110 §15.5.2, RFC 6750 §3.
-    static let unauthorized = Answer(
+    static let unauthorized = ServerResponse(
         status: 401, type: "application/problem+json",
-        fields: [Field("WWW-Authenticate", #"Bearer realm="countersign""#)],
+        fields: [Field("WWW-Authenticate", value: #"Bearer realm="countersign""#)],
         body: Array(#"{"type":"about:blank","title":"Unauthorized","status":401}"#.utf8))
 
-    static func otherMethod(allowed: String) -> Answer {
-        Answer(
-            status: 405, type: "application/problem+json", fields: [Field("Allow", allowed)],
+    static func otherMethod(allowed: String) -> ServerResponse {
+        ServerResponse(
+            status: 405, type: "application/problem+json", fields: [Field("Allow", value: allowed)],
             body: Array(#"{"type":"about:blank","title":"Method Not Allowed","status":405}"#.utf8))
     }
 }

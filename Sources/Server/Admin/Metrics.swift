@@ -3,68 +3,82 @@ import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
-/// What `/metrics` tells: the meter since this process began, and a few figures of the process itself.
+/// What `/metrics` reports: the meter since this process began, and a few figures of the process itself.
 struct Metrics: Sendable {
-    let meter: Meter
+    let meter: RequestMeter
     let registry: ConnectionRegistry
     let replay: ReplayFile
     let clock: any TimeSource
-    /// Whole Unix seconds.
+    /// When the process began, in whole Unix seconds.
     let began: Int64
 
     func text() -> [UInt8] {
-        var page = Exposition()
+        var page = PrometheusExposition()
         addRequests(to: &page)
         let now = clock.now
-        let use = replay.use(now: now)
-        page.add("countersign_connections", .gauge, "Open client connections.", registry.current)
-        page.add("countersign_held_body_bytes", .gauge, "Bytes of request bodies that are held.", registry.heldBytes)
+        let use = replay.usage(now: now)
+        page.add(
+            "countersign_connections", kind: .gauge, help: "Open client connections.", value: registry.current
+        )
+        page.add(
+            "countersign_held_body_bytes", kind: .gauge, help: "Bytes of request bodies that are held.",
+            value: registry.heldBytes)
         addEngineEvents(to: &page)
         page.add(
-            "countersign_replay_entries", .gauge,
-            "Requests that the replay table remembers, reckoned from a sample of it.", use.entries)
+            "countersign_replay_entries", kind: .gauge,
+            help: "Requests that the replay table remembers, reckoned from a sample of it.",
+            value: use.entries)
         page.add(
-            "countersign_replay_capacity", .gauge, "Requests that the replay table has room for before it grows.",
-            use.capacity)
-        page.add("countersign_uptime_seconds", .gauge, "Seconds since the server began.", max(now - began, 0))
-        page.add("process_start_time_seconds", .gauge, "When the server began, in Unix seconds.", began)
+            "countersign_replay_capacity", kind: .gauge,
+            help: "Requests that the replay table has room for before it grows.",
+            value: use.capacity)
+        page.add(
+            "countersign_uptime_seconds", kind: .gauge, help: "Seconds since the server began.",
+            value: max(now - began, 0))
+        page.add(
+            "process_start_time_seconds", kind: .gauge, help: "When the server began, in Unix seconds.",
+            value: began)
         return Array(page.text.utf8)
     }
 
-    private func addEngineEvents(to page: inout Exposition) {
+    private func addEngineEvents(to page: inout PrometheusExposition) {
         let counters = registry.counters
         page.add(
-            "countersign_connections_refused_by_address_total", .counter,
-            "Connections that were closed because their address had as many as it may.",
-            counters.count(of: .refusedByAddress))
+            "countersign_connections_refused_by_address_total", kind: .counter,
+            help: "Connections that were closed because their address had as many as it may.",
+            value: counters.count(of: .refusedByAddress))
         page.add(
-            "countersign_connections_evicted_idle_total", .counter, "Connections that gave way to new ones.",
-            counters.count(of: .evictedIdle))
+            "countersign_connections_evicted_idle_total", kind: .counter,
+            help: "Connections that gave way to new ones.",
+            value: counters.count(of: .evictedIdle))
         page.add(
-            "countersign_turns_deferred_total", .counter,
-            "Times that a connection waited, because its address had used its share of a loop's turn.",
-            counters.count(of: .deferredTurn))
+            "countersign_turns_deferred_total", kind: .counter,
+            help: "Times that a connection waited, because its address had used its share of a loop's turn.",
+            value: counters.count(of: .deferredTurn))
         page.add(
-            "countersign_slow_readers_cut_total", .counter,
-            "Answers that were cut because their client took them too slowly.", counters.count(of: .cutSlowReader))
+            "countersign_slow_readers_cut_total", kind: .counter,
+            help: "Answers that were cut because their client took them too slowly.",
+            value: counters.count(of: .cutSlowReader))
         page.add(
-            "countersign_bodies_refused_total", .counter,
-            "Bodies that were not held, because their sender or all together held as much as they may.",
-            counters.count(of: .refusedBody))
+            "countersign_bodies_refused_total", kind: .counter,
+            help: "Bodies that were not held, because their sender or all together held as much as they may.",
+            value: counters.count(of: .refusedBody))
     }
 
-    private func addRequests(to page: inout Exposition) {
+    private func addRequests(to page: inout PrometheusExposition) {
         let name = "countersign_requests_total"
         page.describe(
-            name, .counter,
-            "Requests by what the gate said of them. A refused one only claims its release; without one, it names none."
+            name, kind: .counter,
+            help:
+                "Requests by the gate's verdict. The release of a refused request is a claim; "
+                + "it is empty for a request that names none."
         )
         let rows = meter.totals().map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
             .sorted { $0.labels.map(\.value).lexicographicallyPrecedes($1.labels.map(\.value)) }
-        for row in rows { page.sample(name, row.labels, row.count) }
+        for row in rows { page.sample(name, labels: row.labels, value: row.count) }
     }
 
-    /// `key` is empty for what was not let in by its signature: such a request has proved no key.
+    /// `key` is empty for a request that no signature admitted: such a request has proved no key.
     private static func labels(of subject: MeterEntry.Subject) -> [(name: String, value: String)] {
         let (key, outcome) =
             switch subject.outcome {
@@ -79,5 +93,46 @@ struct Metrics: Sendable {
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),
             ("outcome", outcome),
         ]
+    }
+}
+
+/// Prometheus' text form of metrics. Source: prometheus.io, "Exposition formats", version 0.0.4.
+struct PrometheusExposition {
+    enum Kind: String { case counter, gauge }
+
+    static let type = "text/plain; version=0.0.4; charset=utf-8"
+    private(set) var text = ""
+
+    /// A metric; its samples follow.
+    mutating func describe(_ name: String, kind: Kind, help: String) {
+        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+    }
+
+    mutating func sample(_ name: String, labels: [(name: String, value: String)], value: some BinaryInteger) {
+        text += name
+        if !labels.isEmpty {
+            let pairs = labels.map { "\($0.name)=\"\(PrometheusExposition.escaped($0.value))\"" }
+            text += "{\(pairs.joined(separator: ","))}"
+        }
+        text += " \(value)\n"
+    }
+
+    /// A metric with a single sample.
+    mutating func add(_ name: String, kind: Kind, help: String, value: some BinaryInteger) {
+        describe(name, kind: kind, help: help)
+        sample(name, labels: [], value: value)
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for character in text.unicodeScalars {
+            switch character {
+            case "\\": escaped += "\\\\"
+            case "\"": escaped += "\\\""
+            case "\n": escaped += "\\n"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
     }
 }

@@ -1,10 +1,11 @@
+import CountersignAuthority
 import CountersignHTTP
 import CountersignWire
 
 /// Whether this process should get traffic, and if not, why. `/ready` on the admin listener shows it.
 ///
-/// Thread-safe: the main thread, the writer's thread and the upstream probe report to it, and the admin listener's loop
-/// reads it.
+/// Thread-safe: the main thread, the writer's thread and the upstream probe report to it, and the admin
+/// listener's loop reads it.
 final class Readiness: Sendable {
     /// What keeps a process from being ready. `/ready` lists the causes in this order.
     enum Cause: String, CaseIterable, Sendable { case draining, store, upstream }
@@ -41,15 +42,56 @@ final class Readiness: Sendable {
     }
 
     /// 200 with `{"ready":true,"reasons":[]}`, or 503 with a reason for each cause.
-    var answer: Answer {
+    var answer: ServerResponse {
         let reasons = reasons
         let body: JSONValue = [
             "ready": .bool(reasons.isEmpty),
             "reasons": .array(
                 reasons.map { ["cause": .string($0.cause.rawValue), "detail": .string($0.detail)] }),
         ]
-        return Answer(
+        return ServerResponse(
             status: reasons.isEmpty ? 200 : 503, type: "application/json",
-            fields: [Answer.Field("Cache-Control", "no-store")], body: Array((body.text + "\n").utf8))
+            fields: [ServerResponse.Field("Cache-Control", value: "no-store")],
+            body: Array((body.text + "\n").utf8))
+    }
+}
+
+/// Judges whether the store can be read and written, and reports it to ``Readiness``. The main thread calls
+/// ``update(readFailure:checkWrite:)`` every other second.
+///
+/// Reads are judged by what the main thread reads anyway. Writes are judged by the writer's own work: only
+/// after it has failed does each turn write a row of its own, until that succeeds. Two failing turns in a row
+/// make the process not ready; one may be a lock that another process held.
+final class StoreReadiness: Sendable {
+    private static let failuresUntilDown = 2
+
+    private let readiness: Readiness
+    private let hasWriterFailed = Locked(false)
+    private let failures = Locked(0)
+
+    init(_ readiness: Readiness) { self.readiness = readiness }
+
+    /// For the writer's thread: a change could not be made durable.
+    func writerDidFail() { hasWriterFailed.with { $0 = true } }
+
+    /// One look. `reading` is what came of the turn's reads; `writing` writes a row.
+    func update(readFailure: OperationalError?, checkWrite: () throws(OperationalError) -> Void) {
+        var fault = readFailure
+        if fault == nil, hasWriterFailed.with({ $0 }) {
+            do {
+                try checkWrite()
+                hasWriterFailed.with { $0 = false }
+            } catch {
+                fault = error
+            }
+        }
+        let count = failures.with { failures in
+            failures = fault == nil ? 0 : min(failures + 1, StoreReadiness.failuresUntilDown)
+            return failures
+        }
+        if count == 0 { readiness.clear(.store) }
+        if count >= StoreReadiness.failuresUntilDown, let fault {
+            readiness.set(.store, detail: fault.message)
+        }
     }
 }

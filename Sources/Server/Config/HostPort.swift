@@ -1,4 +1,4 @@
-/// A host and a port, as listeners have them: `127.0.0.1:8443`, `[::1]:8443`, `gate.example.com:443`.
+/// A host and a port of a listener: `127.0.0.1:8443`, `[::1]:8443`, `gate.example.com:443`.
 public struct HostPort: Sendable, Equatable, CustomStringConvertible {
     /// A name or an address, IPv6 without its brackets.
     public var host: String
@@ -24,8 +24,8 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
         host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
     }
 
-    /// The host and, where it is written, the port of `HOST` or `HOST:PORT`. An IPv6 address needs its brackets:
-    /// without them nothing tells its last group from a port.
+    /// The host of `HOST` or `HOST:PORT`, and the port if it is given. An IPv6 address needs brackets:
+    /// without them its last group cannot be told from a port.
     package static func split(_ text: String) -> (host: String, port: UInt16?)? {
         let host: Substring
         let rest: Substring
@@ -33,7 +33,8 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
             guard let close = text.firstIndex(of: "]") else { return nil }
             host = text[text.index(after: text.startIndex)..<close]
             rest = text[text.index(after: close)...]
-            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E }) else {
+            guard host.contains(":"), host.utf8.allSatisfy({ isHexDigit($0) || $0 == 0x3A || $0 == 0x2E })
+            else {
                 return nil
             }
         } else {
@@ -53,7 +54,8 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
     private static func isNameByte(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
         default: false
         }
     }

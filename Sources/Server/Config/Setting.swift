@@ -1,17 +1,17 @@
 import CountersignHTTP
 import CountersignWire
 
-/// One thing that `serve` can be told: how it is spelled, what it means, how it is read and shown. The table in
-/// `Setting.all` is the only description; flags, environment, file, help and `--print-config` all come from it.
+/// One setting of `serve`: its name, meaning, parser and text form. The table in `Setting.all` is the only
+/// description; flags, environment, file, help and `--print-config` all derive from it.
 package struct Setting: Sendable {
     /// With hyphens: the flag is `--name`, the variable `COUNTERSIGN_NAME`, the file's key has underscores.
     package var name: String
-    /// What stands for the value in help: `HOST:PORT`.
+    /// The placeholder for the value in help: `HOST:PORT`.
     package var value: String
     package var meaning: String
-    /// Sets it from text; nil where the text is none of what `expected` says.
+    /// Sets the value from text; nil if the text is not what `expected` describes.
     let set: @Sendable (inout Configuration, String) -> Void?
-    /// What a value may be, for the message about one that is not.
+    /// The valid values, for the error message about an invalid one.
     package var expected: String
     let show: @Sendable (Configuration) -> JSONValue
 
@@ -19,12 +19,13 @@ package struct Setting: Sendable {
     package var variable: String { "COUNTERSIGN_" + String(name.uppercased().map { $0 == "-" ? "_" : $0 }) }
     package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
 
-    package static let all: [Setting] = places + logSampling + rules + upstream + limits + once + logins + deadlines
+    package static let all: [Setting] =
+        places + logSampling + rules + upstream + limits + idempotency + logins + deadlines
 }
 
 extension Setting {
     init(
-        _ name: String, _ value: String, _ meaning: String, expected: String,
+        _ name: String, placeholder value: String, meaning: String, expected: String,
         set: @escaping @Sendable (inout Configuration, String) -> Void?,
         show: @escaping @Sendable (Configuration) -> JSONValue
     ) {
@@ -33,11 +34,13 @@ extension Setting {
 
     /// A whole number within `range`.
     static func number(
-        _ name: String, _ path: any WritableKeyPath<Configuration, Int> & Sendable, in range: ClosedRange<Int>,
-        _ meaning: String
+        _ name: String, at path: any WritableKeyPath<Configuration, Int> & Sendable,
+        in range: ClosedRange<Int>,
+        meaning: String
     ) -> Setting {
         Setting(
-            name, "N", meaning, expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
+            name, placeholder: "N", meaning: meaning,
+            expected: "a whole number from \(range.lowerBound) to \(range.upperBound)",
             set: { configuration, text in
                 guard let number = wholeNumber(text, in: range) else { return nil }
                 configuration[keyPath: path] = number
@@ -47,25 +50,26 @@ extension Setting {
     }
 
     static func wholeNumber(_ text: String, in range: ClosedRange<Int>) -> Int? {
-        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text), range.contains(number)
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text),
+            range.contains(number)
         else {
             return nil
         }
         return number
     }
 
-    /// Where things are.
+    /// Paths and addresses.
     static let places: [Setting] = [
         Setting(
-            "data", "DIR", "the data folder", expected: "a path",
+            "data", placeholder: "DIR", meaning: "the data folder", expected: "a path",
             set: { $0.data = $1 }, show: { .string($0.data) }),
         Setting(
-            "listen", "HOST:PORT", "where clients connect; port 0 picks a free one",
+            "listen", placeholder: "HOST:PORT", meaning: "where clients connect; port 0 picks a free one",
             expected: "HOST:PORT, IPv6 as [::1]:PORT",
             set: { configuration, text in HostPort(text).map { configuration.listen = $0 } },
             show: { .string($0.listen.description) }),
         Setting(
-            "admin", "HOST:PORT", "where administrators connect; `off` for nowhere",
+            "admin", placeholder: "HOST:PORT", meaning: "where administrators connect; `off` for nowhere",
             expected: "HOST:PORT, IPv6 as [::1]:PORT, or off",
             set: { configuration, text in
                 if text == "off" { return configuration.admin = nil }
@@ -73,12 +77,13 @@ extension Setting {
             },
             show: { .string($0.admin?.description ?? "off") }),
         Setting(
-            "upstream", "URL", "the backend; without one, a built-in echo answers",
+            "upstream", placeholder: "URL", meaning: "the backend; without one, a built-in echo answers",
             expected: "http://HOST[:PORT] or https://HOST[:PORT], without path, user or query",
             set: { configuration, text in UpstreamURL(text).map { configuration.upstream = $0 } },
             show: { .optional($0.upstream?.text) }),
         Setting(
-            "store", "URL", "where apps and releases are kept (default: sqlite:DATA/countersign.db)",
+            "store", placeholder: "URL",
+            meaning: "where apps and releases are kept (default: sqlite:DATA/countersign.db)",
             expected: "sqlite:PATH (this build has no PostgreSQL store)",
             set: { configuration, text in
                 guard text.hasPrefix("sqlite:"), text.utf8.count > 7 else { return nil }
@@ -90,12 +95,13 @@ extension Setting {
                 }
             }),
         Setting(
-            "replay", "URL", "where the requests that were seen are remembered",
+            "replay", placeholder: "URL", meaning: "where the requests that were seen are remembered",
             expected: "memory (this build has no Redis replay guard)",
             set: { configuration, text in text == "memory" ? configuration.replay = .memory : nil },
             show: { _ in "memory" }),
         Setting(
-            "log", "TARGET", "where the line of each request goes: `stderr`, `off` or a file",
+            "log", placeholder: "TARGET",
+            meaning: "where the line of each request goes: `stderr`, `off` or a file",
             expected: "stderr, off or a path",
             set: { configuration, text in
                 switch text {
@@ -113,10 +119,11 @@ extension Setting {
             }),
     ]
 
-    /// By what rules it serves.
+    /// Rules by which the gateway serves.
     static let rules: [Setting] = [
         Setting(
-            "tls", "MODE", "`auto` keeps a certificate of its own in DATA/tls; `off`; or CERT,KEY (PEM files)",
+            "tls", placeholder: "MODE",
+            meaning: "`auto` keeps a certificate of its own in DATA/tls; `off`; or CERT,KEY (PEM files)",
             expected: "auto, off, or CERTIFICATE,KEY",
             set: { configuration, text in
                 switch text {
@@ -136,28 +143,32 @@ extension Setting {
                 }
             }),
         Setting(
-            "authority", "HOST[:PORT],…",
-            "the hosts it answers for (default: the listen address, and localhost at its port)",
+            "authority", placeholder: "HOST[:PORT],…",
+            meaning: "the hosts it answers for (default: the listen address, and localhost at its port)",
             expected: "HOST or HOST:PORT, several joined by commas",
             set: { configuration, text in
-                let hosts = text.split(separator: ",", omittingEmptySubsequences: false).map { $0.lowercased() }
+                let hosts = text.split(separator: ",", omittingEmptySubsequences: false).map {
+                    $0.lowercased()
+                }
                 guard hosts.allSatisfy({ HostPort.split($0) != nil }) else { return nil }
                 return configuration.authorities = hosts
             },
             show: { $0.authorities.isEmpty ? .null : .string($0.authorities.joined(separator: ",")) }),
         Setting(
-            "assertion-audience", "URI", "whom assertions to the backend are for (default: the backend's URL)",
+            "assertion-audience", placeholder: "URI",
+            meaning: "audience of assertions to the backend (default: the backend's URL)",
             expected: "1 to 256 visible ASCII characters",
             set: { configuration, text in
-                guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+                else {
                     return nil
                 }
                 return configuration.assertionAudience = text
             },
             show: { .optional($0.assertionAudience) }),
         Setting(
-            "trusted-proxies", "ADDRESS[/BITS],…",
-            "proxies in front whose X-Forwarded-For says where a client calls from (default: none)",
+            "trusted-proxies", placeholder: "ADDRESS[/BITS],…",
+            meaning: "proxies in front whose X-Forwarded-For says where a client calls from (default: none)",
             expected: "addresses or ranges such as 10.0.0.0/8, several joined by commas",
             set: { configuration, text in
                 let parts = text.split(separator: ",", omittingEmptySubsequences: false)
@@ -166,11 +177,12 @@ extension Setting {
                 return configuration.trustedProxies = ranges
             },
             show: {
-                $0.trustedProxies.isEmpty ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
+                $0.trustedProxies.isEmpty
+                    ? .null : .string($0.trustedProxies.map(\.description).joined(separator: ","))
             }),
         Setting(
-            "decide", "DIALECT",
-            "lets the trusted proxies ask at PREFIX/decide whether to let a request through: nginx, "
+            "decide", placeholder: "DIALECT",
+            meaning: "lets the trusted proxies ask at PREFIX/decide whether to let a request through: nginx, "
                 + "caddy, traefik, envoy, "
                 + "haproxy, or off",
             expected: "nginx, caddy, traefik, envoy, haproxy or off",
@@ -180,22 +192,30 @@ extension Setting {
             },
             show: { .string($0.decide?.rawValue ?? "off") }),
         Setting(
-            "proxy-protocol", "RULE",
-            "whether connections of trusted proxies begin with a PROXY header (version 1 or 2): `off`, or `require`",
+            "proxy-protocol", placeholder: "RULE",
+            meaning:
+                "whether connections of trusted proxies begin with a PROXY header (version 1 or 2): "
+                + "`off`, or `require`",
             expected: "off or require",
-            set: { configuration, text in ProxyProtocol(rawValue: text).map { configuration.proxyProtocol = $0 } },
+            set: { configuration, text in
+                ProxyProtocol(rawValue: text).map { configuration.proxyProtocol = $0 }
+            },
             show: { .string($0.proxyProtocol.rawValue) }),
         Setting(
-            "underscore-fields", "RULE",
-            "request fields with an underscore in their names: `drop` them, `keep` them or `refuse` the request",
+            "underscore-fields", placeholder: "RULE",
+            meaning:
+                "request fields with an underscore in their names: `drop` them, `keep` them or "
+                + "`refuse` the request",
             expected: "drop, keep or refuse",
             set: { configuration, text in
-                HeadRules.UnderscoreFields(rawValue: text).map { configuration.headRules.underscoreFields = $0 }
+                HeadRules.UnderscoreFields(rawValue: text).map {
+                    configuration.headRules.underscoreFields = $0
+                }
             },
             show: { .string($0.headRules.underscoreFields.rawValue) }),
         Setting(
-            "allow-methods", "METHOD,…",
-            "methods beside those of upper-case letters, such as M-SEARCH; "
+            "allow-methods", placeholder: "METHOD,…",
+            meaning: "methods beside those of upper-case letters, such as M-SEARCH; "
                 + "TRACE only where it is named (default: none)",
             expected: "method names of up to 32 characters, several joined by commas; not CONNECT",
             set: { configuration, text in
@@ -208,13 +228,15 @@ extension Setting {
                 return names.isEmpty ? .null : .string(names.joined(separator: ","))
             }),
         Setting(
-            "forward-caller-fields", "NAME,…",
-            "fields such as X-HTTP-Method-Override that callers may send to the backend (default: none)",
+            "forward-caller-fields", placeholder: "NAME,…",
+            meaning:
+                "fields such as X-HTTP-Method-Override that callers may send to the backend (default: none)",
             expected: "names of fields, several joined by commas; none that the gateway writes itself",
             set: { configuration, text in
-                let names = text.lowercased().split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-                let areNames = names.allSatisfy { CallerFields.tells(Array($0.utf8).span) }
-                guard areNames, CallerFields.written.isDisjoint(with: names) else { return nil }
+                let names = text.lowercased().split(separator: ",", omittingEmptySubsequences: false).map(
+                    String.init)
+                let areNames = names.allSatisfy { ForbiddenCallerFields.tells(Array($0.utf8).span) }
+                guard areNames, ForbiddenCallerFields.written.isDisjoint(with: names) else { return nil }
                 return configuration.forwardedCallerFields = Set(names)
             },
             show: {
@@ -222,11 +244,12 @@ extension Setting {
                 return names.isEmpty ? .null : .string(names.sorted().joined(separator: ","))
             }),
         Setting(
-            "workers", "N", "event loops (default: one a core)", expected: "a whole number from 1 to 256",
+            "workers", placeholder: "N", meaning: "event loops (default: one a core)",
+            expected: "a whole number from 1 to 256",
             set: { configuration, text in wholeNumber(text, in: 1...256).map { configuration.workers = $0 } },
             show: { $0.workers.map { .integer(Int64($0)) } ?? .null }),
         Setting(
-            "prefix", "PATH", "the path under which the authority's own routes stand",
+            "prefix", placeholder: "PATH", meaning: "the path under which the authority's own routes stand",
             expected: "an absolute path of letters, digits, - . _ ~ and /, without a final slash",
             set: { configuration, text in isPrefix(text) ? configuration.prefix = text : nil },
             show: { .string($0.prefix) }),
@@ -249,71 +272,92 @@ extension Setting {
     }
 
     static let limits: [Setting] = [
-        number("limit-head", \.limits.headBytes, in: 1024...Limits.mostHeadBytes, "bytes of request line and fields"),
-        number("limit-target", \.limits.targetBytes, in: 256...Limits.mostHeadBytes, "bytes of the request target"),
-        number("limit-fields", \.limits.fieldCount, in: 8...Limits.mostFields, "fields of a request"),
         number(
-            "limit-held-body", \.limits.heldBodyBytes, in: 0...(1 << 28),
-            "bytes of a body that is verified before anything is forwarded"),
-        number("limit-body", \.limits.bodyBytes, in: 0...(1 << 46), "bytes of a body that streams"),
+            "limit-head", at: \.limits.headBytes, in: 1024...Limits.mostHeadBytes,
+            meaning: "bytes of request line and fields"),
         number(
-            "limit-held-bytes", \.limits.heldBytes, in: 0...(1 << 40),
-            "bytes of such bodies at a time; callers without a session have half of it"),
+            "limit-target", at: \.limits.targetBytes, in: 256...Limits.mostHeadBytes,
+            meaning: "bytes of the request target"),
         number(
-            "limit-address-held-bytes", \.limits.addressHeldBytes, in: 0...(1 << 40),
-            "bytes of such bodies of one address's verified callers, at a time"),
+            "limit-fields", at: \.limits.fieldCount, in: 8...Limits.mostFields, meaning: "fields of a request"
+        ),
         number(
-            "limit-account-held-bytes", \.limits.accountHeldBytes, in: 0...(1 << 40),
-            "bytes of such bodies of one account, at a time"),
+            "limit-held-body", at: \.limits.heldBodyBytes, in: 0...(1 << 28),
+            meaning: "bytes of a body that is verified before anything is forwarded"),
         number(
-            "limit-unproven-bytes", \.limits.unprovenBytes, in: 0...(1 << 40),
-            "bytes of bodies that must be held before a signature can be verified, at a time"),
+            "limit-body", at: \.limits.bodyBytes, in: 0...(1 << 46), meaning: "bytes of a body that streams"),
         number(
-            "limit-address-unproven-bytes", \.limits.addressUnprovenBytes, in: 0...(1 << 40),
-            "bytes of such bodies of one address"),
-        number("limit-connections", \.limits.connections, in: 1...1_000_000, "open client connections"),
+            "limit-held-bytes", at: \.limits.heldBytes, in: 0...(1 << 40),
+            meaning: "bytes of such bodies at a time; callers without a session have half of it"),
+        number(
+            "limit-address-held-bytes", at: \.limits.addressHeldBytes, in: 0...(1 << 40),
+            meaning: "bytes of such bodies of one address's verified callers, at a time"),
+        number(
+            "limit-account-held-bytes", at: \.limits.accountHeldBytes, in: 0...(1 << 40),
+            meaning: "bytes of such bodies of one account, at a time"),
+        number(
+            "limit-unproven-bytes", at: \.limits.unprovenBytes, in: 0...(1 << 40),
+            meaning: "bytes of bodies that must be held before a signature can be verified, at a time"),
+        number(
+            "limit-address-unproven-bytes", at: \.limits.addressUnprovenBytes, in: 0...(1 << 40),
+            meaning: "bytes of such bodies of one address"),
+        number(
+            "limit-connections", at: \.limits.connections, in: 1...1_000_000,
+            meaning: "open client connections"),
         Setting(
-            "limit-address-connections", "N",
-            "open connections of one address without a session (default: half of all, 16 to 1000)",
+            "limit-address-connections", placeholder: "N",
+            meaning: "open connections of one address without a session (default: half of all, 16 to 1000)",
             expected: "a whole number from 1 to 1000000",
             set: { configuration, text in
                 wholeNumber(text, in: 1...1_000_000).map { configuration.limits.addressConnections = $0 }
             },
             show: { $0.limits.addressConnections.map { .integer(Int64($0)) } ?? .null }),
         number(
-            "limit-account-connections", \.limits.accountConnections, in: 1...1_000_000,
-            "open connections of one account"
+            "limit-account-connections", at: \.limits.accountConnections, in: 1...1_000_000,
+            meaning: "open connections of one account"
         ),
         number(
-            "limit-address-requests", \.limits.addressRequests, in: 1...1_000_000,
-            "requests in flight of one address without a session"),
+            "limit-address-requests", at: \.limits.addressRequests, in: 1...1_000_000,
+            meaning: "requests in flight of one address without a session"),
         number(
-            "limit-account-requests", \.limits.accountRequests, in: 1...1_000_000, "requests in flight of one account"),
+            "limit-account-requests", at: \.limits.accountRequests, in: 1...1_000_000,
+            meaning: "requests in flight of one account"),
         number(
-            "limit-keepalive-requests", \.limits.keepAliveRequests, in: 1...1_000_000_000,
-            "requests on one connection"),
+            "limit-keepalive-requests", at: \.limits.keepAliveRequests, in: 1...1_000_000_000,
+            meaning: "requests on one connection"),
         number(
-            "limit-answer-rate", \.limits.answerRate, in: 1...(1 << 30),
-            "bytes a second that a client must take of an answer that waits for it"),
+            "limit-answer-rate", at: \.limits.answerRate, in: 1...(1 << 30),
+            meaning: "bytes a second that a client must take of an answer that waits for it"),
         number(
-            "limit-answer-rate-window", \.limits.answerRateWindow, in: 1...3600, "seconds that this is averaged over"),
+            "limit-answer-rate-window", at: \.limits.answerRateWindow, in: 1...3600,
+            meaning: "seconds that this is averaged over"),
     ]
 
     static let deadlines: [Setting] = [
-        number("deadline-head", \.deadlines.head, in: 1...3600, "seconds for a request's head"),
-        number("deadline-idle", \.deadlines.idle, in: 1...86_400, "seconds between two requests"),
+        number("deadline-head", at: \.deadlines.head, in: 1...3600, meaning: "seconds for a request's head"),
         number(
-            "deadline-idle-unproven", \.deadlines.idleUnproven, in: 1...86_400,
-            "the same where no request was verified, while more than half of the connections are open"),
+            "deadline-idle", at: \.deadlines.idle, in: 1...86_400, meaning: "seconds between two requests"),
         number(
-            "deadline-connection", \.deadlines.connectionAge, in: 1...604_800,
-            "seconds until a connection takes no further request"),
-        number("deadline-body", \.deadlines.body, in: 1...86_400, "seconds for a body, and one more for each 32 KiB"),
-        number("deadline-stall", \.deadlines.stall, in: 1...86_400, "seconds for a client to take some of an answer"),
+            "deadline-idle-unproven", at: \.deadlines.idleUnproven, in: 1...86_400,
+            meaning:
+                "the same where no request was verified, while more than half of the connections are open"),
         number(
-            "deadline-upstream-connect", \.deadlines.upstreamConnect, in: 1...3600,
-            "seconds to reach the backend, and to wait for a free connection to it"),
-        number("deadline-upstream-answer", \.deadlines.upstreamAnswer, in: 1...86_400, "seconds for its answer"),
-        number("deadline-drain", \.deadlines.drain, in: 0...3600, "seconds for requests in flight, once told to stop"),
+            "deadline-connection", at: \.deadlines.connectionAge, in: 1...604_800,
+            meaning: "seconds until a connection takes no further request"),
+        number(
+            "deadline-body", at: \.deadlines.body, in: 1...86_400,
+            meaning: "seconds for a body, and one more for each 32 KiB"),
+        number(
+            "deadline-stall", at: \.deadlines.stall, in: 1...86_400,
+            meaning: "seconds for a client to take some of an answer"),
+        number(
+            "deadline-upstream-connect", at: \.deadlines.upstreamConnect, in: 1...3600,
+            meaning: "seconds to reach the backend, and to wait for a free connection to it"),
+        number(
+            "deadline-upstream-answer", at: \.deadlines.upstreamAnswer, in: 1...86_400,
+            meaning: "seconds for its answer"),
+        number(
+            "deadline-drain", at: \.deadlines.drain, in: 0...3600,
+            meaning: "seconds for requests in flight, once told to stop"),
     ]
 }

@@ -1,22 +1,22 @@
 import CountersignHTTP
 import CountersignWire
 
-/// How the backend is reached, beside its URL.
+/// How the gateway reaches the backend, besides its URL.
 public struct UpstreamSettings: Sendable, Equatable {
     /// Certificate chain and private key, as PEM files.
-    public struct Identity: Sendable, Equatable {
-        /// The chain, our own certificate first.
+    public struct ClientCertificate: Sendable, Equatable {
+        /// The chain, the gateway's own certificate first.
         public var certificate: String
         /// The key of the first certificate.
         public var key: String
     }
 
-    /// Open connections to the backend, and requests that wait for one, over all workers.
+    /// Limits for all workers together: open connections to the backend, and requests that wait for one.
     package var limits = UpstreamLimits()
-    /// A PEM file with the authorities that may vouch for an https backend; nil for the system's.
+    /// A PEM file with the trust anchors for an https backend; nil for the system's.
     public var authorities: String?
-    /// Shown to an https backend that asks for a client certificate.
-    public var identity: Identity?
+    /// Presented to an https backend that asks for a client certificate.
+    public var identity: ClientCertificate?
 
     /// The defaults.
     public init() {}
@@ -25,12 +25,14 @@ public struct UpstreamSettings: Sendable, Equatable {
 extension Setting {
     static let upstream: [Setting] = [
         Setting(
-            "upstream-ca", "FILE", "the authorities that may vouch for an https backend (default: the system's)",
+            "upstream-ca", placeholder: "FILE",
+            meaning: "the authorities that may vouch for an https backend (default: the system's)",
             expected: "the path of a PEM file",
             set: { $0.upstreamSettings.authorities = $1 },
             show: { .optional($0.upstreamSettings.authorities) }),
         Setting(
-            "upstream-certificate", "CERT,KEY", "PEM files of a certificate to show to an https backend that asks",
+            "upstream-certificate", placeholder: "CERT,KEY",
+            meaning: "PEM files of a certificate to show to an https backend that asks",
             expected: "CERTIFICATE,KEY",
             set: { configuration, text in
                 let paths = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -39,46 +41,83 @@ extension Setting {
             },
             show: { .optional($0.upstreamSettings.identity.map { "\($0.certificate),\($0.key)" }) }),
         number(
-            "limit-upstream-connections", \.upstreamSettings.limits.connections, in: 1...65_536,
-            "open connections to the backend, divided among the workers"),
+            "limit-upstream-connections", at: \.upstreamSettings.limits.connections, in: 1...65_536,
+            meaning: "open connections to the backend, divided among the workers"),
         number(
-            "limit-upstream-waiting", \.upstreamSettings.limits.waiting, in: 0...65_536,
-            "requests that wait while all of them are in use, divided among the workers; a further one is refused"),
+            "limit-upstream-waiting", at: \.upstreamSettings.limits.waiting, in: 0...65_536,
+            meaning:
+                "requests that wait while all of them are in use, divided among the workers; "
+                + "a further one is refused"
+        ),
     ]
 }
 
 extension Configuration {
-    /// The TLS to speak to the backend; nil for an http backend. Reads the files each time.
-    func upstreamTLS() throws(Fault) -> TLSContext? {
+    /// The TLS context for the backend; nil for an http backend. Reads the files at each call.
+    func upstreamTLS() throws(OperationalError) -> TLSContext? {
         guard let url = upstream, url.isTLS else { return nil }
         let anchors = upstreamSettings.authorities.map { TLSContext.TrustAnchors.file($0) } ?? .system
         let identity = upstreamSettings.identity.map { (certificate: $0.certificate, key: $0.key) }
-        do throws(HTTPFault) {
-            // Each setting by itself, so that the fault names the one that is wrong.
+        do {
+            // Check each setting separately, so that the error names the wrong one.
             if identity != nil { _ = try TLSContext(trusting: anchors) }
         } catch {
-            throw Fault(.failed, "--upstream-ca: \(error.description)")
+            throw OperationalError(.failed, message: "--upstream-ca: \(error.description)")
         }
-        do throws(HTTPFault) {
+        do {
             return try TLSContext(trusting: anchors, identity: identity)
         } catch {
-            throw Fault(.failed, "--\(identity == nil ? "upstream-ca" : "upstream-certificate"): \(error.description)")
+            throw OperationalError(
+                .failed,
+                message: "--\(identity == nil ? "upstream-ca" : "upstream-certificate"): \(error.description)"
+            )
         }
     }
 
-    /// Refuses what could not work.
-    func checkUpstream(workers: Int) throws(Fault) {
+    /// Rejects settings that cannot work together.
+    func checkUpstream(workers: Int) throws(OperationalError) {
         let limit = upstreamSettings.limits.connections
         guard limit >= workers else {
-            throw Fault(
-                .usage, "--limit-upstream-connections: \(limit): expected at least one for each of \(workers) workers")
+            throw OperationalError(
+                .usage,
+                message:
+                    "--limit-upstream-connections: \(limit): "
+                    + "expected at least one for each of \(workers) workers"
+            )
         }
         guard upstream?.isTLS != true else { return }
         for (name, isSet) in [
             ("upstream-ca", upstreamSettings.authorities != nil),
             ("upstream-certificate", upstreamSettings.identity != nil),
         ] where isSet {
-            throw Fault(.usage, "--\(name): expected an https:// URL in --upstream")
+            throw OperationalError(.usage, message: "--\(name): expected an https:// URL in --upstream")
         }
+    }
+}
+
+/// Where verified requests go: a scheme, a host and a port. No path, because the target that was signed is
+/// the target that is forwarded; no user or password, because a URL ends up in logs.
+public struct UpstreamURL: Sendable, Equatable {
+    /// Whether the connection to it is TLS.
+    public var isTLS: Bool
+    /// A name or an address, IPv6 without its brackets.
+    public var host: String
+    /// The port in the URL, else 80 or 443.
+    public var port: UInt16
+    /// The URL as given, without a final slash.
+    public var text: String
+
+    /// From `http://HOST[:PORT]` or `https://HOST[:PORT]`; nil where the text is not that.
+    public init?(_ text: String) {
+        var text = text
+        if text.hasSuffix("/"), !text.hasSuffix("//") { text.removeLast() }
+        let isTLS = text.hasPrefix("https://")
+        guard isTLS || text.hasPrefix("http://"),
+            let (host, port) = HostPort.split(String(text.dropFirst(isTLS ? 8 : 7))), port != 0
+        else { return nil }
+        self.isTLS = isTLS
+        self.host = host
+        self.port = port ?? (isTLS ? 443 : 80)
+        self.text = text
     }
 }

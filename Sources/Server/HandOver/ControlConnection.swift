@@ -4,13 +4,15 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// One end of a connection to the control socket of a data folder, over which commands and a successor speak
-/// with the running server. Messages are packets of ASCII text, each with at most one descriptor.
+/// One end of a connection to the control socket of a data folder, over which commands and a successor
+/// communicate with the running server. Messages are packets of ASCII text, each with at most one descriptor.
 ///
-/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it could as well read
-/// the master key.
-final class ControlConnection: @unchecked Sendable {
-    enum Received {
+/// The socket is a file of mode 0600 in a folder of mode 0700: a process that can open it can also read the
+/// master key.
+///
+/// Safe to share: it contains only a descriptor, which is never replaced, and the kernel keeps packets whole.
+final class ControlConnection: Sendable {
+    enum Message {
         case message(String, FileDescriptor?)
         case end
         case nothing
@@ -21,8 +23,8 @@ final class ControlConnection: @unchecked Sendable {
 
     init(_ socket: FileDescriptor) { self.socket = socket }
 
-    /// Nil where no server listens on this folder.
-    init?(to folder: DataFolder) throws(Fault) {
+    /// Nil if no server listens on this folder.
+    init?(to folder: DataFolder) throws(OperationalError) {
         socket = try ControlSocket.make()
         var code: Int32 = 0
         try ControlSocket.withAddress(ControlSocket.name, in: folder) { (address, count) in
@@ -31,29 +33,31 @@ final class ControlConnection: @unchecked Sendable {
         switch code {
         case 0: return
         case ENOENT, ECONNREFUSED: return nil
-        default: throw Fault.system("the server's control socket", code: code)
+        default: throw OperationalError.system("the server's control socket", code: code)
         }
     }
 
-    func send(_ message: String, with descriptor: FileDescriptor? = nil) throws(Fault) {
+    func send(_ message: String, with descriptor: FileDescriptor? = nil) throws(OperationalError) {
         let bytes = Array(message.utf8.prefix(ControlConnection.mostBytes))
         while true {
             let sent = bytes.withUnsafeBytes {
                 cs_send_with_descriptor(socket.number, $0.baseAddress, $0.count, descriptor?.number ?? -1)
             }
             if sent < 0, errno == EINTR { continue }
-            guard sent == bytes.count else { throw Fault.system("the control socket", code: errno) }
+            guard sent == bytes.count else {
+                throw OperationalError.system("the control socket", code: errno)
+            }
             return
         }
     }
 
-    /// The next message; waits for it no longer than so many milliseconds.
-    func receive(within milliseconds: Int) throws(Fault) -> Received {
+    /// The next message; waits at most `milliseconds` for it.
+    func receive(within milliseconds: Int) throws(OperationalError) -> Message {
         var item = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
         let ready = poll(&item, 1, Int32(clamping: milliseconds))
         guard ready > 0 else {
             if ready == 0 || errno == EINTR { return .nothing }
-            throw Fault.system("the control socket", code: errno)
+            throw OperationalError.system("the control socket", code: errno)
         }
         var bytes = [UInt8](repeating: 0, count: ControlConnection.mostBytes)
         var descriptor: Int32 = -1
@@ -61,35 +65,39 @@ final class ControlConnection: @unchecked Sendable {
             cs_receive_with_descriptor(socket.number, $0.baseAddress, $0.count, &descriptor)
         }
         let passed = descriptor >= 0 ? FileDescriptor(owning: descriptor) : nil
-        // The other side's death with something unread is an end, too.
+        // The peer's death with unread input counts as an end, too.
         if count == 0 || count < 0 && errno == ECONNRESET { return .end }
-        guard count > 0 else { throw Fault.system("the control socket", code: errno) }
+        guard count > 0 else { throw OperationalError.system("the control socket", code: errno) }
         return .message(String(decoding: bytes[..<count], as: UTF8.self), passed)
     }
 
-    /// The next message, for which it waits so many milliseconds; a fault where none comes.
-    func expect(within milliseconds: Int) throws(Fault) -> (message: String, descriptor: FileDescriptor?) {
+    /// The next message, for which it waits `milliseconds`; throws if none comes.
+    func expect(within milliseconds: Int) throws(OperationalError) -> (
+        message: String, descriptor: FileDescriptor?
+    ) {
         switch try receive(within: milliseconds) {
         case .message(let message, let descriptor): return (message, descriptor)
-        case .end: throw Fault(.failed, "the running server closed its control socket")
-        case .nothing: throw Fault(.failed, "the running server does not answer at its control socket")
+        case .end: throw OperationalError(.failed, message: "the running server closed its control socket")
+        case .nothing:
+            throw OperationalError(
+                .failed, message: "the running server does not answer at its control socket")
         }
     }
 }
 
-/// The file by which a running server is reached.
+/// The file through which processes reach a running server.
 enum ControlSocket {
     static let name = "control"
 
-    static func make() throws(Fault) -> FileDescriptor {
+    static func make() throws(OperationalError) -> FileDescriptor {
         let closesOnExec: Int32 = 0o2000000
         let number = socket(AF_UNIX, Int32(SOCK_SEQPACKET.rawValue) | closesOnExec, 0)
-        guard number >= 0 else { throw Fault.system("a control socket", code: errno) }
+        guard number >= 0 else { throw OperationalError.system("a control socket", code: errno) }
         return FileDescriptor(owning: number)
     }
 
-    /// Listens under the name, in the place of a process that did before.
-    static func listen(in folder: DataFolder) throws(Fault) -> FileDescriptor {
+    /// Listens under the socket's name, in place of a process that did so before.
+    static func listen(in folder: DataFolder) throws(OperationalError) -> FileDescriptor {
         let socket = try make()
         let draft = "\(name).new"
         unlink(folder.file(draft))
@@ -99,17 +107,17 @@ enum ControlSocket {
         }
         guard code == 0, chmod(folder.file(draft), 0o600) == 0, Glibc.listen(socket.number, 16) == 0,
             rename(folder.file(draft), folder.file(name)) == 0
-        else { throw Fault.system(folder.file(name), code: code == 0 ? errno : code) }
+        else { throw OperationalError.system(folder.file(name), code: code == 0 ? errno : code) }
         return socket
     }
 
-    /// A socket's address holds 107 bytes of path, and a data folder may have a longer one: so it goes by the
-    /// folder's own descriptor.
+    /// A socket address holds 107 bytes of path, and the path of a data folder may be longer: so the address
+    /// names the folder by its descriptor.
     static func withAddress(
-        _ name: String, in folder: DataFolder, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Void
-    ) throws(Fault) {
+        _ name: String, in folder: DataFolder, body: (UnsafePointer<sockaddr>, socklen_t) -> Void
+    ) throws(OperationalError) {
         let number = open(folder.path, O_DIRECTORY | O_RDONLY | O_CLOEXEC)
-        guard number >= 0 else { throw Fault.system(folder.path, code: errno) }
+        guard number >= 0 else { throw OperationalError.system(folder.path, code: errno) }
         let opened = FileDescriptor(owning: number)
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)

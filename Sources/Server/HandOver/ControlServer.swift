@@ -1,24 +1,25 @@
+import CLinux
 import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Glibc
 import Synchronization
 
-/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and tells
-/// who serves. One conversation at a time.
+/// Answers at the control socket, on a thread of its own: hands over to a successor, starts one, and reports
+/// which process serves. One conversation at a time.
 ///
-/// Safe to share: `isStopping` is an atomic; all else is touched by the thread alone once it runs.
+/// Safe to share: `isStopping` is an atomic; only the thread touches the rest once it runs.
 final class ControlServer: @unchecked Sendable {
-    /// What the conversation does to the server; safe to be called on any thread.
+    /// What a conversation can do to the server; each may be called on any thread.
     struct Operations: Sendable {
-        /// All that a successor needs, by the names that ``Inheritance`` knows.
-        var offers: @Sendable () throws(Fault) -> [(name: String, descriptor: FileDescriptor)]
-        /// Leaves new connections to the successor, and answers those that there are with `Connection: close`.
+        /// All resources that a successor needs, by the names that ``InheritedResources`` knows.
+        var offers: @Sendable () throws(OperationalError) -> [(name: String, descriptor: FileDescriptor)]
+        /// Leaves new connections to the successor, and answers on open ones with `Connection: close`.
         var stopAccepting: @Sendable () -> Void
         var resumeAccepting: @Sendable () -> Void
         /// Gives up the listening sockets: the successor has ended in order.
         var closeListeners: @Sendable () -> Void
-        /// Has the main thread look at what changed.
+        /// Wakes the main thread to look at changes.
         var wake: @Sendable () -> Void
         var note: @Sendable (String) -> Void
     }
@@ -28,20 +29,20 @@ final class ControlServer: @unchecked Sendable {
     private static let tick = 100
 
     private let folder: DataFolder
-    private let handOver: HandOver
+    private let handOver: HandoverState
     private let operations: Operations
     private let isStopping = Atomic(false)
     private var socket: FileDescriptor
     private var successor: pid_t?
     private var thread: pthread_t?
 
-    /// Listens in the place of a process that did before.
-    init(in folder: DataFolder, handOver: HandOver, operations: Operations) throws(Fault) {
+    /// Listens in place of a process that did so before.
+    init(in folder: DataFolder, handOver: HandoverState, operations: Operations) throws(OperationalError) {
         (self.folder, self.handOver, self.operations) = (folder, handOver, operations)
         socket = try ControlSocket.listen(in: folder)
     }
 
-    func start() throws(Fault) { thread = try ControlThread.start { self.run() } }
+    func start() throws(OperationalError) { thread = try ControlThread.start { self.run() } }
 
     /// Returns once the thread has ended.
     func stop() {
@@ -58,10 +59,9 @@ final class ControlServer: @unchecked Sendable {
             handOver.tick()
             var item = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
             guard poll(&item, 1, Int32(ControlServer.tick)) > 0 else { continue }
-            let number = accept(socket.number, nil, nil)
+            let number = cs_accept_closing_on_exec(socket.number)
             guard number >= 0 else { continue }
-            _ = fcntl(number, F_SETFD, FD_CLOEXEC)
-            do throws(Fault) {
+            do {
                 try serve(ControlConnection(FileDescriptor(owning: number)))
             } catch {
                 operations.note(error.message)
@@ -69,7 +69,7 @@ final class ControlServer: @unchecked Sendable {
         }
     }
 
-    private func serve(_ connection: ControlConnection) throws(Fault) {
+    private func serve(_ connection: ControlConnection) throws(OperationalError) {
         switch try connection.receive(within: 5_000) {
         case .message("take-over 1", _): try handOver(to: connection)
         case .message("restart", _): try startSuccessor(for: connection)
@@ -84,12 +84,13 @@ final class ControlServer: @unchecked Sendable {
 
     // MARK: A successor
 
-    private func handOver(to connection: ControlConnection) throws(Fault) {
+    private func handOver(to connection: ControlConnection) throws(OperationalError) {
         guard !handOver.isShared else { return try connection.send("busy") }
-        // From here on both may serve, as far as this one knows: what it changes, the other is told of.
+        // From here on both processes may serve, as far as this one knows, so this one announces its changes
+        // to the other.
         handOver.begin()
         defer { handOver.end() }
-        do throws(Fault) {
+        do {
             for offer in try operations.offers() { try connection.send(offer.name, with: offer.descriptor) }
             try connection.send("end")
         } catch {
@@ -107,7 +108,7 @@ final class ControlServer: @unchecked Sendable {
     }
 
     /// Whether the successor accepts connections.
-    private func accepts(_ connection: ControlConnection) throws(Fault) -> Bool {
+    private func accepts(_ connection: ControlConnection) throws(OperationalError) -> Bool {
         for _ in 0..<ControlServer.patience / ControlServer.tick where mayGoOn {
             handOver.tick()
             switch try connection.receive(within: ControlServer.tick) {
@@ -119,7 +120,7 @@ final class ControlServer: @unchecked Sendable {
         return false
     }
 
-    /// Until this server has ended, or the successor has.
+    /// Waits until this server or the successor has ended.
     private func watch(_ connection: ControlConnection) {
         var endsInOrder = false
         while mayGoOn {
@@ -142,7 +143,7 @@ final class ControlServer: @unchecked Sendable {
     private func takeBack() {
         handOver.hasHandedOver = false
         operations.resumeAccepting()
-        do throws(Fault) {
+        do {
             socket = try ControlSocket.listen(in: folder)
         } catch {
             operations.note(error.message)
@@ -153,11 +154,11 @@ final class ControlServer: @unchecked Sendable {
 
     // MARK: Starting one
 
-    private func startSuccessor(for connection: ControlConnection) throws(Fault) {
+    private func startSuccessor(for connection: ControlConnection) throws(OperationalError) {
         guard !handOver.isShared, successor == nil else {
             return try connection.send("failed another restart is under way")
         }
-        do throws(Fault) {
+        do {
             let child = try ServerProgram.startSuccessor()
             successor = child
             try connection.send("started \(child)")
@@ -180,7 +181,7 @@ enum ControlThread {
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    static func start(_ run: @escaping @Sendable () -> Void) throws(Fault) -> pthread_t {
+    static func start(_ run: @escaping @Sendable () -> Void) throws(OperationalError) -> pthread_t {
         var thread = pthread_t()
         let body = Unmanaged.passRetained(Body(run))
         let failure = pthread_create(
@@ -192,7 +193,7 @@ enum ControlThread {
             }, body.toOpaque())
         guard failure == 0 else {
             body.release()
-            throw Fault.system("cannot start a thread", code: failure)
+            throw OperationalError.system("cannot start a thread", code: failure)
         }
         return thread
     }

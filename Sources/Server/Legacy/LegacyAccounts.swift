@@ -6,40 +6,41 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// How old clients make accounts, and change their passwords: what they send is what their rung keeps,
+/// How legacy clients make accounts and change their passwords: the store keeps what the rung prescribes,
 /// wrapped before it is written. Source: docs/protocol.md, "The login ladder"; decision 0040.
 extension LegacyRoutes {
-    /// `{"userId":N}`, with tokens as at a login; N is 0 for a name that is taken, or that no account can
-    /// have.
+    /// `{"userId":N}`, with tokens as at a login; N is 0 for a name that is taken, or that is not a valid
+    /// account name.
     func signUp(
-        to app: LegacyApp, at door: Rung.Door, for call: RouteCall
-    ) async throws(Refusal) -> Answer {
+        to app: LegacyApp, at door: Rung.LoginEndpoint, for call: RouteCall
+    ) async throws(Refusal) -> ServerResponse {
         guard app.policy.registration == .open else {
-            throw Refusal(.forbidden, "policy registration=admin: accounts are made by administrators")
+            throw Refusal(
+                .forbidden, detail: "policy registration=admin: accounts are made by administrators")
         }
         let form = try LegacyForm(of: call.request)
         let username = try form.value(app.policy.parameter(.account))
         let sent = try form.password(app.policy.parameter(.password))
         let rung = app.policy.legacyRung ?? (door == .query ? .plainGet : .plainPost)
-        guard let kept = sent.kept(on: rung) else {
+        guard let kept = sent.storedValue(on: rung) else {
             throw LegacyRoutes.noValue(of: rung, in: app.policy.parameter(.password))
         }
-        // Before the name is looked at: how many accounts an address makes is limited, and how many names it
-        // asks about.
+        // Debit before the look-up: this limits how many accounts an address makes, and how many names it can
+        // test.
         try services.debitRegistration(call)
         guard let name = LegacyRoutes.accountName(username) else { return .legacyUser(0, of: app) }
         // The slow hash comes before the store is asked, so that a taken name takes as long as a free one.
         let credential = try await wrapped(kept, on: rung, of: name, in: app)
-        let made = try await services.enrolment.signUp(credential, name, in: app.name, at: call.now)
+        let made = try await services.enrolment.signUp(credential, name: name, in: app.name, at: call.now)
         guard let account = made, let userID = account.userID else { return .legacyUser(0, of: app) }
         return try await signedIn(account, as: userID, in: app, for: call)
     }
 
-    /// `{"userId":N}`; 0 for a wrong old password, and all else that a login is answered 0 for. Called with
-    /// the user name, or under a session, which stays; all others end.
+    /// `{"userId":N}`; 0 for a wrong old password, and in all other cases in which a login is answered 0.
+    /// Called with the user name, or under a session. That session stays; all others end.
     func changePassword(
-        in app: LegacyApp, atAnyOf doors: [Rung.Door], for call: RouteCall
-    ) async throws(Refusal) -> Answer {
+        in app: LegacyApp, atAnyOf doors: [Rung.LoginEndpoint], for call: RouteCall
+    ) async throws(Refusal) -> ServerResponse {
         let form = try LegacyForm(of: call.request)
         let old = try form.password(app.policy.parameter(.password))
         let new = try form.password(app.policy.parameter(.newPassword))
@@ -47,13 +48,13 @@ extension LegacyRoutes {
         guard let username = try username(in: form, of: app, under: session) else {
             return .legacyUser(0, of: app)
         }
-        guard let attempt = LegacyAttempt(app, username: username, password: old, atAnyOf: doors) else {
+        guard let attempt = LegacyLoginAttempt(app, username: username, password: old, atAnyOf: doors) else {
             return .legacyUser(0, of: app)
         }
-        // A session's guesses are its own: strangers that use up the account's allowance do not keep it from
-        // its password.
+        // A session's guesses have a limit of their own: unknown devices that use up the account's limit do
+        // not keep the session from changing its password.
         let guesser = session.map { LoginLimits.Caller.knownDevice($0.id.bytes) } ?? .stranger(call.address)
-        let receipt = try services.debit(guesser, attempt.counted, of: app.name, at: call.now)
+        let receipt = try services.debit(guesser, account: attempt.counted, of: app.name, at: call.now)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let userID = accepted.account.userID
         else { return .legacyUser(0, of: app) }
@@ -62,10 +63,10 @@ extension LegacyRoutes {
         guard session == nil || session?.account.number == account.number else {
             return .legacyUser(0, of: app)
         }
-        guard accepted.rung.door != .minute else {
-            throw Refusal(.forbidden, "hmac-md5-time: its clients send no value that could be kept")
+        guard accepted.rung.endpoint != .minute else {
+            throw Refusal(.forbidden, detail: "hmac-md5-time: its clients send no value that could be kept")
         }
-        guard let kept = new.kept(on: accepted.rung) else {
+        guard let kept = new.storedValue(on: accepted.rung) else {
             throw LegacyRoutes.noValue(of: accepted.rung, in: app.policy.parameter(.newPassword))
         }
         let credential = try await wrapped(kept, on: accepted.rung, of: account.name, in: app)
@@ -74,18 +75,18 @@ extension LegacyRoutes {
         return .legacyUser(isChanged ? userID : 0, of: app)
     }
 
-    /// Computed in the pool, whose line is bounded.
+    /// Computed in the password pool, whose queue is bounded.
     private func wrapped(
         _ kept: Secret, on rung: Rung, of name: AccountName, in app: LegacyApp
     ) async throws(Refusal) -> LegacyCredential {
         let app = app.name
         return try await services.passwords.attempt { () throws(Refusal) in
-            try self.services.ladder.signIn.credential(keeping: kept, on: rung, of: name, in: app)
+            try self.services.legacyLogins.signIn.credential(keeping: kept, on: rung, of: name, in: app)
         }
     }
 
-    /// The live session of the token that comes along; nil where none does, and where tokens are the
-    /// backend's own.
+    /// The live session of the token in the request; nil if there is no token, or if the backend issues the
+    /// tokens.
     private func session(
         in form: LegacyForm, of app: LegacyApp, for call: RouteCall
     ) throws(Refusal) -> Session? {
@@ -95,29 +96,29 @@ extension LegacyRoutes {
             return nil
         }
         guard let session = try services.bearers.session(bearing: token, of: app.name) else {
-            throw Refusal(.sessionEnded, "no session has this token")
+            throw Refusal(.sessionEnded, detail: "no session has this token")
         }
         if let end = session.end { throw Refusal(end, of: session.id) }
         guard session.idleEnd > call.now else {
-            throw Refusal(SessionEnd(.expired, at: session.idleEnd), of: session.id)
+            throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
         }
         guard session.expires > call.now else {
             let isRenewed = app.policy.legacyRenewal == .allowed
             throw Refusal(
-                isRenewed ? .tokenExpired : .sessionEnded, "session \(session.id): the token ran out")
+                isRenewed ? .tokenExpired : .sessionEnded, detail: "session \(session.id): the token ran out")
         }
         return session
     }
 
-    /// Whose password it is about. Nil where a session's caller names another account than the session's: its
-    /// guesses count to the session, and must be at no other account's password.
+    /// The account whose password is to change. Nil if a session's caller names another account than the
+    /// session's: its guesses count to the session, so they must not test another account's password.
     private func username(
         in form: LegacyForm, of app: LegacyApp, under session: Session?
     ) throws(Refusal) -> [UInt8]? {
         let parameter = app.policy.parameter(.account)
         guard let session else { return try form.value(parameter) }
         guard let account = try services.sessions.life.readAccount(session.account.number) else {
-            throw Refusal(.unavailable, "session \(session.id): its account is not in the store")
+            throw Refusal(.unavailable, detail: "session \(session.id): its account is not in the store")
         }
         if let stated = try form.value(ifAny: parameter) {
             guard LegacyRoutes.accountName(stated) == account.name else { return nil }
@@ -125,12 +126,12 @@ extension LegacyRoutes {
         return account.name.bytes
     }
 
-    /// Nil for a text that no account can be called.
+    /// Nil for a text that is not a valid account name.
     private static func accountName(_ text: [UInt8]) -> AccountName? {
         try? AccountName(normalizing: text.span)
     }
 
     private static func noValue(of rung: Rung, in parameter: String) -> Refusal {
-        Refusal(.malformed, "parameter \(parameter): no value that clients of \(rung.rawValue) send")
+        Refusal(.malformed, detail: "parameter \(parameter): no value that clients of \(rung.rawValue) send")
     }
 }

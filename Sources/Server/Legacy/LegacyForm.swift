@@ -1,24 +1,24 @@
 import CountersignSchemes
 import CountersignWire
 
-/// The parameters of an old client's call: of the query of a GET; of a POST, of the form, or the members of a
-/// flat JSON object.
+/// The parameters of a legacy client's call: from the query of a GET; from the form or the members of a flat
+/// JSON object in a POST.
 ///
-/// Forms are read as the PHP behind these paths read them, because clients in the field do not escape: `+` is
-/// a space, and a `%` that no two digits follow is itself. A NUL, at which other programs stop reading, and a
-/// name that comes twice are refused.
+/// Forms are read as PHP reads them, because clients in the field do not escape: `+` is a space, and a `%`
+/// without two hexadecimal digits stands for itself. A NUL, at which other programs stop reading, and a name
+/// that comes twice are refused.
 struct LegacyForm {
     private struct Parameter {
         let name: [UInt8]
-        /// Nil for what a JSON object has instead of a string or a number.
+        /// Nil for a JSON value that is neither a string nor a number.
         let value: [UInt8]?
     }
 
-    /// Where parameters are looked for.
+    /// Where the parameters are.
     enum Place {
         /// In the query of a GET, in the body of a POST.
         case byMethod
-        /// The same, and in the query of a POST that has no body.
+        /// As ``byMethod``, and in the query of a POST that has no body.
         case queryWithoutBody
     }
 
@@ -26,7 +26,7 @@ struct LegacyForm {
 
     init(of request: Request, in place: Place = .byMethod) throws(Refusal) {
         let isInQuery = place == .queryWithoutBody && request.body.isEmpty
-        if isInQuery || request.matches(request.method, "GET") {
+        if isInQuery || request.matches(request.method, text: "GET") {
             let query = request.query.map { Array(request.head[$0.range]) } ?? []
             parameters = try LegacyForm.read(form: query)
         } else if request.hasFormType || request.body.isEmpty {
@@ -35,42 +35,45 @@ struct LegacyForm {
             parameters = try LegacyForm.read(json: request.body)
         } else {
             throw Refusal(
-                .malformed, "Content-Type: expected application/x-www-form-urlencoded or application/json")
+                .malformed,
+                detail: "Content-Type: expected application/x-www-form-urlencoded or application/json")
         }
     }
 
     private static func read(form text: [UInt8]) throws(Refusal) -> [Parameter] {
         var parameters: [Parameter] = []
         var reader = Form.Reader()
-        do throws(Form.Problem) {
+        do throws(ParseError) {
             while let pair = try reader.next(in: text.span) {
                 guard parameters.count < most else {
-                    throw Form.Problem(at: Int(pair.name.start), expected: "at most \(most) parameters")
+                    throw ParseError(
+                        offset: Int(pair.name.start), reason: "expected at most \(most) parameters")
                 }
                 parameters.append(
                     Parameter(
-                        name: Form.forgivinglyDecoded(text.span.extracting(pair.name.range)),
-                        value: Form.forgivinglyDecoded(text.span.extracting(pair.value.range))))
+                        name: Form.lenientlyDecoded(text.span.extracting(pair.name.range)),
+                        value: Form.lenientlyDecoded(text.span.extracting(pair.value.range))))
             }
             return parameters
         } catch {
-            throw Refusal(.malformed, "form parameters: expected \(error.expected) at byte \(error.at)")
+            throw Refusal(
+                .malformed, detail: "form parameters: \(error)")
         }
     }
 
-    /// Strings as they read, numbers as they are written.
+    /// Strings unescaped, numbers as they are written.
     private static func read(json text: [UInt8]) throws(Refusal) -> [Parameter] {
         var bounds = JSONReader.Bounds()
         (bounds.bytes, bounds.depth) = (mostJSONBytes, 1)
         let document: JSONDocument
-        do throws(MalformedJSON) {
+        do {
             document = try JSONReader.read(text, bounds: bounds)
         } catch {
-            // Of the text itself nothing is said: a password may stand there.
-            throw Refusal(.malformed, "the body is no flat JSON object, at byte \(error.offset)")
+            // Reveal nothing of the text itself: it may contain a password.
+            throw Refusal(.malformed, detail: "the body is no flat JSON object, at byte \(error.offset)")
         }
         guard let members = document.root.members, members.count <= most else {
-            throw Refusal(.malformed, "the body: expected a JSON object of at most \(most) members")
+            throw Refusal(.malformed, detail: "the body: expected a JSON object of at most \(most) members")
         }
         return members.map { member in
             let value: [UInt8]? =
@@ -84,13 +87,13 @@ struct LegacyForm {
     }
 
     private static let most = 64
-    /// Of a JSON object every member is read before any is asked for, and strangers send it.
+    /// All members of a JSON object are read before the first is used, and unauthenticated callers send it.
     private static let mostJSONBytes = 8 << 10
 
     /// The one value of that name.
     func value(_ name: String) throws(Refusal) -> [UInt8] {
         guard let value = try value(ifAny: name) else {
-            throw Refusal(.malformed, "parameter \(name): is missing")
+            throw Refusal(.malformed, detail: "parameter \(name): is missing")
         }
         return value
     }
@@ -98,23 +101,26 @@ struct LegacyForm {
     /// The one value of that name; nil where there is none of it.
     func value(ifAny name: String) throws(Refusal) -> [UInt8]? {
         let found = parameters.filter { $0.name.elementsEqual(name.utf8) }
-        guard found.count <= 1 else { throw Refusal(.malformed, "parameter \(name): comes more than once") }
+        guard found.count <= 1 else {
+            throw Refusal(.malformed, detail: "parameter \(name): comes more than once")
+        }
         guard let parameter = found.first else { return nil }
         guard let value = parameter.value else {
-            throw Refusal(.malformed, "parameter \(name): expected a string or a number")
+            throw Refusal(.malformed, detail: "parameter \(name): expected a string or a number")
         }
-        guard !value.contains(0) else { throw Refusal(.malformed, "parameter \(name): expected no NUL") }
+        guard !value.contains(0) else {
+            throw Refusal(.malformed, detail: "parameter \(name): expected no NUL")
+        }
         return value
     }
 
-    /// The same as what a rung's clients send in place of a password.
+    /// The value as a password field of the kind that a rung's clients send.
     func password(_ name: String) throws(Refusal) -> PasswordField {
         let bytes = try value(name)
         return PasswordField(bytes.span)
     }
 
-    /// The same for a token: an empty one counts as none, since clients send those before anybody has signed
-    /// in.
+    /// The value as a token: an empty one counts as absent, because clients send it before a sign-in.
     func token(ifAny name: String) throws(Refusal) -> [UInt8]? {
         guard let token = try value(ifAny: name), !token.isEmpty else { return nil }
         return token

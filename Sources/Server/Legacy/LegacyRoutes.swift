@@ -5,92 +5,95 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// The routes that old clients sign in at, outside the prefix. They are there where an app's policy says so; else these paths
-/// are the backend's like any other. Source: docs/protocol.md, "The login ladder".
+/// The routes at which legacy clients sign in, outside the prefix. They exist only if an app's policy sets
+/// them; otherwise these paths belong to the backend like any other. Source: docs/protocol.md, "The login
+/// ladder".
 final class LegacyRoutes: Sendable {
     let services: AccountServices
 
     init(services: AccountServices) { self.services = services }
 
-    /// What is called, and whose call it is.
-    struct Found: Sendable {
+    /// The route that is called, its app, and whether the call is signed.
+    struct Match: Sendable {
         let call: LegacyCall
         let app: LegacyApp
-        /// To be judged by the gate. One that is not signed is judged by what it carries alone.
+        /// The gate judges a signed call. An unsigned call is judged only by its parameters.
         let isSigned: Bool
     }
 
-    /// A login is a few parameters, and comes from anybody.
+    /// A login has few parameters, and comes from unauthenticated callers.
     static let mostBodyBytes = 64 << 10
 
-    /// Whether the request may be for one of these: then its body, if it is small, is read before anything is
-    /// judged. Most are told by their path, and where no app has these routes, none is looked at. `screen`
-    /// is the caller's own, and kept for as long as no app changes.
-    func mayBeCalled(by request: Request, keeping screen: inout LegacyScreen?) throws(Refusal) -> Bool {
-        if screen?.generation != services.ladder.apps.generation {
-            do throws(Fault) {
-                screen = try services.ladder.apps.screen
+    /// Whether the request may call one of these routes: then its body, if it is small, is read before
+    /// anything is judged. The path excludes most requests, and no path matches if no app has these routes.
+    /// The caller owns `screen`, which stays valid until an app changes.
+    func mayBeCalled(by request: Request, keeping screen: inout LegacyPathFilter?) throws(Refusal) -> Bool {
+        if screen?.generation != services.legacyLogins.apps.generation {
+            do {
+                screen = try services.legacyLogins.apps.pathFilter
             } catch {
                 throw LegacyRoutes.unavailable(error)
             }
         }
-        return screen?.mayMean(request.head.span.extracting(request.path.range)) ?? false
+        return screen?.mayMatch(request.head.span.extracting(request.path.range)) ?? false
     }
 
-    /// The route that the request calls, given the judgement of its caller. Nil where the call is the
-    /// backend's: another path, an app without these routes, or no app at all. Refuses a call that is not one
-    /// of ours and could reach the backend's own login, where guesses are neither judged nor counted.
-    func find(_ request: Request, _ judgement: Judgement) throws(Refusal) -> Found? {
+    /// The route that the request calls, given the judgement of its caller. Nil if the call is for the
+    /// backend: another path, an app without these routes, or no app at all. Refuses a call that matches none
+    /// of these routes exactly and could reach the backend's own login, where guesses are neither judged nor
+    /// counted.
+    func find(_ request: Request, judgement: Judgement) throws(Refusal) -> Match? {
         let isSigned = judgement.isSigned
-        // Says whose call it would be; that the signature holds is the gate's to find, later.
-        let app = try app(of: request, isSigned ? judgement.release : nil, isSigned: isSigned)
-        guard let app, let reading = app.doors.reading(of: request),
+        // The app that the call claims; the gate verifies the signature later.
+        let app = try app(of: request, release: isSigned ? judgement.release : nil, isSigned: isSigned)
+        guard let app, let reading = app.endpoints.match(for: request),
             !reading.isOfTokens || app.policy.legacySession == .authority
         else { return nil }
         guard case .called(let call) = reading else {
             throw Refusal(
-                .malformed, "where old clients sign in: expected the path as documented, and its method")
+                .malformed,
+                detail: "where old clients sign in: expected the path as documented, and its method")
         }
         guard request.isBodyWhole else {
-            throw Refusal(.tooLarge, "where old clients sign in: the body is too large")
+            throw Refusal(.tooLarge, detail: "where old clients sign in: the body is too large")
         }
-        return Found(call: call, app: app, isSigned: isSigned)
+        return Match(call: call, app: app, isSigned: isSigned)
     }
 
     private func app(
-        of request: Request, _ release: ReleaseKey?, isSigned: Bool
+        of request: Request, release: AppRelease?, isSigned: Bool
     ) throws(Refusal) -> LegacyApp? {
-        do throws(Fault) {
+        do {
             guard isSigned else {
-                return try services.ladder.apps.app(at: request.head.span.extracting(request.authority.range))
+                return try services.legacyLogins.apps.app(
+                    at: request.head.span.extracting(request.authority.range))
             }
             guard let release else { return nil }
-            return try services.ladder.apps.app(named: release.app)
+            return try services.legacyLogins.apps.app(named: release.app)
         } catch {
             throw LegacyRoutes.unavailable(error)
         }
     }
 
-    /// The release that an unsigned call comes from by what it says, where its app takes tokens alone at this
-    /// host; nil for all others.
-    func release(of request: Request, to app: LegacyApp) throws(Refusal) -> ReleaseKey? {
+    /// The release that an unsigned call claims, if its app accepts tokens alone at this host; nil otherwise.
+    func release(of request: Request, to app: LegacyApp) throws(Refusal) -> AppRelease? {
         let hosted: HostedApp?
-        do throws(Fault) {
+        do {
             hosted = try services.keys.app(at: request.head.span.extracting(request.authority.range))
         } catch {
-            throw Refusal(.unavailable, "keys: \(error.message)", retryAfter: 5)
+            throw Refusal(error, in: "keys")
         }
-        // Where another rule than the host found the app, no call could bear its token.
+        // If another rule than the host found the app, no call could use its token.
         guard let hosted, hosted.name == app.name.description else { return nil }
-        return try hosted.release(signingInBy: request)
+        return try hosted.releaseForLogin(by: request)
     }
 
-    private static func unavailable(_ fault: Fault) -> Refusal {
-        Refusal(.unavailable, "legacy login: \(fault.message)", retryAfter: 5)
+    private static func unavailable(_ fault: OperationalError) -> Refusal {
+        Refusal(fault, in: "legacy login")
     }
 
-    /// `call.caller` is nil where the call is not signed.
-    func answer(_ found: Found, _ call: RouteCall) async throws(Refusal) -> Answer {
+    /// `call.caller` is nil if the call is not signed.
+    func answer(_ found: Match, to call: RouteCall) async throws(Refusal) -> ServerResponse {
         switch found.call {
         case .login(let doors): try await logIn(to: found.app, atAnyOf: doors, for: call)
         case .token: try await renew(in: found.app, for: call)
@@ -101,20 +104,20 @@ final class LegacyRoutes: Sendable {
     }
 }
 
-extension LegacyDoors.Reading {
-    /// Whether it is about tokens alone, which are the backend's own where the policy says so.
+extension LegacyEndpoints.Match {
+    /// Whether the call is only about tokens; where the policy says so, those are the backend's own.
     fileprivate var isOfTokens: Bool {
         switch self {
-        case .called(.token), .called(.logout), .meant(.token), .meant(.logout): true
+        case .called(.token), .called(.logout), .ambiguous(.token), .ambiguous(.logout): true
         default: false
         }
     }
 }
 
 extension LegacyCall {
-    /// What a version that may only read is still let do, as on our own routes: what begins a session, keeps
-    /// it alive or ends it.
-    var effect: Releases.Effect {
+    /// What a release in its read-only stage may still do, as on the authority's own routes: begin a session,
+    /// keep it alive, or end it.
+    var effect: ReleaseCheck.Effect {
         switch self {
         case .login, .token, .logout: .reads
         case .signUp, .password: .changes
@@ -122,17 +125,63 @@ extension LegacyCall {
     }
 }
 
-extension Answer {
-    /// JSON that nobody is to keep, without a line break: old clients compare texts.
-    static func legacy(_ members: [(name: String, value: JSONValue)]) -> Answer {
-        Answer(
-            status: 200, type: "application/json", fields: [Field("Cache-Control", "no-store")],
+extension ServerResponse {
+    /// JSON with `Cache-Control: no-store` and without a line break: legacy clients compare texts.
+    static func legacy(_ members: [(name: String, value: JSONValue)]) -> ServerResponse {
+        ServerResponse(
+            status: 200, type: "application/json", fields: [Field("Cache-Control", value: "no-store")],
             body: Array(JSONValue.object(members).text.utf8))
     }
 
-    /// `{"userId":N}`, under the name that the app has for it; N is 0 for whoever is not let in, whatever the
+    /// `{"userId":N}`, under the app's name for the parameter; N is 0 if the login is refused, for any
     /// reason.
-    static func legacyUser(_ id: Int64, of app: LegacyApp) -> Answer {
+    static func legacyUser(_ id: Int64, of app: LegacyApp) -> ServerResponse {
         legacy([(app.policy.parameter(.user), .integer(id))])
+    }
+}
+
+extension Gateway {
+    /// Calls a legacy login route. An unsigned caller receives refusals in the dialect of a signed legacy
+    /// caller: these clients read no problem documents.
+    func serveLegacy(
+        _ found: LegacyRoutes.Match, routes legacy: LegacyRoutes, exchange: any Exchange,
+        request: inout Request,
+        judgement: Judgement, event: inout RequestEvent
+    ) async throws(Refusal) {
+        var caller: Caller?
+        var (unsigned, isCounted) = (AppRelease?.none, false)
+        do {
+            if found.isSigned {
+                let effect = found.call.effect
+                let judged = try await admit(
+                    exchange, request: &request, judgement: judgement, for: .login, as: effect)
+                event.caller = judged
+                requestCounter.accept(judged.release, under: judged.edition)
+                caller = judged
+            } else {
+                try gate.checkHost(of: request)
+                unsigned = try legacy.release(of: request, to: found.app)
+                if let unsigned {
+                    try unsigned.checkServed(
+                        as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
+                    requestCounter.accept(unsigned, under: .current)
+                    isCounted = true
+                }
+            }
+            let call = RouteCall(
+                request: request, caller: caller, unsigned: unsigned,
+                address: ClientAddress(client(of: exchange)),
+                event: event.id, parameter: "", now: clock.now)
+            let plain = try await legacy.answer(found, to: call).addingUpdateNotice(for: caller)
+            event.isSignedIn = true
+            await exchange.respond(signed(plain, to: exchange, judgement: judgement))
+        } catch {
+            guard !found.isSigned else { throw error }
+            event.refusal = error
+            if !isCounted { requestCounter.refuse(error.code, named: unsigned) }
+            let text = text(
+                for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
+            await exchange.respond(RefusalResponse.unsignedLegacy(error, text: text, event: event.id))
+        }
     }
 }

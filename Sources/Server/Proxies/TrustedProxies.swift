@@ -1,11 +1,11 @@
 import CountersignHTTP
 import CountersignWire
 
-/// Proxies in front whose word about a client's address is taken: what limits count by and a share of devices goes by is else the
-/// proxy's own address, the same for everybody. What a client writes into the field itself stands to the left of what
-/// they add, and is never reached.
+/// The proxies in front whose statement of a client's address the gateway trusts. Without them, the address
+/// by which limits and shares of devices count is the proxy's own, the same for every client. What a client
+/// itself writes into the field stands to the left of the proxies' entries, and is never reached.
 struct TrustedProxies: Sendable {
-    /// Of more hops, or of a longer text, nothing is believed.
+    /// If there are more hops, or the text is longer, the gateway trusts nothing of it.
     private static let mostHops = 16
     private static let mostBytes = 1_024
 
@@ -13,28 +13,31 @@ struct TrustedProxies: Sendable {
 
     init(_ ranges: [AddressRange] = []) { self.ranges = ranges }
 
-    /// Whether there is any; without one nothing has to be looked at.
+    /// Whether the settings name any proxy; without one, no field has to be read.
     var areNamed: Bool { !ranges.isEmpty }
 
-    /// What a trusted proxy says of the client of `request`, over a connection from `peer`; nil where `peer`
-    /// is none of them.
+    /// What a trusted proxy says about the client of `request`, over a connection from `peer`; nil if `peer`
+    /// is not a trusted proxy.
     func client(of request: borrowing Request, from peer: String) -> ProxiedClient? {
         guard !ranges.isEmpty, let proxy = NetworkAddress(withPort: peer), isOne(proxy) else { return nil }
         return ProxiedClient(address: client(of: request, from: proxy), proxy: proxy)
     }
 
-    /// Where the client calls from: the last hop that is no trusted proxy, or the first of all. Without the
+    /// The client's address: the last hop that is not a trusted proxy, or the first hop of all. Without the
     /// field it is the proxy itself. Nil if a hop that decides is not an address: the client is then unknown,
     /// and never a proxy.
     ///
-    /// Each proxy adds to the right of `X-Forwarded-For` whom it had the request from; so the bytes are read
-    /// from the right, and split at the comma, whatever else a client wrote before it. Source: RFC 9110 §5.3.
+    /// Each proxy appends to `X-Forwarded-For` the address from which it received the request; so the bytes
+    /// are read from the right, and split at the comma, whatever a client wrote before. Source: RFC 9110
+    /// §5.3.
     private func client(of request: borrowing Request, from proxy: NetworkAddress) -> NetworkAddress? {
         var client = proxy
         var (hops, bytes) = (0, 0)
         for index in request.fields.indices.reversed() {
             let field = request.fields[index]
-            guard field.known == .other, request.matches(field.name, "x-forwarded-for") else { continue }
+            guard field.known == .other, request.matches(field.name, text: "x-forwarded-for") else {
+                continue
+            }
             let text = request.head.span.extracting(field.value.range)
             var end = text.count
             while end >= 0 {
@@ -56,7 +59,7 @@ struct TrustedProxies: Sendable {
         return client
     }
 
-    /// Whether `peer` is one of them.
+    /// Whether `peer` is a trusted proxy.
     func isTrusted(peer: String) -> Bool {
         guard !ranges.isEmpty, let address = NetworkAddress(withPort: peer) else { return false }
         return isOne(address)
@@ -67,12 +70,41 @@ struct TrustedProxies: Sendable {
 
 /// The client of one request as a trusted proxy names it, kept with the connection until its next request.
 final class ProxiedClient {
-    /// Nil where what the proxy wrote cannot be read.
+    /// Nil if the proxy's field cannot be parsed.
     let address: NetworkAddress?
     private let proxy: NetworkAddress
 
     init(address: NetworkAddress?, proxy: NetworkAddress) { (self.address, self.proxy) = (address, proxy) }
 
-    /// For the log; nil where the proxy calls for itself.
+    /// For the log; nil if the proxy calls on its own behalf.
     var text: String? { address == proxy ? nil : address?.text ?? "unknown" }
+}
+
+/// The addresses that share their first bits: `10.0.0.0/8`. Source: RFC 4632 §3.1.
+public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
+    private let first: NetworkAddress
+    private let bits: Int
+    /// The text that was given.
+    public let description: String
+
+    /// A single address is a range, too. Nil for any other text, and for a range that has bits set beyond its
+    /// length: that is more likely a mistake than intended.
+    public init?(_ text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard (1...2).contains(parts.count), let address = NetworkAddress(text: String(parts[0])) else {
+            return nil
+        }
+        let bytes = address.bytes
+        var bits = bytes.count * 8
+        if parts.count == 2 {
+            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(parts[1]),
+                length <= bits,
+                !(length..<bits).contains(where: { bytes[$0 / 8] & (0x80 >> ($0 % 8)) != 0 })
+            else { return nil }
+            bits = length
+        }
+        (first, self.bits, description) = (address, bits, text)
+    }
+
+    func contains(_ address: NetworkAddress) -> Bool { address.shares(first: bits, with: first) }
 }

@@ -8,59 +8,63 @@ struct RegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/registration/start", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/registration/start", admission: .release) {
+                (call) throws(Refusal) in
                 try await start(call)
             },
-            Route(method: "POST", path: "/registration/finish", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/registration/finish", admission: .release) {
+                (call) throws(Refusal) in
                 try await finish(call)
             },
         ]
     }
 
-    private func start(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+    private func start(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let release = try call.release()
         let app = try release.appName()
-        let body = try Members(of: call.request.body)
+        let body = try RequestBodyMembers(of: call.request.body)
         let account = try body.account()
-        let request = try body.bytes("request", 32)
+        let request = try body.bytes("request", count: 32)
         if try !body.isReset() { try RegistrationRoutes.checkIsOpen(release.policy) }
         try services.debitRegistration(call)
         let begun = try await services.steps.attempt { () throws(Refusal) in
             try services.signUps.start(request, of: account, in: app, at: call.now)
         }
-        return RouteAnswer([
+        return RouteResult([
             "response": encoded(begun.response), "handle": encoded(begun.handle),
             "registration_key": encoded(begun.registrationKey), "app": .string(release.app),
         ])
     }
 
-    private func finish(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+    private func finish(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let release = try call.release()
         let app = try release.appName()
-        let body = try Members(of: call.request.body)
+        let body = try RequestBodyMembers(of: call.request.body)
         let account = try body.account()
         let handle = try body.bytes("handle", upTo: RegistrationRoutes.mostHandleBytes)
         let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
-        // Before the record is opened, which costs as much for whoever sends one.
-        try await services.finishRegistration(call) { () throws(Refusal) in
+        // Debit before opening the record, which costs the same for every caller that sends one.
+        try await services.finishRegistration(for: call) { () throws(Refusal) in
             let finished = try await services.steps.attempt { () throws(Refusal) in
                 try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
             }
             let registration = finished.registration
             if let code = finished.resetCode {
-                try await services.enrolment.reset(registration, account, in: app, by: code, at: call.now)
+                try await services.enrolment.reset(
+                    registration, name: account, in: app, by: code, at: call.now)
             } else {
                 try RegistrationRoutes.checkIsOpen(release.policy)
-                try await services.enrolment.signUp(registration, account, in: app, at: call.now)
+                try await services.enrolment.signUp(registration, name: account, in: app, at: call.now)
             }
         }
-        return RouteAnswer(["account": .string(account.description)])
+        return RouteResult(["account": .string(account.description)])
     }
 
-    /// Who has no code may only register where the app's team lets anybody.
+    /// A caller without a code may register only if the app's policy has open registration.
     private static func checkIsOpen(_ policy: Policy) throws(Refusal) {
         guard policy.registration == .open else {
-            throw Refusal(.forbidden, "policy registration=admin: accounts are made by administrators")
+            throw Refusal(
+                .forbidden, detail: "policy registration=admin: accounts are made by administrators")
         }
     }
 

@@ -5,12 +5,13 @@ import CountersignHandshake
 import CountersignSeal
 import CountersignWire
 
-/// What a session may ask about itself and the others of its account. Source: docs/protocol.md, "Sessions".
+/// The routes by which a session reads and ends the sessions of its account. Source: docs/protocol.md,
+/// "Sessions".
 struct SessionRoutes: Sendable {
-    /// Sessions that are listed, besides one's own: each costs the loop some microseconds.
+    /// Sessions that are listed, besides the caller's own: each costs the loop some microseconds.
     static let mostListed = 100
 
-    let sessions: SessionLife
+    let sessions: SessionLifecycle
 
     var routes: [Route] {
         [
@@ -29,28 +30,28 @@ struct SessionRoutes: Sendable {
         ]
     }
 
-    private func logout(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
-        try await sessions.end(.one(call.session().id), SessionEnd(.signedOut, at: call.now))
-        return RouteAnswer([:])
+    private func logout(_ call: RouteCall) async throws(Refusal) -> RouteResult {
+        try await sessions.end(.one(call.session().id), with: SessionTermination(.signedOut, at: call.now))
+        return RouteResult([:])
     }
 
-    private func own(_ call: RouteCall) throws(Refusal) -> RouteAnswer {
+    private func own(_ call: RouteCall) throws(Refusal) -> RouteResult {
         let session = try call.session()
         guard let row = try sessions.read(session.id) else {
-            throw Refusal(.unknownKey, "session \(session.id) is gone")
+            throw Refusal(.unknownKey, detail: "session \(session.id) is gone")
         }
         let account = try account(of: session)
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(account.name.description)), ("epoch", .integer(Int64(session.epoch))),
-            ("expires", .integer(try sessions.expiry(of: session, row, at: call.now))),
+            ("expires", .integer(try sessions.expiry(of: session, row: row, at: call.now))),
         ]
         members += try shown(row)
-        return RouteAnswer(.object(members))
+        return RouteResult(.object(members))
     }
 
-    private func all(_ call: RouteCall) throws(Refusal) -> RouteAnswer {
+    private func all(_ call: RouteCall) throws(Refusal) -> RouteResult {
         let session = try call.session()
-        // One more, to see whether there are more.
+        // One more than is listed, to detect whether there are more.
         var rows = try sessions.readLive(of: session.account.number, newest: SessionRoutes.mostListed + 1)
         let isWhole = rows.count <= SessionRoutes.mostListed
         if !isWhole { rows.removeFirst() }
@@ -64,20 +65,20 @@ struct SessionRoutes: Sendable {
             if row.id == session.id { members.append(("current", .bool(true))) }
             list.append(.object(members))
         }
-        return RouteAnswer(["sessions": .array(list), "more": .bool(!isWhole)])
+        return RouteResult(["sessions": .array(list), "more": .bool(!isWhole)])
     }
 
-    private func revoke(_ call: RouteCall) async throws(Refusal) -> RouteAnswer {
+    private func revoke(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let session = try call.session()
-        guard let id = SessionID(call.parameter) else { return RouteAnswer(.notFound) }
+        guard let id = SessionID(call.parameter) else { return RouteResult(.notFound) }
         let account = try account(of: session)
         let ended = try await sessions.revoke(id, by: account, at: call.now)
-        return ended.isEmpty ? RouteAnswer(.notFound) : RouteAnswer([:])
+        return ended.isEmpty ? RouteResult(.notFound) : RouteResult([:])
     }
 
     private func account(of session: Session) throws(Refusal) -> Account {
         guard let account = try sessions.readAccount(session.account.number) else {
-            throw Refusal(.unavailable, "session \(session.id): its account is not in the store")
+            throw Refusal(.unavailable, detail: "session \(session.id): its account is not in the store")
         }
         return account
     }
@@ -96,7 +97,79 @@ struct SessionRoutes: Sendable {
 extension RouteCall {
     /// The session that calls.
     func session() throws(Refusal) -> Session {
-        guard let session = caller?.session else { throw Refusal(.sessionEnded, "this route needs a session") }
+        guard let session = caller?.session else {
+            throw Refusal(.sessionEnded, detail: "this route needs a session")
+        }
         return session
+    }
+}
+
+/// `POST token`: renews a session's key. Source: docs/protocol.md, "Refresh".
+struct TokenRoutes: Sendable {
+    let sessions: SessionLifecycle
+    let bearers: BearerSessions
+
+    var routes: [Route] {
+        [
+            Route(method: "POST", path: "/token", admission: .release) { (call) throws(Refusal) in
+                let body = try RequestBodyMembers(of: call.request.body)
+                return body.has("login_token") ? try await renew(call, body: body) : try await refresh(call)
+            }
+        ]
+    }
+
+    /// New tokens for a client that sends them. Source: docs/protocol.md, "Bearer sessions".
+    private func renew(_ call: RouteCall, body: RequestBodyMembers) async throws(Refusal) -> RouteResult {
+        let release = try call.release()
+        let text = Array(try body.text("login_token").utf8)
+        guard let loginToken = LoginToken(text.span) else {
+            throw body.malformed("login_token", expected: "`l_` and 43 characters of base64url")
+        }
+        let grant = try await bearers.renew(
+            loginToken, of: try release.appName(), by: release.id, policy: release.policy,
+            loginTokenRule: .rotating, at: call.now)
+        return RouteResult([
+            "token": .string(grant.token.text), "login_token": .string(grant.loginToken.text),
+            "expires": .integer(grant.expires), "idle": .integer(grant.idle),
+        ])
+    }
+
+    private func refresh(_ call: RouteCall) async throws(Refusal) -> RouteResult {
+        guard let release = call.caller?.release else {
+            throw Refusal(.unsigned, detail: "this route is a release's")
+        }
+        let sent = try TokenExchange(call.request.body)
+        let request = RefreshRequest(
+            release: release, token: sent.token, attempt: sent.attempt, time: sent.time, mac: sent.mac,
+            signature: sent.signature)
+        let renewed = try await sessions.refresh(request, at: call.now)
+        return RouteResult(
+            [
+                "token": .string(renewed.token.description), "epoch": .integer(Int64(renewed.token.epoch)),
+                "ephemeral": .string(Base64.encode(renewed.ephemeral.span, as: .url)),
+                "expires": .integer(renewed.expires),
+                "idle": .integer(renewed.idleEnd),
+            ], signer: renewed.signer)
+    }
+
+    /// The members of the body.
+    struct TokenExchange {
+        let token: SessionToken
+        let attempt: [UInt8]
+        let time: Int64
+        let mac: [UInt8]
+        let signature: [UInt8]
+
+        init(_ body: [UInt8]) throws(Refusal) {
+            let body = try RequestBodyMembers(of: body)
+            guard let token = SessionToken(try body.text("token")) else {
+                throw body.malformed("token", expected: "a session's token: s_ID.EPOCH")
+            }
+            self.token = token
+            attempt = try body.bytes("attempt", count: RefreshTranscript.attemptCount)
+            time = try body.integer("time")
+            mac = try body.bytes("mac", count: 32)
+            signature = try body.bytes("signature", count: 64)
+        }
     }
 }

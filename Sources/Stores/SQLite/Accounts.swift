@@ -4,35 +4,45 @@ import CountersignSchemes
 import CountersignWire
 
 extension SQLiteStore {
-    package func account(_ name: AccountName, of app: AppName) throws(Fault) -> Account? {
-        try read(whenEmpty: nil) { (database) throws(Fault) in
+    package func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
             try AccountRows.read(
-                database, AccountRows.select + " WHERE app = ? AND name = ?", .text(app.description),
+                in: database, sql: AccountRows.select + " WHERE app = ? AND name = ?",
+                binding: .text(app.description),
                 .text(name.description)
             ).first
         }
     }
 
-    package func account(_ number: Int64) throws(Fault) -> Account? {
-        try read(whenEmpty: nil) { (database) throws(Fault) in try AccountRows.account(number, in: database) }
-    }
-
-    package func accounts(of app: AppName, after number: Int64, limit: Int) throws(Fault) -> [Account] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
-            try AccountRows.read(
-                database, AccountRows.select + " WHERE app = ? AND number > ? ORDER BY number LIMIT ?",
-                .text(app.description), .integer(number), .integer(Int64(limit)))
+    package func account(_ number: Int64) throws(OperationalError) -> Account? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
+            try AccountRows.account(number, in: database)
         }
     }
 
-    package func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(Fault) -> AccountInserted {
-        try write(recording: draft) { (database) throws(Fault) in try SQLiteStore.insert(account, in: database) }
+    package func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError)
+        -> [Account]
+    {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try AccountRows.read(
+                in: database,
+                sql: AccountRows.select + " WHERE app = ? AND number > ? ORDER BY number LIMIT ?",
+                binding: .text(app.description), .integer(number), .integer(Int64(limit)))
+        }
+    }
+
+    package func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
+        -> AccountInsertOutcome
+    {
+        try write(recording: draft) { (database) throws(OperationalError) in
+            try SQLiteStore.insert(account, in: database)
+        }
     }
 
     package func insert(
         _ accounts: [AccountDraft], recording draft: AuditDraft
-    ) throws(Fault) -> [Int: AccountConflict] {
-        try write { (database) throws(Fault) in
+    ) throws(OperationalError) -> [Int: AccountConflict] {
+        try write { (database) throws(OperationalError) in
             var conflicts: [Int: AccountConflict] = [:]
             for (index, account) in accounts.enumerated() {
                 if case .taken(let conflict) = try SQLiteStore.insert(account, in: database) {
@@ -44,21 +54,30 @@ extension SQLiteStore {
         }
     }
 
-    private static func insert(_ draft: AccountDraft, in database: Database) throws(Fault) -> AccountInserted {
+    private static func insert(_ draft: AccountDraft, in database: Database) throws(OperationalError)
+        -> AccountInsertOutcome
+    {
         var account = Account(
             number: 0, app: draft.app, name: draft.name, userID: draft.userID, created: draft.created)
         account.registration = draft.registration
         account.legacy = draft.legacy
         let (app, name) = (SQLValue.text(draft.app.description), SQLValue.text(draft.name.description))
-        guard try database.integer("SELECT 1 FROM account WHERE app = ? AND name = ?", app, name) == nil else {
+        guard
+            try database.integer("SELECT 1 FROM account WHERE app = ? AND name = ?", binding: app, name)
+                == nil
+        else {
             return .taken(.name)
         }
-        if draft.legacy != nil, draft.userID == nil { account.userID = try nextUserID(of: draft.app, in: database) }
+        if draft.legacy != nil, draft.userID == nil {
+            account.userID = try nextUserID(of: draft.app, in: database)
+        }
         let added = try database.run(
             """
-            INSERT INTO account (app, name, user_id, created, state, credential, sealed_record, rung, sealed_legacy)
+            INSERT INTO account (
+                app, name, user_id, created, state, credential, sealed_record, rung, sealed_legacy)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
-            """, app, name, .optional(account.userID), .integer(account.created), .text(account.state.rawValue),
+            """, binding: app, name, .optional(account.userID), .integer(account.created),
+            .text(account.state.rawValue),
             .optional(account.registration?.credential), .optional(account.registration?.sealedRecord),
             .optional(account.legacy?.rung.rawValue), .optional(account.legacy?.sealed))
         guard added == 1 else { return .taken(.userID) }
@@ -66,36 +85,194 @@ extension SQLiteStore {
         return .yes(account)
     }
 
-    /// One more than the highest that the app has given to anybody, removed accounts included: a backend knows them still.
-    static func nextUserID(of app: AppName, in database: Database) throws(Fault) -> Int64 {
+    /// One more than the highest user id in the app, removed accounts included, because the backend still
+    /// knows their ids.
+    static func nextUserID(of app: AppName, in database: Database) throws(OperationalError) -> Int64 {
         let highest = try database.integer(
-            "SELECT max(user_id) FROM account WHERE app = ? AND user_id IS NOT NULL", .text(app.description))
+            "SELECT max(user_id) FROM account WHERE app = ? AND user_id IS NOT NULL",
+            binding: .text(app.description))
         let (next, isOver) = max(highest ?? 0, 0).addingReportingOverflow(1)
-        guard !isOver else { throw Fault(.failed, "app \(app): its highest user id is the highest there can be") }
+        guard !isOver else {
+            throw OperationalError(
+                .failed, message: "app \(app): its highest user id is the highest there can be")
+        }
         return next
     }
 
-    package func knownDevice(_ id: [UInt8], of account: Int64) throws(Fault) -> KnownDevice? {
-        try read(whenEmpty: nil) { (database) throws(Fault) in
+    package func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
             try database.rows(
-                "SELECT signing_key, last_seen FROM known_device WHERE account = ? AND id = ?", .integer(account),
+                "SELECT signing_key, last_seen FROM known_device WHERE account = ? AND id = ?",
+                binding: .integer(account),
                 .blob(id)
             ) { KnownDevice(id: id, signingKey: $0.blob(0), lastSeen: $0.integer(1)) }.first
         }
     }
 
-    /// Devices that an account is known on: the newest, and the one that has just signed in whatever the clock says.
-    static func remember(_ device: KnownDevice, of account: Int64, in database: Database) throws(Fault) {
+    /// Adds or updates a known device of the account, and deletes all but the newest; the device that has
+    /// just signed in stays whatever the clock says.
+    static func remember(_ device: KnownDevice, of account: Int64, in database: Database)
+        throws(OperationalError)
+    {
         try database.run(
             """
             INSERT INTO known_device (account, id, signing_key, last_seen) VALUES (?, ?, ?, ?)
             ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen
-            """, .integer(account), .blob(device.id), .blob(device.signingKey), .integer(device.lastSeen))
+            """, binding: .integer(account), .blob(device.id), .blob(device.signingKey),
+            .integer(device.lastSeen))
         try database.run(
             """
             DELETE FROM known_device WHERE account = ?1 AND id IN (
                 SELECT id FROM known_device WHERE account = ?1 ORDER BY id = ?2 DESC, last_seen DESC, id
                 LIMIT -1 OFFSET ?3)
-            """, .integer(account), .blob(device.id), .integer(Int64(KnownDevice.mostOfAccount)))
+            """, binding: .integer(account), .blob(device.id), .integer(Int64(KnownDevice.mostOfAccount)))
+    }
+}
+
+extension SQLiteStore {
+    package func change(
+        _ number: Int64, if expected: AccountPrecondition, applying change: AccountChange, at now: Int64,
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> AccountChangeOutcome {
+        try write(recording: draft) { (database) throws(OperationalError) in
+            guard let account = try AccountRows.account(number, in: database), account.state != .removed,
+                expected.holds(of: account, at: now)
+            else { return .missing }
+            try SQLiteStore.apply(change, to: account, in: database)
+            guard let (reason, kept) = change.ends else { return .yes(ended: []) }
+            let ended = try SQLiteStore.end(
+                .account(number, except: kept), with: SessionTermination(reason, at: now), in: database)
+            return .yes(ended: ended)
+        }
+    }
+
+    private static func apply(_ change: AccountChange, to account: Account, in database: Database)
+        throws(OperationalError)
+    {
+        let number = SQLValue.integer(account.number)
+        switch change {
+        case .lock: try setState(.locked, of: account.number, in: database)
+        case .unlock: try setState(.active, of: account.number, in: database)
+        case .remove:
+            try setState(.removed, of: account.number, in: database)
+            try database.run(
+                """
+                UPDATE account SET credential = NULL, sealed_record = NULL, rung = NULL, sealed_legacy = NULL,
+                    reset_hash = NULL, reset_until = NULL
+                WHERE number = ?
+                """, binding: number)
+            try forgetDevices(of: account.number, in: database)
+        case .register(let registration, keeping: let session):
+            try database.run(
+                """
+                UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
+                    reset_hash = NULL, reset_until = NULL
+                WHERE number = ?
+                """, binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
+            try forgetDevices(of: account.number, but: session, in: database)
+        case .upgrade(let registration):
+            try database.run(
+                """
+                UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL
+                WHERE number = ?
+                """,
+                binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
+        case .legacy(let credential), .legacyPassword(let credential, keeping: _):
+            // The backend knows accounts on the ladder by their user id, so each needs one.
+            let userID =
+                if let id = account.userID { id } else { try nextUserID(of: account.app, in: database) }
+            try database.run(
+                """
+                UPDATE account SET rung = ?, sealed_legacy = ?, user_id = ?, credential = NULL,
+                    sealed_record = NULL, reset_hash = NULL, reset_until = NULL
+                WHERE number = ?
+                """, binding: .text(credential.rung.rawValue), .blob(credential.sealed), .integer(userID),
+                number)
+            try forgetDevices(of: account.number, in: database)
+        case .setReset(let reset):
+            try database.run(
+                "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?",
+                binding: .optional(reset?.codeHash),
+                .optional(reset?.until), number)
+        }
+    }
+
+    /// Forgets the account's known devices: they signed in with a password that is no longer valid and may
+    /// have been stolen. The device of `session` stays.
+    private static func forgetDevices(
+        of account: Int64, but session: SessionID? = nil, in database: Database
+    ) throws(OperationalError) {
+        var kept: [UInt8] = []
+        if let session, let row = try SessionRows.session(session, in: database), row.account == account,
+            case .device(let device) = row.credentials
+        {
+            kept = KnownDevice(signingKey: device.signingKey, lastSeen: row.used).id
+        }
+        try database.run(
+            "DELETE FROM known_device WHERE account = ? AND id <> ?", binding: .integer(account), .blob(kept))
+    }
+
+    private static func setState(_ state: Account.State, of number: Int64, in database: Database)
+        throws(OperationalError)
+    {
+        try database.run(
+            "UPDATE account SET state = ? WHERE number = ?", binding: .text(state.rawValue), .integer(number))
+    }
+}
+
+extension AccountChange {
+    /// The reason why the account's sessions end, and the session that stays; nil if all stay.
+    fileprivate var ends: (reason: SessionTermination.Reason, kept: SessionID?)? {
+        switch self {
+        case .lock, .remove: (.disabled, nil)
+        case .register(_, keeping: let kept): (.passwordChanged, kept)
+        case .legacy: (.passwordChanged, nil)
+        case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
+        case .unlock, .upgrade, .setReset: nil
+        }
+    }
+}
+
+/// Reads rows of the table of accounts.
+enum AccountRows {
+    static let select = """
+        SELECT number, app, name, user_id, created, state, credential, sealed_record, rung,
+            sealed_legacy, reset_hash, reset_until
+        FROM account
+        """
+
+    static func account(_ number: Int64, in database: Database) throws(OperationalError) -> Account? {
+        try read(in: database, sql: select + " WHERE number = ?", binding: .integer(number)).first
+    }
+
+    /// `sql` begins with ``select``.
+    static func read(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
+        -> [Account]
+    {
+        try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            guard let account = account(row) else {
+                throw ReleaseRows.unreadable("account", named: String(row.integer(0)), in: database)
+            }
+            return account
+        }
+    }
+
+    private static func account(_ row: borrowing Statement) -> Account? {
+        guard let app = AppName(row.text(1)), let name = try? AccountName(checking: row.blob(2).span),
+            let state = Account.State(rawValue: row.text(5))
+        else { return nil }
+        var account = Account(
+            number: row.integer(0), app: app, name: name, userID: row.isNull(3) ? nil : row.integer(3),
+            created: row.integer(4))
+        account.state = state
+        if !row.isNull(6) {
+            account.registration = StoredRegistration(credential: row.blob(6), sealedRecord: row.blob(7))
+        }
+        if !row.isNull(8) {
+            guard let rung = Rung(rawValue: row.text(8)) else { return nil }
+            account.legacy = LegacyCredential(rung: rung, sealed: row.blob(9))
+        }
+        if !row.isNull(10) { account.reset = StoredReset(codeHash: row.blob(10), until: row.integer(11)) }
+        return account
     }
 }

@@ -2,54 +2,118 @@ import CountersignAuthority
 import CountersignWire
 
 extension SQLiteStore {
-    /// What `body` changes and the record of it, or neither. Where it changes nothing, nothing is recorded.
+    /// Makes the changes of `body` and records them, or neither. If `body` changes nothing, nothing is
+    /// recorded.
     func change<Outcome: StoreOutcome>(
-        recording draft: AuditDraft, _ body: (Database) throws(Fault) -> Outcome
-    ) throws(Fault) -> Outcome {
-        try change { (database) throws(Fault) in try SQLiteStore.recorded(draft, in: database, body) }
+        recording draft: AuditDraft, body: (Database) throws(OperationalError) -> Outcome
+    ) throws(OperationalError) -> Outcome {
+        try change { (database) throws(OperationalError) in
+            try SQLiteStore.record(draft, in: database, body: body)
+        }
     }
 
-    /// The same for what no release is judged by: the revision stays.
+    /// The same for data that does not affect the gate's release keys: the revision stays.
     func write<Outcome: StoreOutcome>(
-        recording draft: AuditDraft, _ body: (Database) throws(Fault) -> Outcome
-    ) throws(Fault) -> Outcome {
-        try write { (database) throws(Fault) in try SQLiteStore.recorded(draft, in: database, body) }
+        recording draft: AuditDraft, body: (Database) throws(OperationalError) -> Outcome
+    ) throws(OperationalError) -> Outcome {
+        try write { (database) throws(OperationalError) in
+            try SQLiteStore.record(draft, in: database, body: body)
+        }
     }
 
-    private static func recorded<Outcome: StoreOutcome>(
-        _ draft: AuditDraft, in database: Database, _ body: (Database) throws(Fault) -> Outcome
-    ) throws(Fault) -> Outcome {
+    private static func record<Outcome: StoreOutcome>(
+        _ draft: AuditDraft, in database: Database, body: (Database) throws(OperationalError) -> Outcome
+    ) throws(OperationalError) -> Outcome {
         let outcome = try body(database)
-        if outcome.cameAbout { try add(draft, to: database) }
+        if outcome.didChange { try add(draft, to: database) }
         return outcome
     }
 
-    static func add(_ draft: AuditDraft, to database: Database) throws(Fault) {
-        let (row, head) = try draft.placed(behind: value(of: .auditHead, in: database))
+    static func add(_ draft: AuditDraft, to database: Database) throws(OperationalError) {
+        let (row, head) = try draft.row(after: value(of: .auditHead, in: database))
         try database.run(
             "INSERT INTO audit (number, record, tag) VALUES (?, ?, ?)",
-            .integer(row.number), .text(String(decoding: row.record, as: UTF8.self)), .blob(row.tag))
+            binding: .integer(row.number), .text(String(decoding: row.record, as: UTF8.self)), .blob(row.tag))
         try set(.auditHead, to: head, in: database)
     }
 
-    package func auditRows(after number: Int64, limit: Int) throws(Fault) -> [AuditRow] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
+    package func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
             try database.rows(
                 "SELECT number, record, tag FROM audit WHERE number > ? ORDER BY number LIMIT ?",
-                .integer(number), .integer(Int64(limit))
+                binding: .integer(number), .integer(Int64(limit))
             ) {
-                // The text's own bytes: to read them as text would mend what somebody broke in them.
+                // The text's raw bytes: decoding them as text would repair, and so hide, an alteration.
                 AuditRow(number: $0.integer(0), record: $0.blob(1), tag: $0.blob(2))
             }
         }
     }
 
-    package func auditEnd() throws(Fault) -> (head: [UInt8]?, last: Int64) {
-        try read(whenEmpty: (nil, 0)) { (database) throws(Fault) in
+    package func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64) {
+        try read(whenEmpty: (nil, 0)) { (database) throws(OperationalError) in
             (
                 try SQLiteStore.value(of: .auditHead, in: database),
                 try database.integer("SELECT max(number) FROM audit") ?? 0
             )
         }
+    }
+}
+
+extension SQLiteStore {
+    package func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
+            try SQLiteStore.value(of: name, in: database)
+        }
+    }
+
+    package func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) {
+        try change { (database) throws(OperationalError) -> Void in
+            try SQLiteStore.set(name, to: value, in: database)
+        }
+    }
+
+    package func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft)
+        throws(OperationalError)
+    {
+        try change { (database) throws(OperationalError) -> Void in
+            try SQLiteStore.set(name, to: value, in: database)
+            try SQLiteStore.add(draft, to: database)
+        }
+    }
+
+    package func exchange(
+        _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
+    ) throws(OperationalError) -> [UInt8] {
+        try change { (database) throws(OperationalError) in
+            let current = try SQLiteStore.value(of: name, in: database)
+            if let current, current != old { return current }
+            try SQLiteStore.set(name, to: new, in: database)
+            for other in others { try SQLiteStore.set(other.name, to: other.value, in: database) }
+            return new
+        }
+    }
+
+    package func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
+        try change { (database) throws(OperationalError) in
+            try database.run(
+                "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
+                binding: .text(name.rawValue), .blob(value))
+            return try SQLiteStore.value(of: name, in: database) ?? value
+        }
+    }
+
+    static func set(_ name: MetaName, to value: [UInt8], in database: Database) throws(OperationalError) {
+        try database.run(
+            """
+            INSERT INTO meta (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """,
+            binding: .text(name.rawValue), .blob(value))
+    }
+
+    static func value(of name: MetaName, in database: Database) throws(OperationalError) -> [UInt8]? {
+        try database.rows("SELECT value FROM meta WHERE name = ?", binding: .text(name.rawValue)) {
+            $0.blob(0)
+        }.first
     }
 }

@@ -9,12 +9,12 @@ final class Database {
     let path: String
 
     /// Opens a file that exists.
-    init(path: String) throws(Fault) {
+    init(path: String) throws(OperationalError) {
         var handle: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
-            let fault = SQLiteFault.fault(code, on: handle, path: path)
+            let fault = SQLiteResultCode.fault(code, on: handle, path: path)
             sqlite3_close_v2(handle)
             throw fault
         }
@@ -22,22 +22,24 @@ final class Database {
         self.path = path
         statements = StatementCache(handle)
         sqlite3_busy_timeout(handle, 5000)
-        // A schema is data from a file: it must not be able to run functions of ours.
+        // A schema is data from a file: it must not be able to call unsafe SQL functions.
         cs_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
-        // A journal that an unclean end left is kept beside the file until we know that both are ours to change.
+        // A write-ahead log left by an unclean end stays beside the file until both are known to be ours to
+        // change.
         if access("\(path)-wal", F_OK) == 0 { cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1) }
     }
 
-    /// Lets the last connection that closes carry the journal over into the file.
+    /// Lets the last connection that closes copy the write-ahead log into the file.
     func mayCheckpoint() { cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0) }
 
-    /// Whether the file is empty, or begins as every SQLite file does. Asked first, because SQLite would take the first
-    /// page from the journal, if there is one, and not notice. Source: sqlite.org/fileformat.html §1.3.
+    /// Whether the file is empty, or begins like every SQLite file. This is checked first, because SQLite
+    /// would read the first page from the write-ahead log, if there is one, and not notice. Source:
+    /// sqlite.org/fileformat.html §1.3.
     ///
-    /// Read through SQLite's own descriptor. To open the file beside it and close it again would drop all of this
-    /// process's locks on it, its other connections' too; another process would then take itself for the last one, and
-    /// delete the journal under our feet. Source: sqlite.org/howtocorrupt.html §2.2.
-    var hasItsMagic: Bool {
+    /// It reads through SQLite's own descriptor. Opening and closing the file separately would drop all of
+    /// this process's locks on it, including those of its other connections; another process would then
+    /// consider itself the last one and delete the log in use. Source: sqlite.org/howtocorrupt.html §2.2.
+    var hasSQLiteHeader: Bool {
         var head = [UInt8](repeating: 0, count: 16)
         guard cs_sqlite_read(handle, &head, Int32(head.count), 0) == SQLITE_OK else { return false }
         return head == Array("SQLite format 3\0".utf8) || head.allSatisfy { $0 == 0 }
@@ -48,80 +50,91 @@ final class Database {
         sqlite3_close_v2(handle)
     }
 
-    /// Runs statements that take no values and give no rows.
-    func execute(_ sql: String) throws(Fault) {
+    /// Runs statements without values and rows.
+    func execute(_ sql: String) throws(OperationalError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)
         guard code == SQLITE_OK else { throw fault(code) }
     }
 
-    /// Runs one statement; answers how many rows it changed.
+    /// Runs one statement; returns the number of rows that it changed.
     @discardableResult
-    func run(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int { try run(sql, values) }
+    func run(_ sql: String, binding values: SQLValue...) throws(OperationalError) -> Int {
+        try run(sql, binding: values)
+    }
 
     @discardableResult
-    func run(_ sql: String, _ values: [SQLValue]) throws(Fault) -> Int {
-        let statement = try statement(sql, values)
+    func run(_ sql: String, binding values: [SQLValue]) throws(OperationalError) -> Int {
+        let statement = try statement(sql, binding: values)
         while try statement.step() {}
         return Int(sqlite3_changes(handle))
     }
 
     func rows<Row>(
-        _ sql: String, _ values: SQLValue..., read: (borrowing Statement) throws(Fault) -> Row
-    ) throws(Fault) -> [Row] {
-        try rows(sql, values, read: read)
+        _ sql: String, binding values: SQLValue...,
+        read: (borrowing Statement) throws(OperationalError) -> Row
+    ) throws(OperationalError) -> [Row] {
+        try rows(sql, binding: values, read: read)
     }
 
     func rows<Row>(
-        _ sql: String, _ values: [SQLValue], read: (borrowing Statement) throws(Fault) -> Row
-    ) throws(Fault) -> [Row] {
-        let statement = try statement(sql, values)
+        _ sql: String, binding values: [SQLValue], read: (borrowing Statement) throws(OperationalError) -> Row
+    ) throws(OperationalError) -> [Row] {
+        let statement = try statement(sql, binding: values)
         var rows: [Row] = []
         while try statement.step() { rows.append(try read(statement)) }
         return rows
     }
 
-    /// The first column of the first row; nil where there is none.
-    func integer(_ sql: String, _ values: SQLValue...) throws(Fault) -> Int64? {
-        try rows(sql, values) { $0.integer(0) }.first
+    /// The first column of the first row; nil if there is none.
+    func integer(_ sql: String, binding values: SQLValue...) throws(OperationalError) -> Int64? {
+        try rows(sql, binding: values) { $0.integer(0) }.first
     }
 
     /// The number of the row that was inserted last.
     var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    private func statement(_ sql: String, _ values: [SQLValue]) throws(Fault) -> Statement {
-        try Statement.make(sql, values, on: handle, statements, path: path)
+    private func statement(_ sql: String, binding values: [SQLValue]) throws(OperationalError) -> Statement {
+        try Statement.make(sql, binding: values, on: handle, cache: statements, path: path)
     }
 
-    /// All of `body` or none of it. `IMMEDIATE` takes the write lock at once: a transaction that begins by reading and
-    /// then writes could be refused half-way.
-    func transaction<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
-        try bracketed("BEGIN IMMEDIATE", body)
+    /// Applies all of `body` or none of it. `IMMEDIATE` takes the write lock at once: a transaction that
+    /// reads first and then writes could be refused half-way.
+    func transaction<Result>(_ body: () throws(OperationalError) -> Result) throws(OperationalError) -> Result
+    {
+        try runTransaction("BEGIN IMMEDIATE", body: body)
     }
 
-    /// Several reads as of one moment.
-    func reading<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
-        try bracketed("BEGIN DEFERRED", body)
+    /// Several reads of one state of the database.
+    func readTransaction<Result>(_ body: () throws(OperationalError) -> Result) throws(OperationalError)
+        -> Result
+    {
+        try runTransaction("BEGIN DEFERRED", body: body)
     }
 
-    private func bracketed<Result>(_ begin: String, _ body: () throws(Fault) -> Result) throws(Fault) -> Result {
+    private func runTransaction<Result>(_ begin: String, body: () throws(OperationalError) -> Result)
+        throws(OperationalError) -> Result
+    {
         try run(begin)
         do {
             let result = try body()
             try run("COMMIT")
             return result
         } catch {
-            // Some faults have rolled back by themselves, and this then says so; the first fault is the one to tell.
+            // Some errors have already rolled back, and this statement then fails; the first error is the
+            // one to report.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             throw error
         }
     }
 
-    /// The same within a transaction, which goes on where `body` fails; unless what failed has ended it
+    /// The same within a transaction, which continues if `body` throws, unless the error has ended it
     /// (``isInTransaction``). Source: sqlite.org/lang_savepoint.html.
-    func savepoint<Result>(_ body: () throws(Fault) -> Result) throws(Fault) -> Result {
-        // Where a fault has ended the transaction, a savepoint would begin another, and its release be a commit.
+    func savepoint<Result>(_ body: () throws(OperationalError) -> Result) throws(OperationalError) -> Result {
+        // If an error has ended the transaction, a savepoint would begin another, and its release would
+        // commit it.
         guard isInTransaction else {
-            throw Fault(.unreachable, "\(path): the transaction was lost; nothing was changed")
+            throw OperationalError(
+                .unreachable, message: "\(path): the transaction was lost; nothing was changed")
         }
         try run("SAVEPOINT part")
         do {
@@ -129,22 +142,24 @@ final class Database {
             try run("RELEASE part")
             return result
         } catch {
-            if isInTransaction, sqlite3_exec(handle, "ROLLBACK TO part; RELEASE part", nil, nil, nil) != SQLITE_OK {
+            if isInTransaction,
+                sqlite3_exec(handle, "ROLLBACK TO part; RELEASE part", nil, nil, nil) != SQLITE_OK
+            {
                 sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
             }
             throw error
         }
     }
 
-    /// False again where a fault, a full disk's for one, has rolled everything back by itself.
+    /// False again if an error, such as a full disk, has rolled everything back.
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    private func fault(_ code: Int32) -> Fault {
-        SQLiteFault.fault(code, on: handle, path: path)
+    private func fault(_ code: Int32) -> OperationalError {
+        SQLiteResultCode.fault(code, on: handle, path: path)
     }
 }
 
-/// A value as SQLite keeps it.
+/// A value that SQLite stores.
 enum SQLValue {
     case null
     case integer(Int64)

@@ -1,9 +1,9 @@
 import CountersignWire
 
-/// How the file is laid out, step by step: each runs once, in order, in one transaction with the count of steps taken
-/// (`user_version`). A step that has been released is never edited.
+/// The layout of the file as a list of migrations. Each runs once, in order, in one transaction with the
+/// count of applied migrations (`user_version`). A migration that has been released is never edited.
 enum Migrations {
-    /// `CSN1`: tells our files from other programs' (`PRAGMA application_id`).
+    /// `CSN1`: distinguishes our files from those of other programs (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
     static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012]
@@ -71,16 +71,278 @@ enum Migrations {
         ) STRICT, WITHOUT ROWID;
         """
 
-    static func version(_ database: Database) throws(Fault) -> Int64 {
+    static func version(_ database: Database) throws(OperationalError) -> Int64 {
         try database.integer("PRAGMA user_version") ?? 0
     }
 
-    static func run(on database: Database) throws(Fault) {
-        try database.transaction { () throws(Fault) in
+    static func run(on database: Database) throws(OperationalError) {
+        try database.transaction { () throws(OperationalError) in
             let done = try version(database)
             for number in Int(done)..<max(steps.count, Int(done)) { try database.execute(steps[number]) }
             try database.execute("PRAGMA application_id = \(applicationID)")
             try database.execute("PRAGMA user_version = \(max(Int64(steps.count), done))")
         }
     }
+}
+
+extension Migrations {
+    /// The audit log. The triggers prevent accidental changes; the chain of tags detects deliberate ones.
+    static let m003 = """
+        CREATE TABLE audit (
+            number INTEGER PRIMARY KEY,
+            record TEXT NOT NULL,
+            tag BLOB NOT NULL
+        ) STRICT;
+
+        CREATE TRIGGER audit_is_not_altered BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+
+        CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+        """
+}
+
+extension Migrations {
+    /// Accounts, their known devices and sessions, and idempotent requests.
+    ///
+    /// A session's row has the number of its last change as its key, so that rows changed after a number
+    /// lie together, in order, at the end of the table: a starting server reads a million of them
+    /// sequentially.
+    static let m004 = """
+        CREATE TABLE account (
+            number INTEGER PRIMARY KEY,
+            app TEXT NOT NULL REFERENCES app (name),
+            name TEXT NOT NULL,
+            user_id INTEGER,
+            created INTEGER NOT NULL,
+            state TEXT NOT NULL,
+            credential BLOB,
+            sealed_record BLOB,
+            rung TEXT,
+            sealed_legacy BLOB,
+            reset_hash BLOB,
+            reset_until INTEGER,
+            UNIQUE (app, name),
+            CHECK ((credential IS NULL) = (sealed_record IS NULL)),
+            CHECK ((rung IS NULL) = (sealed_legacy IS NULL)),
+            CHECK (credential IS NULL OR rung IS NULL),
+            CHECK ((reset_hash IS NULL) = (reset_until IS NULL))
+        ) STRICT;
+        CREATE INDEX account_of_app ON account (app);
+        CREATE UNIQUE INDEX account_user_id ON account (app, user_id) WHERE user_id IS NOT NULL;
+
+        CREATE TABLE known_device (
+            account INTEGER NOT NULL REFERENCES account (number),
+            id BLOB NOT NULL,
+            signing_key BLOB NOT NULL,
+            last_seen INTEGER NOT NULL,
+            PRIMARY KEY (account, id)
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE session_change (
+            number INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO session_change VALUES (0);
+
+        CREATE TABLE session (
+            change INTEGER PRIMARY KEY,
+            id BLOB NOT NULL UNIQUE,
+            account INTEGER NOT NULL REFERENCES account (number),
+            app TEXT NOT NULL,
+            platform TEXT NOT NULL,
+            device_class TEXT NOT NULL,
+            device_name TEXT NOT NULL,
+            created INTEGER NOT NULL,
+            used INTEGER NOT NULL,
+            ended_at INTEGER,
+            end_reason TEXT,
+            ended_by TEXT,
+            signing_key BLOB,
+            agreement_key BLOB,
+            epoch INTEGER,
+            epoch_began INTEGER,
+            sealed_root BLOB,
+            sealed_previous_root BLOB,
+            attempts BLOB,
+            next_sealed_root BLOB,
+            next_ephemeral BLOB,
+            next_attempts BLOB,
+            token_hash BLOB,
+            token_expires INTEGER,
+            previous_token_hash BLOB,
+            login_token_hash BLOB,
+            token_issued INTEGER,
+            previous_login_token_hash BLOB,
+            CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
+            CHECK ((signing_key IS NULL) <> (token_hash IS NULL))
+        ) STRICT;
+        CREATE INDEX session_of_account ON session (account, ended_at);
+        CREATE INDEX session_idle ON session (app, used) WHERE ended_at IS NULL;
+        CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
+
+        CREATE TABLE idempotent_request (
+            scope TEXT NOT NULL,
+            key BLOB NOT NULL,
+            digest BLOB NOT NULL,
+            begun INTEGER NOT NULL,
+            status INTEGER,
+            fields BLOB,
+            body BLOB,
+            UNIQUE (scope, key)
+        ) STRICT;
+        CREATE INDEX idempotent_request_begun ON idempotent_request (begun);
+        """
+}
+
+extension Migrations {
+    /// The stages of a release's retirement, and the shares of its devices.
+    static let m005 = """
+        ALTER TABLE release ADD COLUMN warn_at INTEGER;
+        ALTER TABLE release ADD COLUMN read_only_at INTEGER;
+
+        CREATE TABLE release_rollout (
+            key_id TEXT NOT NULL REFERENCES release (key_id),
+            since INTEGER NOT NULL,
+            percent INTEGER NOT NULL,
+            PRIMARY KEY (key_id, since)
+        ) STRICT, WITHOUT ROWID;
+        """
+
+    /// The release that a session was last renewed under; and an index that orders an account's live and
+    /// ended sessions by age.
+    static let m006 = """
+        ALTER TABLE session ADD COLUMN release TEXT;
+        DROP INDEX session_of_account;
+        CREATE INDEX session_of_account ON session (account, ended_at, created);
+        """
+
+    /// Whether a session was opened without a signature, in an app that allows the token scheme. Earlier
+    /// sessions were not, nor are those that a server of the previous version opens.
+    static let m009 = """
+        ALTER TABLE session ADD COLUMN opening TEXT NOT NULL DEFAULT 'signed';
+        """
+}
+
+extension Migrations {
+    /// The usage of idempotent requests, maintained by triggers per scope and per kind (the scope's first
+    /// word): counting it at each request would scan the table.
+    static let m007 = """
+        CREATE TABLE idempotent_use (
+            owner TEXT PRIMARY KEY,
+            keys INTEGER NOT NULL,
+            bytes INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        INSERT INTO idempotent_use
+            SELECT scope, count(*), sum(coalesce(length(fields), 0) + coalesce(length(body), 0))
+            FROM idempotent_request GROUP BY scope;
+        INSERT INTO idempotent_use
+            SELECT substr(owner, 1, instr(owner, ' ') - 1), sum(keys), sum(bytes) FROM idempotent_use \
+        WHERE true
+            GROUP BY 1;
+
+        CREATE TRIGGER idempotent_request_begun AFTER INSERT ON idempotent_request BEGIN
+            INSERT INTO idempotent_use VALUES
+                (NEW.scope, 1, coalesce(length(NEW.fields), 0) + coalesce(length(NEW.body), 0)),
+                (substr(NEW.scope, 1, instr(NEW.scope, ' ') - 1), 1,
+                    coalesce(length(NEW.fields), 0) + coalesce(length(NEW.body), 0))
+            ON CONFLICT DO UPDATE SET keys = keys + 1, bytes = bytes + excluded.bytes;
+        END;
+
+        CREATE TRIGGER idempotent_request_finished AFTER UPDATE OF fields, body ON idempotent_request BEGIN
+            UPDATE idempotent_use SET bytes = bytes
+                + coalesce(length(NEW.fields), 0) + coalesce(length(NEW.body), 0)
+                - coalesce(length(OLD.fields), 0) - coalesce(length(OLD.body), 0)
+            WHERE owner IN (NEW.scope, substr(NEW.scope, 1, instr(NEW.scope, ' ') - 1));
+        END;
+
+        CREATE TRIGGER idempotent_request_forgotten AFTER DELETE ON idempotent_request BEGIN
+            UPDATE idempotent_use SET keys = keys - 1,
+                bytes = bytes - coalesce(length(OLD.fields), 0) - coalesce(length(OLD.body), 0)
+            WHERE owner IN (OLD.scope, substr(OLD.scope, 1, instr(OLD.scope, ' ') - 1));
+            DELETE FROM idempotent_use WHERE owner = OLD.scope AND keys = 0;
+        END;
+        """
+
+    /// The usage is also maintained per holder: an account by its scope, as before, and the networks of
+    /// callers without a session under a name of their own. Earlier rows, and rows that a server of the
+    /// previous version writes, have no network. The index by weight finds the account or network with the
+    /// most usage, and the other index the oldest of its finished requests.
+    static let m008 = """
+        ALTER TABLE idempotent_request ADD COLUMN network TEXT;
+        CREATE INDEX idempotent_request_held ON idempotent_request (coalesce(network, scope), begun)
+            WHERE status IS NOT NULL;
+        CREATE INDEX idempotent_use_weight ON idempotent_use (substr(owner, 1, 7), max(keys * 4096, bytes));
+
+        CREATE TRIGGER idempotent_network_begun AFTER INSERT ON idempotent_request \
+        WHEN NEW.network IS NOT NULL BEGIN
+            INSERT INTO idempotent_use VALUES
+                (NEW.network, 1, coalesce(length(NEW.fields), 0) + coalesce(length(NEW.body), 0))
+            ON CONFLICT DO UPDATE SET keys = keys + 1, bytes = bytes + excluded.bytes;
+        END;
+
+        CREATE TRIGGER idempotent_network_finished AFTER UPDATE OF fields, body ON idempotent_request
+        WHEN NEW.network IS NOT NULL BEGIN
+            UPDATE idempotent_use SET bytes = bytes
+                + coalesce(length(NEW.fields), 0) + coalesce(length(NEW.body), 0)
+                - coalesce(length(OLD.fields), 0) - coalesce(length(OLD.body), 0)
+            WHERE owner = NEW.network;
+        END;
+
+        CREATE TRIGGER idempotent_network_forgotten AFTER DELETE ON idempotent_request
+        WHEN OLD.network IS NOT NULL BEGIN
+            UPDATE idempotent_use SET keys = keys - 1,
+                bytes = bytes - coalesce(length(OLD.fields), 0) - coalesce(length(OLD.body), 0)
+            WHERE owner = OLD.network;
+            DELETE FROM idempotent_use WHERE owner = OLD.network AND keys = 0;
+        END;
+        """
+}
+
+extension Migrations {
+    /// The renewal of tokens by legacy clients becomes a setting of the app; before, it was always on. Apps
+    /// whose legacy clients have tokens of the authority keep it.
+    static let m010 = """
+        INSERT OR IGNORE INTO app_setting (app, name, text)
+            SELECT app, 'legacy-renewal', 'on' FROM app_setting
+            WHERE name = 'legacy-session' AND text = 'authority';
+        """
+}
+
+extension Migrations {
+    /// Where a session's device says that it keeps its keys: `software`, `tpm` or `secure-enclave`; null if
+    /// it did not say.
+    static let m011 = """
+        ALTER TABLE session ADD COLUMN key_storage TEXT;
+        """
+}
+
+extension Migrations {
+    /// Upload tickets. They are deleted with their session, so that none remains for a session that is gone.
+    static let m012 = """
+        CREATE TABLE upload_ticket (
+            number INTEGER PRIMARY KEY,
+            id BLOB NOT NULL UNIQUE,
+            session BLOB NOT NULL,
+            account INTEGER NOT NULL,
+            release TEXT NOT NULL,
+            method TEXT NOT NULL,
+            authority TEXT NOT NULL,
+            target BLOB NOT NULL,
+            content_type TEXT,
+            length INTEGER NOT NULL,
+            sha256 BLOB NOT NULL,
+            created INTEGER NOT NULL,
+            expires INTEGER NOT NULL,
+            claimed INTEGER,
+            attempts INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE INDEX upload_ticket_of_account ON upload_ticket (account, claimed, expires);
+        CREATE INDEX upload_ticket_of_session ON upload_ticket (session);
+        CREATE INDEX upload_ticket_expires ON upload_ticket (expires);
+
+        CREATE TRIGGER upload_ticket_of_forgotten_session AFTER DELETE ON session BEGIN
+            DELETE FROM upload_ticket WHERE session = OLD.id;
+        END;
+        """
 }

@@ -1,57 +1,64 @@
 import CountersignAuthority
 import CountersignWire
 
-/// The store in one SQLite file: WAL, so that readers and a writer do not wait for each other; `synchronous=FULL`,
-/// because `NORMAL` may lose an acknowledged commit at power loss. Safe to share, but for what ``together(_:)`` hands out,
-/// which belongs to one thread until it is handed back.
+/// The store in one SQLite file: WAL, so that readers and a writer do not wait for each other;
+/// `synchronous=FULL`, because `NORMAL` may lose an acknowledged commit at power loss. Safe to share,
+/// except the store that ``applyTogether(_:)`` passes to a change, which is valid on one thread until the
+/// change returns.
 package final class SQLiteStore: Store, @unchecked Sendable {
-    private enum Place {
+    private enum Backing {
         /// Each call is a transaction of its own.
         case file(SQLiteFile)
-        /// Within somebody's transaction: each call is a part of it that fails by itself.
+        /// Within a caller's transaction: each call is a savepoint that fails by itself.
         case transaction(Database)
     }
 
-    private let place: Place
+    private let backing: Backing
 
-    /// How much of a file is looked at when it is opened.
+    /// How much of a file is checked when it is opened.
     package enum Inspection: Sendable {
         /// Every page: a second for a million sessions.
         case everyPage
-        /// Whose file it is. For another connection beside one that has looked at every page.
+        /// Only the header. For another connection beside one that has checked every page.
         case header
     }
 
-    /// Names the file; it is opened when it is needed, and made by ``prepare()``.
+    /// Names the file; the first call opens it, and ``prepare()`` creates it.
     package init(path: String, inspecting inspection: Inspection = .everyPage) {
-        place = .file(SQLiteFile(path: path, inspecting: inspection))
+        backing = .file(SQLiteFile(path: path, inspecting: inspection))
     }
 
-    init(within database: Database) { place = .transaction(database) }
+    init(within database: Database) { backing = .transaction(database) }
 
-    package func prepare() throws(Fault) { if case .file(let file) = place { try file.prepare() } }
+    package func prepare() throws(OperationalError) {
+        if case .file(let file) = backing { try file.prepare() }
+    }
 
-    package func close() { if case .file(let file) = place { file.close() } }
+    package func close() { if case .file(let file) = backing { file.close() } }
 
-    package func together(_ changes: [(any Store) throws(Fault) -> Void]) throws(Fault) -> [Fault?] {
-        switch place {
+    package func applyTogether(_ changes: [(any Store) throws(OperationalError) -> Void])
+        throws(OperationalError) -> [OperationalError?]
+    {
+        switch backing {
         case .transaction(let database): return try SQLiteStore.run(changes, within: database)
         case .file(let file):
-            return try file.write { (database) throws(Fault) in try SQLiteStore.run(changes, within: database) }
+            return try file.write { (database) throws(OperationalError) in
+                try SQLiteStore.run(changes, within: database)
+            }
         }
     }
 
     private static func run(
-        _ changes: [(any Store) throws(Fault) -> Void], within database: Database
-    ) throws(Fault) -> [Fault?] {
+        _ changes: [(any Store) throws(OperationalError) -> Void], within database: Database
+    ) throws(OperationalError) -> [OperationalError?] {
         let store = SQLiteStore(within: database)
-        var faults: [Fault?] = []
+        var faults: [OperationalError?] = []
         for change in changes {
-            do throws(Fault) {
-                try database.savepoint { () throws(Fault) in try change(store) }
+            do {
+                try database.savepoint { () throws(OperationalError) in try change(store) }
                 faults.append(nil)
             } catch {
-                // What ended the transaction has undone the changes before it, too.
+                // An error that ended the transaction has also undone the changes before it.
                 guard database.isInTransaction else { throw error }
                 faults.append(error)
             }
@@ -59,42 +66,48 @@ package final class SQLiteStore: Store, @unchecked Sendable {
         return faults
     }
 
-    /// What `body` reads; `empty` while the file holds nothing yet.
+    /// The result of `body`; `empty` while the file has no layout yet.
     func read<Result>(
-        whenEmpty empty: Result, _ body: (Database) throws(Fault) -> Result
-    ) throws(Fault) -> Result {
-        switch place {
-        case .file(let file): try file.read(whenEmpty: empty, body)
+        whenEmpty empty: Result, body: (Database) throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
+        switch backing {
+        case .file(let file): try file.read(whenEmpty: empty, body: body)
         case .transaction(let database): try body(database)
         }
     }
 
-    /// All of what `body` changes or none, and the revision with it.
-    func change<Result>(_ body: (Database) throws(Fault) -> Result) throws(Fault) -> Result {
-        try write { (database) throws(Fault) in
+    /// Applies all changes of `body` or none, and increments the revision.
+    func change<Result>(_ body: (Database) throws(OperationalError) -> Result) throws(OperationalError)
+        -> Result
+    {
+        try write { (database) throws(OperationalError) in
             let result = try body(database)
             try database.run("UPDATE revision SET number = number + 1")
             return result
         }
     }
 
-    /// The same for what no release is judged by: the revision stays.
-    func write<Result>(_ body: (Database) throws(Fault) -> Result) throws(Fault) -> Result {
-        switch place {
+    /// The same for data that does not affect the gate's release keys: the revision stays.
+    func write<Result>(_ body: (Database) throws(OperationalError) -> Result) throws(OperationalError)
+        -> Result
+    {
+        switch backing {
         case .file(let file): try file.write(body)
-        case .transaction(let database): try database.savepoint { () throws(Fault) in try body(database) }
+        case .transaction(let database):
+            try database.savepoint { () throws(OperationalError) in try body(database) }
         }
     }
 
-    package func revision() throws(Fault) -> Int64 {
-        try read(whenEmpty: 0) { (database) throws(Fault) in try Rows.revision(database) }
+    package func revision() throws(OperationalError) -> Int64 {
+        try read(whenEmpty: 0) { (database) throws(OperationalError) in try ReleaseRows.revision(database) }
     }
 
-    package func snapshot() throws(Fault) -> StoreSnapshot {
-        try read(whenEmpty: StoreSnapshot(revision: 0, apps: [], releases: [])) { (database) throws(Fault) in
+    package func snapshot() throws(OperationalError) -> StoreSnapshot {
+        try read(whenEmpty: StoreSnapshot(revision: 0, apps: [], releases: [])) {
+            (database) throws(OperationalError) in
             StoreSnapshot(
-                revision: try Rows.revision(database), apps: try Rows.apps(database),
-                releases: try Rows.releases(database))
+                revision: try ReleaseRows.revision(database), apps: try ReleaseRows.apps(database),
+                releases: try ReleaseRows.releases(database))
         }
     }
 }

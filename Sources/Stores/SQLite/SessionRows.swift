@@ -5,61 +5,72 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Rows of the table of sessions, read as values and written from them.
+/// Reads and writes rows of the table of sessions.
 enum SessionRows {
     private static let columns = """
         session.change, session.id, session.account, session.app, session.platform, session.device_class,
-        session.device_name, session.created, session.used, session.ended_at, session.end_reason, session.ended_by,
-        session.signing_key, session.agreement_key, session.epoch, session.epoch_began, session.sealed_root,
-        session.sealed_previous_root, session.attempts, session.next_sealed_root, session.next_ephemeral,
-        session.next_attempts, session.token_hash, session.token_expires, session.previous_token_hash,
-        session.login_token_hash, session.token_issued, session.previous_login_token_hash, session.release,
-        session.opening, session.key_storage
+        session.device_name, session.created, session.used, session.ended_at, session.end_reason,
+        session.ended_by, session.signing_key, session.agreement_key, session.epoch, session.epoch_began,
+        session.sealed_root, session.sealed_previous_root, session.attempts, session.next_sealed_root,
+        session.next_ephemeral, session.next_attempts, session.token_hash, session.token_expires,
+        session.previous_token_hash, session.login_token_hash, session.token_issued,
+        session.previous_login_token_hash, session.release, session.opening, session.key_storage
         """
 
     static let select = select(from: "session")
 
-    /// `source` is a name of ours, never a value.
+    /// `source` is a constant, never a value.
     static func select(from source: StaticString) -> String { "SELECT \(columns) FROM \(source)" }
 
-    static func session(_ id: SessionID, in database: Database) throws(Fault) -> StoredSession? {
-        try read(database, "\(select) WHERE id = ?", .blob(id.bytes)).first
+    static func session(_ id: SessionID, in database: Database) throws(OperationalError) -> StoredSession? {
+        try read(in: database, sql: "\(select) WHERE id = ?", binding: .blob(id.bytes)).first
     }
 
-    static func live(of account: Int64, in database: Database) throws(Fault) -> [StoredSession] {
+    static func live(of account: Int64, in database: Database) throws(OperationalError) -> [StoredSession] {
         try read(
-            database, "\(select) WHERE account = ? AND ended_at IS NULL ORDER BY created, id", .integer(account))
+            in: database, sql: "\(select) WHERE account = ? AND ended_at IS NULL ORDER BY created, id",
+            binding: .integer(account))
     }
 
-    static func countLive(of account: Int64, in database: Database) throws(Fault) -> Int {
+    static func countLive(of account: Int64, in database: Database) throws(OperationalError) -> Int {
         Int(
             try database.integer(
-                "SELECT count(*) FROM session WHERE account = ? AND ended_at IS NULL", .integer(account)) ?? 0)
+                "SELECT count(*) FROM session WHERE account = ? AND ended_at IS NULL",
+                binding: .integer(account)) ?? 0)
     }
 
     /// `sql` begins with ``select``.
-    static func read(_ database: Database, _ sql: String, _ values: SQLValue...) throws(Fault) -> [StoredSession] {
-        var names = SessionNames()
-        return try database.rows(sql, values) { (row) throws(Fault) in
-            guard let session = session(row, &names) else {
-                throw Rows.unreadable("session, change", String(row.integer(0)), database)
+    static func read(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
+        -> [StoredSession]
+    {
+        var names = SessionNameCache()
+        return try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            guard let session = session(from: row, names: &names) else {
+                throw ReleaseRows.unreadable("session, change", named: String(row.integer(0)), in: database)
             }
             return session
         }
     }
 
-    /// `sql` answers ids.
-    static func ids(_ database: Database, _ sql: String, _ values: SQLValue...) throws(Fault) -> [SessionID] {
-        try database.rows(sql, values) { (row) throws(Fault) in
-            guard let id = row.sessionID(0) else { throw Rows.unreadable("session", "?", database) }
+    /// `sql` returns ids.
+    static func ids(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
+        -> [SessionID]
+    {
+        try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            guard let id = row.sessionID(0) else {
+                throw ReleaseRows.unreadable("session", named: "?", in: database)
+            }
             return id
         }
     }
 
-    private static func session(_ row: borrowing Statement, _ names: inout SessionNames) -> StoredSession? {
-        guard let id = row.sessionID(1), let app = names.app(row.text(3)), let platform = names.platform(row.text(4)),
+    private static func session(from row: borrowing Statement, names: inout SessionNameCache)
+        -> StoredSession?
+    {
+        guard let id = row.sessionID(1), let app = names.app(row.text(3)),
+            let platform = names.platform(row.text(4)),
             let deviceClass = Device.Class(rawValue: row.text(5)),
-            let credentials = SessionCredentials.read(row, from: 12)
+            let credentials = SessionCredentialColumns.read(row, from: 12)
         else { return nil }
         var session = StoredSession(
             id: id, account: row.integer(2), app: app, platform: platform, deviceClass: deviceClass,
@@ -68,61 +79,65 @@ enum SessionRows {
             guard let release = names.release(row.text(28)) else { return nil }
             session.release = release
         }
-        guard let opening = Session.Opening(rawValue: row.text(29)) else { return nil }
+        guard let opening = Session.LoginKind(rawValue: row.text(29)) else { return nil }
         session.opening = opening
-        // A word that a later version wrote is one that this one does not know.
+        // A later version may have written a word that this one does not know.
         session.keyStorage = row.isNull(30) ? nil : KeyStorage(rawValue: row.text(30))
         session.used = row.integer(8)
         session.change = row.integer(0)
         if !row.isNull(9) {
-            guard let reason = SessionEnd.Reason(rawValue: row.text(10)) else { return nil }
-            session.end = SessionEnd(reason, at: row.integer(9), by: row.isNull(11) ? nil : row.text(11))
+            guard let reason = SessionTermination.Reason(rawValue: row.text(10)) else { return nil }
+            session.end = SessionTermination(
+                reason, at: row.integer(9), by: row.isNull(11) ? nil : row.text(11))
         }
         return session
     }
 
-    static func insert(_ session: StoredSession, in database: Database) throws(Fault) {
+    static func insert(_ session: StoredSession, in database: Database) throws(OperationalError) {
         try database.run(
             """
             INSERT INTO session (
-                change, id, account, app, platform, device_class, device_name, created, used, ended_at, end_reason,
-                ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root, sealed_previous_root, attempts,
-                next_sealed_root, next_ephemeral, next_attempts, token_hash, token_expires, previous_token_hash,
-                login_token_hash, token_issued, previous_login_token_hash, release, opening, key_storage)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                change, id, account, app, platform, device_class, device_name, created, used, ended_at,
+                end_reason, ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root,
+                sealed_previous_root, attempts, next_sealed_root, next_ephemeral, next_attempts,
+                token_hash, token_expires, previous_token_hash, login_token_hash, token_issued,
+                previous_login_token_hash, release, opening, key_storage)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+                ?, ?, ?)
             """,
-            [
+            binding: [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
                 .text(session.app.description), .text(session.platform.description),
                 .text(session.deviceClass.rawValue), .text(session.deviceName), .integer(session.created),
                 .integer(session.used), .optional(session.end?.at), .optional(session.end?.reason.rawValue),
                 .optional(session.end?.by),
-            ] + SessionCredentials.values(session.credentials) + [
+            ] + SessionCredentialColumns.values(session.credentials) + [
                 .optional(session.release?.description), .text(session.opening.rawValue),
                 .optional(session.keyStorage?.rawValue),
             ])
     }
 
-    /// Its credentials, its use, its release and the number of this change; the rest stays as it is.
-    static func replace(_ session: StoredSession, in database: Database) throws(Fault) {
+    /// Replaces the session's credentials, use, release and change number; the other columns stay.
+    static func replace(_ session: StoredSession, in database: Database) throws(OperationalError) {
         try database.run(
             """
             UPDATE session SET
                 signing_key = ?, agreement_key = ?, epoch = ?, epoch_began = ?, sealed_root = ?,
-                sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?, next_attempts = ?,
-                token_hash = ?, token_expires = ?, previous_token_hash = ?, login_token_hash = ?, token_issued = ?,
-                previous_login_token_hash = ?, change = ?, used = ?, release = ?
+                sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?,
+                next_attempts = ?, token_hash = ?, token_expires = ?, previous_token_hash = ?,
+                login_token_hash = ?, token_issued = ?, previous_login_token_hash = ?,
+                change = ?, used = ?, release = ?
             WHERE id = ?
             """,
-            SessionCredentials.values(session.credentials) + [
+            binding: SessionCredentialColumns.values(session.credentials) + [
                 .integer(session.change), .integer(session.used), .optional(session.release?.description),
                 .blob(session.id.bytes),
             ])
     }
 }
 
-/// Names that many sessions share, checked once for each and not once for each session.
-struct SessionNames {
+/// Names that many sessions share, validated once each and not once per session.
+struct SessionNameCache {
     private var apps: [String: AppName] = [:]
     private var platforms: [String: Platform] = [:]
     private var releases: [String: KeyID] = [:]
@@ -146,5 +161,93 @@ struct SessionNames {
         guard let id = KeyID(text) else { return nil }
         releases[text] = id
         return id
+    }
+}
+
+/// A session's credentials as the sixteen columns from `signing_key` to `previous_login_token_hash`.
+enum SessionCredentialColumns {
+    private static let nullDevice = [SQLValue](repeating: .null, count: 10)
+    private static let nullBearer = [SQLValue](repeating: .null, count: 6)
+
+    static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
+        switch credentials {
+        case .device(let device):
+            let next = device.successor
+            return [
+                .blob(device.signingKey), .blob(device.agreementKey), .integer(Int64(device.epoch)),
+                .integer(device.epochBegan), .blob(device.sealedRoot), .optional(device.sealedPreviousRoot),
+                .blob(ByteStringList.encode(device.attempts)), .optional(next?.sealedRoot),
+                .optional(next?.ephemeral),
+                .optional(next.map { ByteStringList.encode($0.attempts) }),
+            ] + nullBearer
+        case .bearer(let bearer):
+            return nullDevice + [
+                .blob(bearer.tokenHash), .integer(bearer.tokenExpires), .optional(bearer.previousTokenHash),
+                .blob(bearer.loginTokenHash), .integer(bearer.issued),
+                .optional(bearer.previousLoginTokenHash),
+            ]
+        }
+    }
+
+    /// From the columns from `first` on; nil if they cannot be read.
+    static func read(_ row: borrowing Statement, from first: Int32) -> StoredSession.Credentials? {
+        guard row.isNull(first) else { return device(row, from: first).map { .device($0) } }
+        var bearer = BearerCredentials(
+            tokenHash: row.blob(first + 10), tokenExpires: row.integer(first + 11),
+            issued: row.integer(first + 14),
+            loginTokenHash: row.blob(first + 13))
+        bearer.previousTokenHash = row.isNull(first + 12) ? nil : row.blob(first + 12)
+        bearer.previousLoginTokenHash = row.isNull(first + 15) ? nil : row.blob(first + 15)
+        return .bearer(bearer)
+    }
+
+    private static func device(_ row: borrowing Statement, from first: Int32) -> DeviceCredentials? {
+        guard let epoch = UInt32(exactly: row.integer(first + 2)),
+            let attempts = ByteStringList.decode(row.blob(first + 6))
+        else { return nil }
+        var device = DeviceCredentials(
+            signingKey: row.blob(first), agreementKey: row.blob(first + 1),
+            epochBegan: row.integer(first + 3),
+            sealedRoot: row.blob(first + 4))
+        device.epoch = epoch
+        device.sealedPreviousRoot = row.isNull(first + 5) ? nil : row.blob(first + 5)
+        device.attempts = attempts
+        if !row.isNull(first + 7) {
+            guard let tried = ByteStringList.decode(row.blob(first + 9)) else { return nil }
+            device.successor = DeviceCredentials.Successor(
+                sealedRoot: row.blob(first + 7), ephemeral: row.blob(first + 8), attempts: tried)
+        }
+        return device
+    }
+}
+
+/// Several byte strings in one blob, each after its length in four bytes, big-endian.
+enum ByteStringList {
+    static func encode(_ strings: [[UInt8]]) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(strings.reduce(0) { $0 + 4 + $1.count })
+        for string in strings {
+            let count = UInt32(truncatingIfNeeded: string.count)
+            for shift in [24, 16, 8, 0] as [UInt32] {
+                bytes.append(UInt8(truncatingIfNeeded: count >> shift))
+            }
+            bytes += string
+        }
+        return bytes
+    }
+
+    /// Nil if it is not what ``encode(_:)`` writes.
+    static func decode(_ bytes: [UInt8]) -> [[UInt8]]? {
+        var strings: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            guard rest.count >= 4 else { return nil }
+            let count = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+            rest = rest.dropFirst(4)
+            guard rest.count >= count else { return nil }
+            strings.append(Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
+        return strings
     }
 }

@@ -7,17 +7,19 @@ import CountersignWire
 extension SQLiteStore {
     package func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
-    ) throws(Fault) -> SessionOpened {
-        try write { (database) throws(Fault) in
-            guard let account = try AccountRows.account(session.account, in: database), account.app == session.app,
+    ) throws(OperationalError) -> SessionOpenOutcome {
+        try write { (database) throws(OperationalError) in
+            guard let account = try AccountRows.account(session.account, in: database),
+                account.app == session.app,
                 account.state == .active, account.isProved(by: credential)
             else { return .accountChanged }
             let count = try SessionRows.countLive(of: account.number, in: database)
-            let live = slots.hasRoom(beside: count) ? [] : try SessionRows.live(of: account.number, in: database)
-            let end = SessionEnd(.replaced, at: now, by: session.deviceClass.rawValue)
+            let live =
+                slots.hasRoom(beside: count) ? [] : try SessionRows.live(of: account.number, in: database)
+            let end = SessionTermination(.replaced, at: now, by: session.deviceClass.rawValue)
             var ended: [StoredSession] = []
             for var replaced in slots.displaced(by: session, among: live) {
-                replaced.change = try SQLiteStore.end(replaced.id, end, in: database)
+                replaced.change = try SQLiteStore.end(replaced.id, with: end, in: database)
                 replaced.end = end
                 ended.append(replaced)
             }
@@ -33,10 +35,11 @@ extension SQLiteStore {
     }
 
     package func swap(
-        _ id: SessionID, _ old: StoredSession.Credentials, for next: StoredSession.Credentials, by release: KeyID?,
+        _ id: SessionID, from old: StoredSession.Credentials, to next: StoredSession.Credentials,
+        by release: KeyID?,
         at now: Int64
-    ) throws(Fault) -> SessionSwapped {
-        try write { (database) throws(Fault) in
+    ) throws(OperationalError) -> SessionSwapOutcome {
+        try write { (database) throws(OperationalError) in
             guard var session = try SessionRows.session(id, in: database) else { return .missing }
             guard session.end == nil, session.credentials == old else { return .moved(session) }
             session.credentials = next
@@ -48,85 +51,208 @@ extension SQLiteStore {
         }
     }
 
-    package func session(_ id: SessionID) throws(Fault) -> StoredSession? {
-        try read(whenEmpty: nil) { (database) throws(Fault) in try SessionRows.session(id, in: database) }
-    }
-
-    package func sessions(of account: Int64) throws(Fault) -> [StoredSession] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
-            try SessionRows.read(
-                database,
-                "\(SessionRows.select) WHERE account = ? ORDER BY ended_at IS NOT NULL, created, id", .integer(account))
+    package func session(_ id: SessionID) throws(OperationalError) -> StoredSession? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
+            try SessionRows.session(id, in: database)
         }
     }
 
-    package func liveSessions(of account: Int64, newest limit: Int) throws(Fault) -> [StoredSession] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
+    package func sessions(of account: Int64) throws(OperationalError) -> [StoredSession] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
             try SessionRows.read(
-                database,
-                "\(SessionRows.select) WHERE account = ? AND ended_at IS NULL ORDER BY created DESC, change DESC LIMIT ?",
-                .integer(account), .integer(Int64(limit))
+                in: database,
+                sql: "\(SessionRows.select) WHERE account = ? ORDER BY ended_at IS NOT NULL, created, id",
+                binding: .integer(account))
+        }
+    }
+
+    package func liveSessions(of account: Int64, newest limit: Int) throws(OperationalError)
+        -> [StoredSession]
+    {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try SessionRows.read(
+                in: database,
+                sql: """
+                    \(SessionRows.select) WHERE account = ? AND ended_at IS NULL
+                    ORDER BY created DESC, change DESC LIMIT ?
+                    """,
+                binding: .integer(account), .integer(Int64(limit))
             ).reversed()
         }
     }
 
-    package func liveSessions(of app: AppName) throws(Fault) -> [LiveSessionCount] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
+    package func liveSessions(of app: AppName) throws(OperationalError) -> [LiveSessionCount] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
             try database.rows(
                 """
                 SELECT platform, release, count(*) FROM session WHERE app = ? AND ended_at IS NULL
                 GROUP BY platform, release ORDER BY platform, release
-                """, .text(app.description)
-            ) { (row) throws(Fault) in
+                """, binding: .text(app.description)
+            ) { (row) throws(OperationalError) in
                 let release = row.isNull(1) ? nil : KeyID(row.text(1))
                 guard let platform = Platform(row.text(0)), row.isNull(1) || release != nil else {
-                    throw Rows.unreadable("session", "?", database)
+                    throw ReleaseRows.unreadable("session", named: "?", in: database)
                 }
                 return LiveSessionCount(platform: platform, release: release, count: Int(row.integer(2)))
             }
         }
     }
 
-    package func sessions(of app: AppName, limit: Int) throws(Fault) -> [StoredSession] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
-            // By way of the accounts: an index of sessions by app would be written at every refresh for this alone.
+    package func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            // Joins through the app's accounts: an index of sessions by app would serve only this query, but
+            // be written at every refresh.
             try SessionRows.read(
-                database,
-                """
-                \(SessionRows.select(from: "account CROSS JOIN session ON session.account = account.number"))
-                WHERE account.app = ?
-                ORDER BY account.number, session.ended_at IS NOT NULL, session.created, session.id LIMIT ?
-                """, .text(app.description), .integer(Int64(limit)))
+                in: database,
+                sql: SessionRows.select(
+                    from: "account CROSS JOIN session ON session.account = account.number")
+                    + " WHERE account.app = ? ORDER BY account.number, session.ended_at IS NOT NULL,"
+                    + " session.created, session.id LIMIT ?",
+                binding: .text(app.description), .integer(Int64(limit)))
         }
     }
 
-    package func sessionChange() throws(Fault) -> Int64 {
-        try read(whenEmpty: 0) { (database) throws(Fault) in
+    package func sessionChange() throws(OperationalError) -> Int64 {
+        try read(whenEmpty: 0) { (database) throws(OperationalError) in
             try database.integer("SELECT number FROM session_change") ?? 0
         }
     }
 
-    package func sessions(changedAfter change: Int64, limit: Int) throws(Fault) -> [StoredSession] {
-        try read(whenEmpty: []) { (database) throws(Fault) in
+    package func sessions(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [StoredSession]
+    {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
             try SessionRows.read(
-                database, "\(SessionRows.select) WHERE change > ? ORDER BY change LIMIT ?", .integer(change),
+                in: database, sql: "\(SessionRows.select) WHERE change > ? ORDER BY change LIMIT ?",
+                binding: .integer(change),
                 .integer(Int64(limit)))
         }
     }
 
-    /// The number of the next change of a session.
-    static func nextSessionChange(in database: Database) throws(Fault) -> Int64 {
-        guard let number = try database.integer("UPDATE session_change SET number = number + 1 RETURNING number") else {
-            throw Fault(.unreachable, "\(database.path): the count of session changes is gone; restore a backup")
+    /// Increments the number of session changes and returns it.
+    static func nextSessionChange(in database: Database) throws(OperationalError) -> Int64 {
+        guard
+            let number = try database.integer(
+                "UPDATE session_change SET number = number + 1 RETURNING number")
+        else {
+            throw OperationalError(
+                .unreachable,
+                message: "\(database.path): the count of session changes is gone; restore a backup")
         }
         return number
     }
 }
 
 extension KnownDevice {
-    /// Nil for a session that is bound to no device.
+    /// Nil for a session that is not bound to a device.
     fileprivate init?(signingInAs session: StoredSession, at now: Int64) {
         guard case .device(let device) = session.credentials else { return nil }
         self.init(signingKey: device.signingKey, lastSeen: now)
+    }
+}
+
+extension SQLiteStore {
+    package func end(
+        _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
+    ) throws(OperationalError) -> [SessionID] {
+        try write { (database) throws(OperationalError) in
+            let ended = try SQLiteStore.end(which, with: end, in: database)
+            if let draft, !ended.isEmpty { try SQLiteStore.add(draft, to: database) }
+            return ended
+        }
+    }
+
+    package func expireSessions(
+        of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
+    ) throws(OperationalError) -> [SessionID] {
+        try write { (database) throws(OperationalError) in
+            let idle = try SessionRows.ids(
+                in: database,
+                sql: """
+                    SELECT id FROM session WHERE app = ? AND used < ? AND ended_at IS NULL
+                    ORDER BY used LIMIT ?
+                    """,
+                binding: .text(app.description), .integer(time), .integer(Int64(limit)))
+            let end = SessionTermination(.expired, at: now)
+            for id in idle { _ = try SQLiteStore.end(id, with: end, in: database) }
+            return idle
+        }
+    }
+
+    package func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
+        try write { (database) throws(OperationalError) in
+            try SessionRows.ids(
+                in: database,
+                sql: """
+                    DELETE FROM session WHERE change IN (
+                        SELECT change FROM session WHERE ended_at < ? ORDER BY ended_at LIMIT ?)
+                    RETURNING id
+                    """, binding: .integer(time), .integer(Int64(limit)))
+        }
+    }
+
+    /// Deletes all but the account's most recently ended sessions, at most a few hundred, so that waiting
+    /// writers are not delayed; the next session of the account deletes more. Sessions that ended in this
+    /// transaction stay until then: a reader that has just read one as live then finds it ended, and not
+    /// missing.
+    static func forgetEnded(
+        of account: Int64, sparing ended: [StoredSession], in database: Database
+    ) throws(OperationalError) -> [SessionID] {
+        try SessionRows.ids(
+            in: database,
+            sql: """
+                DELETE FROM session WHERE change IN (
+                    SELECT change FROM session WHERE account = ? AND ended_at IS NOT NULL AND change < ?
+                    ORDER BY ended_at DESC, created DESC LIMIT 200 OFFSET ?)
+                RETURNING id
+                """, binding: .integer(account), .integer(ended.first?.change ?? .max),
+            .integer(Int64(max(0, SlotRule.mostEnded - ended.count))))
+    }
+
+    /// Ends the selected sessions that are live and returns their ids.
+    static func end(
+        _ which: SessionSelection, with end: SessionTermination, in database: Database
+    ) throws(OperationalError) -> [SessionID] {
+        let live = try SQLiteStore.live(which, in: database)
+        for id in live { _ = try SQLiteStore.end(id, with: end, in: database) }
+        return live
+    }
+
+    private static func live(_ which: SessionSelection, in database: Database) throws(OperationalError)
+        -> [SessionID]
+    {
+        switch which {
+        case .one(let id):
+            return try SessionRows.ids(
+                in: database, sql: "SELECT id FROM session WHERE id = ? AND ended_at IS NULL",
+                binding: .blob(id.bytes))
+        case .oneOf(let id, let account):
+            return try SessionRows.ids(
+                in: database, sql: "SELECT id FROM session WHERE id = ? AND account = ? AND ended_at IS NULL",
+                binding: .blob(id.bytes),
+                .integer(account))
+        case .account(let number, let kept):
+            return try SessionRows.ids(
+                in: database,
+                sql: "SELECT id FROM session WHERE account = ? AND ended_at IS NULL AND id IS NOT ?",
+                binding: .integer(number), .optional(kept?.bytes))
+        case .app(let app):
+            return try SessionRows.ids(
+                in: database, sql: "SELECT id FROM session WHERE app = ? AND ended_at IS NULL",
+                binding: .text(app.description))
+        case .all:
+            return try SessionRows.ids(in: database, sql: "SELECT id FROM session WHERE ended_at IS NULL")
+        }
+    }
+
+    /// Returns the number of the change.
+    static func end(_ id: SessionID, with end: SessionTermination, in database: Database)
+        throws(OperationalError) -> Int64
+    {
+        let change = try nextSessionChange(in: database)
+        try database.run(
+            "UPDATE session SET change = ?, ended_at = ?, end_reason = ?, ended_by = ? WHERE id = ?",
+            binding: .integer(change), .integer(end.at), .text(end.reason.rawValue), .optional(end.by),
+            .blob(id.bytes))
+        return change
     }
 }

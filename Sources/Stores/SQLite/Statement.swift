@@ -19,21 +19,22 @@ struct Statement: ~Copyable {
         self.path = path
     }
 
-    /// Compiles `sql`, unless it is in the cache, and gives its `?` their values, in order.
+    /// Compiles `sql`, unless it is in the cache, and binds the values to its `?` in order.
     static func make(
-        _ sql: String, _ values: [SQLValue], on connection: OpaquePointer, _ cache: StatementCache, path: String
-    ) throws(Fault) -> Statement {
+        _ sql: String, binding values: [SQLValue], on connection: OpaquePointer, cache: StatementCache,
+        path: String
+    ) throws(OperationalError) -> Statement {
         guard let handle = cache.take(sql) else {
-            throw SQLiteFault.fault(sqlite3_extended_errcode(connection), on: connection, path: path)
+            throw SQLiteResultCode.fault(sqlite3_extended_errcode(connection), on: connection, path: path)
         }
         let statement = Statement(handle: handle, sql: sql, connection: connection, cache: cache, path: path)
         for (index, value) in values.enumerated() { try statement.bind(value, at: Int32(index + 1)) }
         return statement
     }
 
-    deinit { cache.giveBack(handle, sql) }
+    deinit { cache.recycle(handle, sql: sql) }
 
-    private func bind(_ value: SQLValue, at place: Int32) throws(Fault) {
+    private func bind(_ value: SQLValue, at place: Int32) throws(OperationalError) {
         let code =
             switch value {
             case .null: sqlite3_bind_null(handle, place)
@@ -48,8 +49,8 @@ struct Statement: ~Copyable {
         guard code == SQLITE_OK else { throw fault(code) }
     }
 
-    /// On to the next row; false after the last.
-    func step() throws(Fault) -> Bool {
+    /// Advances to the next row; false after the last.
+    func step() throws(OperationalError) -> Bool {
         let code = sqlite3_step(handle)
         switch code {
         case SQLITE_ROW: return true
@@ -73,14 +74,58 @@ struct Statement: ~Copyable {
         return Array(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
     }
 
-    /// Nil where there are not sixteen bytes.
+    /// Nil if the column is empty or not a session id.
     func sessionID(_ column: Int32) -> SessionID? {
         guard let start = sqlite3_column_blob(handle, column) else { return nil }
         let bytes = UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column)))
         return SessionID(bytes.bindMemory(to: UInt8.self).span)
     }
 
-    private func fault(_ code: Int32) -> Fault {
-        SQLiteFault.fault(code, on: connection, path: path)
+    private func fault(_ code: Int32) -> OperationalError {
+        SQLiteResultCode.fault(code, on: connection, path: path)
+    }
+}
+
+/// Compiled statements of one connection, kept for reuse: compiling a statement costs several times what
+/// running it costs. A running statement is not in the cache, so the same text may run within itself.
+final class StatementCache {
+    /// More than the number of texts in this module.
+    private static let most = 128
+
+    private let connection: OpaquePointer
+    private var idle: [String: OpaquePointer] = [:]
+
+    init(_ connection: OpaquePointer) { self.connection = connection }
+
+    deinit { empty() }
+
+    /// Nil if the text does not compile; the connection then has the reason.
+    func take(_ sql: String) -> OpaquePointer? {
+        if let ready = idle.removeValue(forKey: sql) { return ready }
+        var handle: OpaquePointer?
+        guard
+            sqlite3_prepare_v3(connection, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &handle, nil)
+                == SQLITE_OK
+        else {
+            return nil
+        }
+        return handle
+    }
+
+    /// Resets the statement and clears its values, which must not outlive the run.
+    func recycle(_ handle: OpaquePointer, sql: String) {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+        guard idle.count < StatementCache.most, idle[sql] == nil else {
+            sqlite3_finalize(handle)
+            return
+        }
+        idle[sql] = handle
+    }
+
+    /// Finalizes all statements; call it before the connection closes.
+    func empty() {
+        for handle in idle.values { sqlite3_finalize(handle) }
+        idle = [:]
     }
 }

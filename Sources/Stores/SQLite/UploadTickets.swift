@@ -5,18 +5,18 @@ import CountersignWire
 
 extension SQLiteStore {
     package func add(
-        _ ticket: UploadTicket, within bounds: UploadTicketBounds, at now: Int64
-    ) throws(Fault) -> UploadTicketAdded {
-        try write { (database) throws(Fault) in
+        _ ticket: UploadTicketRecord, within bounds: UploadTicketBounds, at now: Int64
+    ) throws(OperationalError) -> UploadTicketAddOutcome {
+        try write { (database) throws(OperationalError) in
             let lives = try database.integer(
                 "SELECT count(*) FROM session WHERE id = ? AND account = ? AND ended_at IS NULL",
-                .blob(ticket.session.bytes), .integer(ticket.account))
+                binding: .blob(ticket.session.bytes), .integer(ticket.account))
             guard lives == 1 else { return .sessionEnded }
             let unused = try database.rows(
                 """
                 SELECT count(*), coalesce(sum(session = ?), 0) FROM upload_ticket
                 WHERE account = ? AND claimed IS NULL AND expires > ?
-                """, .blob(ticket.session.bytes), .integer(ticket.account), .integer(now)
+                """, binding: .blob(ticket.session.bytes), .integer(ticket.account), .integer(now)
             ) { (ofAccount: Int($0.integer(0)), ofSession: Int($0.integer(1))) }.first
             guard let unused, unused.ofAccount < bounds.ofAccount, unused.ofSession < bounds.ofSession else {
                 return .full
@@ -26,8 +26,9 @@ extension SQLiteStore {
             try database.run(
                 """
                 INSERT INTO upload_ticket (id, session, account, release, method, authority, target,
-                    content_type, length, sha256, created, expires) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """, .blob(ticket.id.bytes), .blob(ticket.session.bytes), .integer(ticket.account),
+                    content_type, length, sha256, created, expires)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """, binding: .blob(ticket.id.bytes), .blob(ticket.session.bytes), .integer(ticket.account),
                 .text(ticket.release.description), .text(String(decoding: upload.method, as: UTF8.self)),
                 .text(String(decoding: upload.authority, as: UTF8.self)), .blob(upload.target),
                 .optional(upload.contentType.map { String(decoding: $0, as: UTF8.self) }),
@@ -37,22 +38,26 @@ extension SQLiteStore {
         }
     }
 
-    /// The oldest beyond those that are kept.
-    private static func forgetUsedTickets(of account: Int64, in database: Database) throws(Fault) {
+    /// Deletes the oldest used tickets beyond those that are kept.
+    private static func forgetUsedTickets(of account: Int64, in database: Database) throws(OperationalError) {
         try database.run(
             """
             DELETE FROM upload_ticket WHERE number IN (
                 SELECT number FROM upload_ticket WHERE account = ? AND claimed IS NOT NULL
                 ORDER BY claimed DESC LIMIT 200 OFFSET ?)
-            """, .integer(account), .integer(Int64(UploadTicketBounds.mostUsed)))
+            """, binding: .integer(account), .integer(Int64(UploadTicketBounds.mostUsed)))
     }
 
-    package func uploadTicket(_ id: UploadTicketID) throws(Fault) -> UploadTicket? {
-        try read(whenEmpty: nil) { (database) throws(Fault) in try SQLiteStore.ticket(id, in: database) }
+    package func uploadTicket(_ id: UploadTicketID) throws(OperationalError) -> UploadTicketRecord? {
+        try read(whenEmpty: nil) { (database) throws(OperationalError) in
+            try SQLiteStore.ticket(id, in: database)
+        }
     }
 
-    package func claimUploadTicket(_ id: UploadTicketID, at now: Int64) throws(Fault) -> UploadTicketClaim {
-        try write { (database) throws(Fault) in
+    package func claimUploadTicket(_ id: UploadTicketID, at now: Int64) throws(OperationalError)
+        -> UploadTicketClaim
+    {
+        try write { (database) throws(OperationalError) in
             let attempt = try database.rows(
                 """
                 UPDATE upload_ticket SET claimed = ?, attempts = attempts + 1
@@ -60,51 +65,56 @@ extension SQLiteStore {
                     AND EXISTS (SELECT 1 FROM session WHERE session.id = upload_ticket.session
                         AND session.ended_at IS NULL)
                 RETURNING attempts
-                """, .integer(now), .blob(id.bytes), .integer(now), .integer(Int64(UploadTicket.mostAttempts))
+                """, binding: .integer(now), .blob(id.bytes), .integer(now),
+                .integer(Int64(UploadTicketRecord.mostAttempts))
             ) { Int($0.integer(0)) }.first
             if let attempt { return .yes(attempt: attempt) }
             guard let ticket = try SQLiteStore.ticket(id, in: database), ticket.expires > now else {
                 return .over
             }
             if let claimed = ticket.claimed { return .used(at: claimed) }
-            return ticket.attempts >= UploadTicket.mostAttempts ? .worn : .over
+            return ticket.attempts >= UploadTicketRecord.mostAttempts ? .exhausted : .over
         }
     }
 
-    package func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(Fault) {
-        try write { (database) throws(Fault) -> Void in
+    package func abandonUploadTicket(_ id: UploadTicketID, attempt: Int) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
             try database.run(
-                "UPDATE upload_ticket SET claimed = NULL WHERE id = ? AND attempts = ?", .blob(id.bytes),
+                "UPDATE upload_ticket SET claimed = NULL WHERE id = ? AND attempts = ?",
+                binding: .blob(id.bytes),
                 .integer(Int64(attempt)))
         }
     }
 
-    package func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(Fault) -> Int {
-        try write { (database) throws(Fault) in
+    package func forgetUploadTickets(expiredBefore time: Int64, limit: Int) throws(OperationalError) -> Int {
+        try write { (database) throws(OperationalError) in
             try database.run(
                 """
                 DELETE FROM upload_ticket WHERE number IN (
                     SELECT number FROM upload_ticket WHERE expires < ? ORDER BY expires LIMIT ?)
-                """, .integer(time), .integer(Int64(limit)))
+                """, binding: .integer(time), .integer(Int64(limit)))
         }
     }
 
-    private static func ticket(_ id: UploadTicketID, in database: Database) throws(Fault) -> UploadTicket? {
+    private static func ticket(_ id: UploadTicketID, in database: Database) throws(OperationalError)
+        -> UploadTicketRecord?
+    {
         try database.rows(
             """
             SELECT session, account, release, method, authority, target, content_type, length, sha256,
                 created, expires, claimed, attempts FROM upload_ticket WHERE id = ?
-            """, .blob(id.bytes)
-        ) { (row) throws(Fault) -> UploadTicket in
+            """, binding: .blob(id.bytes)
+        ) { (row) throws(OperationalError) -> UploadTicketRecord in
             guard let session = row.sessionID(0), let release = KeyID(row.text(2)), row.blob(8).count == 32
             else {
-                throw Rows.unreadable("upload ticket of account", String(row.integer(1)), database)
+                throw ReleaseRows.unreadable(
+                    "upload ticket of account", named: String(row.integer(1)), in: database)
             }
-            let upload = Upload(
+            let upload = UploadDescription(
                 method: Array(row.text(3).utf8), authority: Array(row.text(4).utf8), target: row.blob(5),
                 contentType: row.isNull(6) ? nil : Array(row.text(6).utf8), length: Int(row.integer(7)),
                 sha256: row.blob(8))
-            return UploadTicket(
+            return UploadTicketRecord(
                 id: id, session: session, account: row.integer(1), release: release, upload: upload,
                 created: row.integer(9), expires: row.integer(10),
                 claimed: row.isNull(11) ? nil : row.integer(11),

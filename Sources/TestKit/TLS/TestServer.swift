@@ -3,47 +3,52 @@ import CCrypto
 import CountersignTrust
 import Glibc
 
-/// A server on loopback, for one test: a thread for each connection, TLS where it has certificates, and a count of what
-/// it has read, so that a test can say that nothing was sent.
+/// A server on loopback for one test: it has a thread for each connection, optionally TLS, and counters of
+/// its input, with which a test can assert that nothing was sent.
 public final class TestServer: Sendable {
-    /// What has come in.
-    public struct Tally: Sendable {
-        /// TCP connections, with or without a handshake.
+    /// Counts of the server's input.
+    public struct Counters: Sendable {
+        /// TCP connections, with or without a TLS handshake.
         public var connections = 0
-        /// Of TLS that the client went through with.
+        /// TLS handshakes that were completed.
         public var handshakes = 0
-        /// Bytes of requests, without TLS's own.
+        /// Handshakes that resumed an earlier session, in which the server sends no certificate. Source:
+        /// RFC 8446 §2.2.
+        public var resumptions = 0
+        /// Bytes of requests, without the overhead of TLS.
         public var received = 0
-        /// Connections that are over: of them nothing more comes.
+        /// Connections that have ended; their counts are final.
         public var closed = 0
-        /// The TLS records that clients sent on connections that are over, by content type: 20 change_cipher_spec, 21 alert,
-        /// 22 handshake, 23 application_data. Counted on the socket, so also in a handshake that failed; by the type inside,
-        /// where TLS 1.3 hides it. Who refuses a server has sent none of 23. Source: RFC 8446 §5.1, §5.2.
+        /// The TLS records that clients sent on connections that have ended, by content type: 20
+        /// change_cipher_spec, 21 alert, 22 handshake, 23 application_data. Counted on the socket, so
+        /// including failed handshakes; under TLS 1.3 by the inner type of each decrypted record. A client
+        /// that refuses the server sends no record of type 23. Source: RFC 8446 §5.1, §5.2.
         public var records: [UInt8: Int] = [:]
     }
 
-    /// What it shows a client.
-    public struct Identity: Sendable {
-        /// The server's own first, with its key; then those between it and the root.
-        public var chain: [Issued]
-        /// An OCSP response in DER that it brings along where asked; empty for none.
+    /// The certificates and TLS settings that the server presents to a client.
+    public struct Credentials: Sendable {
+        /// The server's certificate with its key, then the intermediate certificates.
+        public var chain: [IssuedCertificate]
+        /// An OCSP response in DER that the server staples on request; empty for none.
         public var staple: [UInt8]
-        /// What it speaks at most.
+        /// The highest version of TLS.
         public var newest = Version.tls13
-        /// Of TLS up to 1.2, by OpenSSL's names, the best first (`AES128-GCM-SHA256:…`); empty for OpenSSL's own.
+        /// The cipher suites for TLS up to 1.2 by OpenSSL's names, the preferred first
+        /// (`AES128-GCM-SHA256:…`); empty for OpenSSL's default.
         package var suites = ""
-        /// How TLS 1.2 makes it.
+        /// How TLS 1.2 computes the master secret.
         package var masterSecret = MasterSecret.extended
 
-        /// What all keys of a session come from.
+        /// The computation of the master secret, from which all keys of a session are derived.
         package enum MasterSecret: Sendable {
-            /// Bound to the whole handshake. Source: RFC 7627.
+            /// From a hash of the handshake. Source: RFC 7627.
             case extended
-            /// Of both randoms alone, as on servers of old. Source: RFC 5246 §8.1.
+            /// From the two randoms only, as on old servers. Source: RFC 5246 §8.1.
             case ofRandoms
         }
 
-        /// Of TLS; they send certificates and staples in other orders.
+        /// A version of TLS; the versions send certificates and staples in a different order.
         public enum Version: Sendable {
             /// RFC 5246.
             case tls12
@@ -51,44 +56,45 @@ public final class TestServer: Sendable {
             case tls13
         }
 
-        /// `staple` is from ``Staple``.
-        public init(_ chain: [Issued], staple: [UInt8] = []) {
+        /// `staple` is made by ``Staple``.
+        public init(_ chain: [IssuedCertificate], staple: [UInt8] = []) {
             self.chain = chain
             self.staple = staple
         }
     }
 
-    /// Whether it speaks TLS.
+    /// Whether the server uses TLS.
     public enum Security: Sendable {
-        /// It does not.
+        /// Without TLS.
         case plain
-        /// It does, and shows this.
-        case tls(Identity)
+        /// With TLS and these credentials.
+        case tls(Credentials)
     }
 
     struct State {
-        var tally = Tally()
+        var tally = Counters()
         var open: Set<Int32> = []
         var isStopped = false
         var isClosed = false
     }
 
-    /// On 127.0.0.1.
+    /// The server's port on 127.0.0.1.
     public let port: UInt16
     private let listener: Int32
     let state = Locked(State())
-    let context: ServerContext?
+    let context: TestServerContext?
     private let serve: @Sendable (TestConnection) -> Void
 
-    /// `serve` is called once for each connection, on a thread of its own, where it may wait; the connection is closed
-    /// when it returns. In TLS it is called once the handshake is through.
-    public init(_ security: Security, _ serve: @escaping @Sendable (TestConnection) -> Void) throws {
-        // A client that goes away must not take the process along.
+    /// Starts a server. It calls `serve` once for each connection, on a separate thread, where `serve` may
+    /// block, and closes the connection when `serve` returns. With TLS, it calls `serve` after a completed
+    /// handshake.
+    public init(_ security: Security, serve: @escaping @Sendable (TestConnection) -> Void) throws {
+        // A write to a connection that the client has closed must not end the process.
         signal(SIGPIPE, SIG_IGN)
         self.serve = serve
         switch security {
         case .plain: context = nil
-        case .tls(let identity): context = try ServerContext(identity)
+        case .tls(let identity): context = try TestServerContext(identity)
         }
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var address = sockaddr_in()
@@ -103,20 +109,20 @@ public final class TestServer: Sendable {
             }
         }
         port = UInt16(bigEndian: address.sin_port)
-        guard isBound else { throw TestFailure("a listening socket") }
+        guard isBound else { throw TestError("a listening socket") }
         TestThread.start { [self] in accept() }
     }
 
-    /// So far.
-    public var tally: Tally { state.with { $0.tally } }
+    /// The counts so far.
+    public var tally: Counters { state.with { $0.tally } }
 
-    /// Whether nothing listens any more.
+    /// Whether the server has stopped listening.
     public var isClosed: Bool { state.with { $0.isClosed } }
 
-    /// Lets the calling thread, that of a connection, wait a little.
+    /// Blocks the calling thread, that of a connection, for a time.
     public static func rest(milliseconds: UInt32) { usleep(milliseconds * 1000) }
 
-    /// Cuts all connections, and takes no more.
+    /// Cuts all connections and stops listening.
     public func stop() {
         state.with { state in
             guard !state.isStopped else { return }
@@ -126,7 +132,7 @@ public final class TestServer: Sendable {
         }
     }
 
-    /// Cuts the connections there are, and goes on listening.
+    /// Cuts the open connections and continues to listen.
     public func cutConnections() {
         state.with { for descriptor in $0.open { shutdown(descriptor, Int32(SHUT_RDWR)) } }
     }
@@ -138,6 +144,7 @@ public final class TestServer: Sendable {
                 if errno == EINTR || errno == ECONNABORTED { continue }
                 break
             }
+            _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             let isWanted = state.with { state in
                 guard !state.isStopped else { return false }
                 state.tally.connections += 1
@@ -149,8 +156,8 @@ public final class TestServer: Sendable {
                 break
             }
             TestThread.start { [self] in
-                TestConnection(descriptor, self).map(serve)
-                // Forgotten before it is closed: the number may be given out again at once.
+                TestConnection(descriptor, server: self).map(serve)
+                // Removed before it is closed, because the system may reuse the descriptor at once.
                 state.with { state in
                     state.open.remove(descriptor)
                     state.tally.closed += 1
@@ -163,7 +170,7 @@ public final class TestServer: Sendable {
     }
 }
 
-/// A detached thread.
+/// Starts detached threads.
 package enum TestThread {
     private final class Body: Sendable {
         let run: @Sendable () -> Void

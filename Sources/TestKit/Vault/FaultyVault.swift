@@ -8,70 +8,76 @@ import CountersignVault
     import Glibc
 #endif
 
-/// A vault in memory that goes wrong when a test says so: is locked, fails, is written by somebody else, or is slow.
+/// A vault in memory with faults that a test plans: it is locked, fails, is changed by another process, or
+/// is slow.
 ///
-/// A test of a fault asserts that the fault was met: that ``pending`` is 0.
+/// A test of a fault asserts that the fault has occurred: that ``pending`` is 0.
 public final class FaultyVault: Sendable {
-    /// One call of the vault's to what keeps its items. A change that expects something reads first.
+    /// A call of the vault to its item store. A conditional change reads first.
     public enum Call: Sendable, Hashable, CaseIterable {
-        /// Of one item.
+        /// Reads one item.
         case read
-        /// Of one item, new or not.
+        /// Writes one item, new or existing.
         case write
-        /// Of one item, there or not.
+        /// Removes one item, existing or not.
         case remove
-        /// Of all items' names.
+        /// Lists the names of all items.
         case list
     }
 
-    /// What happens at a call.
+    /// A fault at a call.
     public enum Fault: Sendable, Hashable {
-        /// It answers that it is locked, and does nothing.
+        /// The store reports that it is locked, and does nothing.
         case locked
-        /// It fails, and does nothing.
+        /// The store fails, and does nothing.
         case failed
-        /// It does what it is to, and then fails, as a machine that loses its power in between.
+        /// The store performs the call and then fails, like a machine that loses power after a write.
         case failedAfterwards
-        /// It does what it is to; then somebody else writes the item anew, with the same contents.
+        /// The store performs the call; then another process rewrites the item with the same contents.
         case writtenByAnother
-        /// It does what it is to; then somebody else removes the item.
+        /// The store performs the call; then another process removes the item.
         case removedByAnother
-        /// It keeps its thread waiting that long, of real time, and then does what it is to.
+        /// The store blocks its thread for that long in real time, and then performs the call.
         case slow(milliseconds: UInt32)
     }
 
-    /// The vault. Any number may be opened on one store: they see the same items, as two processes do.
+    /// The vault with the planned faults.
     public let vault: Vault
-    private let store: FaultyStore
+    private let store: FaultyItemStore
 
-    /// With nothing in it.
+    /// Makes an empty vault.
     public init() throws {
         let folder = try TemporaryFolder()
-        store = FaultyStore(folder)
+        store = FaultyItemStore(folder)
         vault = Vault(store, locks: VaultLocks(folder: folder.path))
     }
 
-    /// One fault, at the `number`th such call from now on; the next one is 1. Several may wait for the same call.
-    public func plan(_ fault: Fault, at call: Call, number: Int = 1) { store.plan(fault, call, number) }
+    /// Plans one fault at the `number`th such call from now on; the next call is 1. Several faults may be
+    /// planned for the same call.
+    public func plan(_ fault: Fault, at call: Call, number: Int = 1) {
+        store.plan(fault, on: call, number: number)
+    }
 
-    /// A fault at each call until it is ended; none ends it.
+    /// Makes every call meet `fault` until a call of this function with nil.
     public func always(_ fault: Fault?) { store.always(fault) }
 
-    /// How many planned faults have not happened.
+    /// The number of planned faults that have not occurred.
     public var pending: Int { store.pending }
 
-    /// Every call so far, in order.
+    /// All calls so far, in order.
     public var calls: [Call] { store.calls }
 }
 
-/// A folder that goes with the value.
+/// A temporary folder that is removed with the value.
 final class TemporaryFolder: Sendable {
     let path: String
 
     init() throws {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/countersign-test-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw TestFailure(description: "no temporary folder below \(parent)") }
+        guard mkdtemp(&template) != nil else {
+            throw TestError(description: "no temporary folder below \(parent)")
+        }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
@@ -79,4 +85,98 @@ final class TemporaryFolder: Sendable {
         for file in ["writing.lock", "lease.lock"] { unlink("\(path)/\(file)") }
         rmdir(path)
     }
+}
+
+/// The item store of a ``FaultyVault``.
+final class FaultyItemStore: ItemStore {
+    private struct Plan {
+        let fault: FaultyVault.Fault
+        let call: FaultyVault.Call
+        /// The number of such calls up to and including the faulty one.
+        var left: Int
+    }
+
+    private struct State {
+        var items: [ItemName: Secret] = [:]
+        var plans: [Plan] = []
+        var always: FaultyVault.Fault?
+        var calls: [FaultyVault.Call] = []
+    }
+
+    private let state = Locked(State())
+    /// The folder of the vault's locks, which exists as long as the vault is in use.
+    private let folder: TemporaryFolder
+
+    init(_ folder: TemporaryFolder) { self.folder = folder }
+
+    func plan(_ fault: FaultyVault.Fault, on call: FaultyVault.Call, number: Int) {
+        state.with { $0.plans.append(Plan(fault: fault, call: call, left: number)) }
+    }
+
+    func always(_ fault: FaultyVault.Fault?) { state.with { $0.always = fault } }
+
+    var pending: Int { state.with { $0.plans.count } }
+
+    var calls: [FaultyVault.Call] { state.with { $0.calls } }
+
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
+        do {
+            return try perform(.read, on: name) { $0[name].map { .value($0) } ?? .absent }
+        } catch {
+            return VaultReadResult(error)
+        }
+    }
+
+    func names() throws(VaultError) -> [ItemName] { try perform(.list, on: nil) { Array($0.keys) } }
+
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {
+        try perform(.write, on: name) { $0[name] = bytes }
+    }
+
+    func remove(_ name: ItemName) throws(VaultError) { try perform(.remove, on: name) { $0[name] = nil } }
+
+    private func perform<Value>(
+        _ call: FaultyVault.Call, on name: ItemName?, body: (inout [ItemName: Secret]) -> Value
+    ) throws(VaultError) -> Value {
+        let faults = due(call)
+        for case .slow(let milliseconds) in faults { usleep(milliseconds * 1000) }
+        if faults.contains(.locked) { throw .locked("as the test wants it") }
+        if faults.contains(.failed) { throw .failed("as the test wants it") }
+        let value = state.with { state in
+            let value = body(&state.items)
+            guard let name else { return value }
+            if faults.contains(.removedByAnother) { state.items[name] = nil }
+            if faults.contains(.writtenByAnother) {
+                state.items[name] = state.items[name].flatMap(Self.written)
+            }
+            return value
+        }
+        if faults.contains(.failedAfterwards) { throw .failed("as the test wants it, once it was done") }
+        return value
+    }
+
+    /// Returns the faults of this call and removes them from the plan.
+    private func due(_ call: FaultyVault.Call) -> Set<FaultyVault.Fault> {
+        state.with { state in
+            state.calls.append(call)
+            var due = Set(state.always.map { [$0] } ?? [])
+            for index in state.plans.indices where state.plans[index].call == call {
+                state.plans[index].left -= 1
+                if state.plans[index].left <= 0 { due.insert(state.plans[index].fault) }
+            }
+            state.plans.removeAll { $0.left <= 0 }
+            return due
+        }
+    }
+
+    /// The same contents in another version.
+    private static func written(_ stored: Secret) -> Secret? { VaultItem(stored: stored)?.rewritten.stored }
+}
+
+/// An operation of the test kit that failed.
+public struct TestError: Error, CustomStringConvertible {
+    /// What failed and why, in one sentence.
+    public let description: String
+
+    init(description: String) { self.description = description }
 }

@@ -20,8 +20,8 @@ public struct IncomingResponse: Sendable {
     }
 }
 
-/// A body's pieces in their order, for one reader. No more than a few hundred kilobytes are kept for a reader that is slow:
-/// the server waits for him.
+/// The pieces of a body in order, for one reader. At most a few hundred kilobytes are buffered for a slow
+/// reader; then the server waits.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body.
     public typealias Element = [UInt8]
@@ -55,7 +55,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         while let piece = try await source.next() {
             guard body.count + piece.count <= limit else {
                 source.cancel()
-                throw TransportError(.answerTooLarge(limit: limit), .brokenOff)
+                throw TransportError(.answerTooLarge(limit: limit), fate: .brokenOff)
             }
             body += piece
         }
@@ -68,6 +68,6 @@ public protocol BodySource: AnyObject, Sendable {
     /// The next piece, which is not empty; nil at the end of a body that came whole. One call at a time.
     func next() async throws(TransportError) -> [UInt8]?
 
-    /// Nobody reads on. Called by whoever had enough; when the source is let go of, the same follows.
+    /// The reader has stopped reading. Called by the reader; releasing the source has the same effect.
     func cancel()
 }

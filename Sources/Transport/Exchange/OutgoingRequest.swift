@@ -1,3 +1,5 @@
+import CountersignMemory
+import CountersignTrust
 import CountersignWire
 
 /// A header field.
@@ -8,7 +10,7 @@ public struct HeaderField: Sendable, Hashable {
     public var value: [UInt8]
 
     /// A field from texts.
-    public init(_ name: String, _ value: String) { self.init(name, bytes: Array(value.utf8)) }
+    public init(_ name: String, value: String) { self.init(name, bytes: Array(value.utf8)) }
 
     /// A field whose value may be other than UTF-8.
     public init(_ name: String, bytes: [UInt8]) {
@@ -39,7 +41,8 @@ public struct OutgoingRequest: Sendable {
 
     /// `target` is ASCII: a path that begins with `/`, and its query.
     public init(
-        _ method: String, _ origin: Origin, _ target: String, fields: [HeaderField] = [], body: RequestBody = .none
+        _ method: String, origin: Origin, target: String, fields: [HeaderField] = [],
+        body: RequestBody = .none
     ) {
         self.method = method
         self.origin = origin
@@ -52,13 +55,14 @@ public struct OutgoingRequest: Sendable {
 
 extension OutgoingRequest {
     /// What must not be given, because it follows from the body, or is between two neighbours only.
-    private static let ours = [
-        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade", "expect",
+    private static let derivedFields = [
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade",
+        "expect",
         "proxy-authorization", "proxy-connection",
     ]
 
-    /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a second request.
-    /// Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
+    /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a
+    /// second request. Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
     package var flaw: String? {
         guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
@@ -74,7 +78,7 @@ extension OutgoingRequest {
         }
         for field in fields {
             guard OutgoingRequest.isToken(field.name) else { return "field name: expected a token" }
-            guard !OutgoingRequest.ours.contains(where: field.isNamed) else {
+            guard !OutgoingRequest.derivedFields.contains(where: field.isNamed) else {
                 return "field `\(field.name)`: it follows from the rest of the request, and cannot be given"
             }
             guard field.value.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }) else {
@@ -95,4 +99,74 @@ extension OutgoingRequest {
                 }
             }
     }
+}
+
+/// What a request carries.
+public enum RequestBody: Sendable {
+    /// No body, and no field that says how long it is.
+    case none
+    /// All of it, in memory.
+    case bytes([UInt8])
+    /// A stream that can be had anew, so that the request can be sent again.
+    case replayable(ReplayableBody)
+    /// A stream that is used up by being sent: a request with one is never sent twice.
+    case once(OnceBody)
+}
+
+/// How long a streamed body is.
+public enum BodyLength: Sendable, Hashable {
+    /// In bytes. A stream with more or fewer breaks the request off.
+    case bytes(Int)
+    /// Sent in chunks. Source: RFC 9112 §7.1.
+    case unknown
+}
+
+/// Hands a stream's pieces to what takes them, no faster than it does.
+package typealias BodyWriter =
+    @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
+
+/// A body from a stream that can be made again: a file, a generator.
+public struct ReplayableBody: Sendable {
+    package let length: BodyLength
+    /// Reads the stream once.
+    package let write: BodyWriter
+
+    /// `make` is called once for each time the body is sent, when the connection stands; the sequence's
+    /// pieces are sent as they come. What it throws breaks the request off.
+    public init<Pieces: AsyncSequence & Sendable>(
+        _ length: BodyLength, make: @escaping @Sendable () -> Pieces
+    ) where Pieces.Element == [UInt8] {
+        self.length = length
+        write = { take in
+            for try await piece in make() { try await take(piece) }
+        }
+    }
+}
+
+/// A body from a stream that is gone once it was read: a camera, a pipe.
+public final class OnceBody: Sendable {
+    package let length: BodyLength
+    private let unused: Locked<BodyWriter?>
+
+    /// The sequence is read when the connection stands; a request that never came that far leaves it as it
+    /// is.
+    public init<Pieces: AsyncSequence & Sendable>(_ length: BodyLength, pieces: Pieces)
+    where Pieces.Element == [UInt8] {
+        self.length = length
+        let write: BodyWriter = { take in
+            for try await piece in pieces { try await take(piece) }
+        }
+        unused = Locked(write)
+    }
+
+    /// The stream, for the first caller.
+    package func take() -> BodyWriter? {
+        unused.with { writer in
+            defer { writer = nil }
+            return writer
+        }
+    }
+
+    /// Whether it was read, in part or whole.
+    public var isUsedUp: Bool { unused.with { $0 == nil } }
 }

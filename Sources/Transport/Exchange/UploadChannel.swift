@@ -41,7 +41,7 @@ final class UploadChannel: Sendable {
     }
 
     /// Bytes in memory, those that went out among them.
-    var held: Int { state.with { $0.pieces.count } }
+    var bufferedBytes: Int { state.with { $0.pieces.count } }
 
     /// Whether the caller's stream is what is waited for.
     var isStarved: Bool { state.with { $0.isStarved } }
@@ -63,7 +63,9 @@ final class UploadChannel: Sendable {
         guard isFull else { return }
         await withCheckedContinuation { waiter in
             let isRoom = state.with { state in
-                guard state.end == nil, state.pieces.count - state.start >= UploadChannel.limit else { return true }
+                guard state.end == nil, state.pieces.count - state.start >= UploadChannel.limit else {
+                    return true
+                }
                 state.waiter = waiter
                 return false
             }

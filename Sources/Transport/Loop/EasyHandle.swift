@@ -2,8 +2,8 @@ import CCurl
 import CountersignTrust
 import Glibc
 
-/// libcurl's handle of one transfer, and how it is set up. A setting that libcurl would not take ends the transfer: to go on
-/// without it could be to trust anybody.
+/// libcurl's handle of one transfer, and how it is set up. A setting that libcurl would not take ends the
+/// transfer: to go on without it could be to trust anybody.
 struct EasyHandle {
     private let curl: UnsafeMutableRawPointer
 
@@ -11,13 +11,14 @@ struct EasyHandle {
 
     /// Everything but body and callbacks. `lists` and `words` must outlive the handle.
     func configure(
-        _ request: OutgoingRequest, _ options: TransportOptions, _ judge: HandshakeJudge, _ lists: Lists,
-        _ words: UnsafeMutablePointer<CChar>
+        for request: OutgoingRequest, options: TransportOptions, judge: HandshakeJudge, lists: CurlLists,
+        errorBuffer words: UnsafeMutablePointer<CChar>
     ) throws(TransportError) {
         let origin = request.origin
         let scheme = origin.security == .tls ? "https" : "http"
         try require(cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, words))
-        try require(cs_curl_set_string(curl, CURLOPT_URL, "\(scheme)://\(origin.bracketedHost):\(origin.port)/"))
+        try require(
+            cs_curl_set_string(curl, CURLOPT_URL, "\(scheme)://\(origin.bracketedHost):\(origin.port)/"))
         try require(cs_curl_set_string(curl, CURLOPT_PROTOCOLS_STR, scheme))
         let target = String(decoding: request.target, as: UTF8.self)
         try require(cs_curl_set_string(curl, CURLOPT_REQUEST_TARGET, target))
@@ -27,7 +28,7 @@ struct EasyHandle {
         try require(cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try require(cs_curl_set_long(curl, CURLOPT_FOLLOWLOCATION, 0))
         try require(cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1))
-        // A name that is still being looked up is left to its thread when nobody waits for it any more.
+        // A name lookup that no transfer waits for any more is left to its thread.
         try require(cs_curl_set_long(curl, CURLOPT_QUICK_EXIT, 1))
         // Our own deadlines come first.
         try require(cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 86_400))
@@ -39,8 +40,8 @@ struct EasyHandle {
         try setTLS(judge)
     }
 
-    /// The judge takes the place of all of libcurl's own checks, the host's name among them: which of them count is for
-    /// the policy to say. It needs to be asked, hence `VERIFYPEER`.
+    /// The judge takes the place of all of libcurl's own checks, the host's name among them: which of them
+    /// count is for the policy to say. It needs to be asked, hence `VERIFYPEER`.
     private func setTLS(_ judge: HandshakeJudge) throws(TransportError) {
         try require(cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
         try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1))
@@ -49,7 +50,8 @@ struct EasyHandle {
         try require(cs_curl_set_string(curl, CURLOPT_CAPATH, nil))
         // A resumed session would skip the certificate, and the pins with it.
         try require(cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0))
-        try require(cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(judge).toOpaque()))
+        try require(
+            cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(judge).toOpaque()))
         try require(
             cs_curl_set_ssl_context(curl) { _, context, judge in
                 guard let context, let judge else { return CURLE_SSL_CERTPROBLEM }
@@ -62,7 +64,7 @@ struct EasyHandle {
         switch proxy {
         case .none: try require(cs_curl_set_string(curl, CURLOPT_PROXY, ""))
         case .tunnel(let host, let port):
-            let name = Origin(.plaintext, host).bracketedHost
+            let name = Origin(.plaintext, host: host).bracketedHost
             try require(cs_curl_set_string(curl, CURLOPT_PROXY, "http://\(name):\(port)"))
             try require(cs_curl_set_long(curl, CURLOPT_HTTPPROXYTUNNEL, 1))
             try require(cs_curl_set_long(curl, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1))
@@ -81,12 +83,14 @@ struct EasyHandle {
     private func require(_ status: CURLcode) throws(TransportError) {
         guard status == CURLE_OK else {
             let said = String(cString: curl_easy_strerror(status))
-            throw TransportError(.machine("libcurl does not take a setting: \(said)"), .notSent)
+            throw TransportError(.machine("libcurl does not take a setting: \(said)"), fate: .notSent)
         }
     }
 
-    /// Why nobody could be connected to, by the system's own number.
-    static func connectCause(_ curl: UnsafeMutableRawPointer?, _ said: String) -> TransportError.Cause {
+    /// Why no connection could be made, from the system's error number.
+    static func connectionFailure(of curl: UnsafeMutableRawPointer?, message said: String)
+        -> TransportError.Cause
+    {
         var number = 0
         if let curl { _ = cs_curl_get_long(curl, CURLINFO_OS_ERRNO, &number) }
         switch Int32(number) {
@@ -119,7 +123,9 @@ extension EasyHandle {
             })
         try require(
             cs_curl_set_read(curl) { room, size, count, transfer in
-                guard let room, let transfer = EasyHandle.transfer(transfer) else { return Int(CURL_READFUNC_ABORT) }
+                guard let room, let transfer = EasyHandle.transfer(transfer) else {
+                    return Int(CURL_READFUNC_ABORT)
+                }
                 return transfer.supply(UnsafeMutableRawBufferPointer(start: room, count: size * count))
             })
         // To begin a body anew is to send it twice.
@@ -143,5 +149,58 @@ extension EasyHandle {
 
     private static func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
         pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+/// The lists that a transfer gives libcurl, which reads them to its end: header fields, and where the host
+/// is.
+final class CurlLists {
+    typealias List = UnsafeMutablePointer<curl_slist>
+
+    let fields: List?
+    let route: List?
+
+    init(for request: OutgoingRequest, options: TransportOptions) {
+        fields = CurlLists.fieldList(of: request)
+        route = CurlLists.routeList(to: request.origin.host, options: options)
+    }
+
+    deinit {
+        curl_slist_free_all(fields)
+        curl_slist_free_all(route)
+    }
+
+    private static func fieldList(of request: OutgoingRequest) -> List? {
+        var list: List?
+        var line: [UInt8] = []
+        func add(_ name: String, separator: String, value: [UInt8] = []) {
+            line.removeAll(keepingCapacity: true)
+            line += name.utf8
+            line += separator.utf8
+            line += value
+            line.append(0)
+            list =
+                line.withUnsafeBytes { curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress) }
+                ?? list
+        }
+        add("Host", separator: ": ", value: Array(request.authority.utf8))
+        for field in request.fields {
+            // libcurl's spelling for a field without a value.
+            add(field.name, separator: field.value.isEmpty ? ";" : ": ", value: field.value)
+        }
+        // Fields of libcurl's own that were not signed, or not wanted: an empty one takes it out. `Expect`
+        // would wait for a permission that is not needed.
+        for name in ["Accept", "Content-Type", "Expect", "User-Agent"]
+        where !request.fields.contains(where: { $0.isNamed(name) }) {
+            add(name, separator: ":")
+        }
+        return list
+    }
+
+    private static func routeList(to host: Trust.Host, options: TransportOptions) -> List? {
+        guard let address = options.addresses[host] else { return nil }
+        // Whatever the port, that host, the same port.
+        return curl_slist_append(
+            nil, "\(Origin(.tls, host: host).bracketedHost)::\(Origin(.tls, host: address).bracketedHost):")
     }
 }

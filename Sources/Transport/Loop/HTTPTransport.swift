@@ -2,28 +2,29 @@ import CountersignTrust
 
 /// Sends requests over HTTP/1.1 and libcurl, to servers that a `Trust` accepts.
 ///
-/// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was signed for one
-/// server goes to that server, once. One thread carries all of it; no caller's thread waits. A request that is on its way
-/// outlives the value that sent it.
-public final class HTTPTransport: Carrier {
+/// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was
+/// signed for one server goes to that server, once. One thread carries all of it; no caller's thread waits. A
+/// request that is on its way outlives the value that sent it.
+public final class HTTPTransport: RequestTransport {
     private let loop: TransferLoop
 
     /// Starts the thread.
     public init(trust: Trust, options: TransportOptions = TransportOptions()) throws(TransportError) {
-        loop = try TransferLoop(trust, options)
+        loop = try TransferLoop(trust: trust, options: options)
     }
 
     deinit { loop.closeWhenIdle() }
 
     /// Sends `request` and waits for the head of the answer.
     ///
-    /// Cancelling the task ends the transfer. `progress` is called on the transport's thread and must not wait.
+    /// Cancelling the task ends the transfer. `progress` is called on the transport's thread and must not
+    /// wait.
     public func send(
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse {
-        if let flaw = request.flaw { throw TransportError(.malformedRequest(flaw), .notSent) }
+        if let flaw = request.flaw { throw TransportError(.malformedRequest(flaw), fate: .notSent) }
         let loop = loop
-        let transfer = Transfer(request, progress, loop)
+        let transfer = Transfer(request, progress: progress, loop: loop)
         let result = await withTaskCancellationHandler {
             loop.start(transfer)
             return await transfer.answer.head()
@@ -32,14 +33,42 @@ public final class HTTPTransport: Carrier {
         }
         let head = try result.get()
         return IncomingResponse(
-            status: head.status, fields: head.fields, body: ResponseBody(BodyReading(transfer, loop)))
+            status: head.status, fields: head.fields,
+            body: ResponseBody(TransferBodySource(transfer, loop: loop)))
     }
 
-    /// Puts another trust in force. Every connection that was made under the old one is cut, with what is on its way on it:
-    /// a key that is no longer trusted is not trusted for the rest of an answer either. What waits for its turn goes out
-    /// under the new one.
+    /// Puts another trust in force. Every connection that was made under the old one is cut, with what is on
+    /// its way on it: a key that is no longer trusted is not trusted for the rest of an answer either. What
+    /// waits for its turn goes out under the new one.
     public func replaceTrust(by trust: Trust) { loop.replaceTrust(by: trust) }
 }
 
 /// What carries requests on this platform.
 public typealias PlatformTransport = HTTPTransport
+
+/// The body of a transfer's response. The transfer ends when the reader releases it.
+final class TransferBodySource: BodySource {
+    private let transfer: Transfer
+    private let loop: TransferLoop
+
+    init(_ transfer: Transfer, loop: TransferLoop) {
+        self.transfer = transfer
+        self.loop = loop
+    }
+
+    deinit { cancel() }
+
+    func cancel() {
+        if !transfer.answer.isFinished { loop.cancel(transfer) }
+    }
+
+    func next() async throws(TransportError) -> [UInt8]? {
+        let (transfer, loop) = (transfer, loop)
+        let result = await withTaskCancellationHandler {
+            await transfer.answer.next { loop.resume(transfer) }
+        } onCancel: {
+            loop.cancel(transfer)
+        }
+        return try result.get()
+    }
+}

@@ -1,19 +1,19 @@
 import CCurl
 import CountersignTrust
 
-/// One request on its way, and its answer. But for `answer` and `upload`, which lock for themselves, it is touched by the
-/// transport's thread only.
+/// One request on its way, and its answer. But for `answer` and `upload`, which lock for themselves, it is
+/// touched by the transport's thread only.
 final class Transfer: @unchecked Sendable {
     let request: OutgoingRequest
-    let answer = AnswerChannel()
+    let answer = ResponseChannel()
     let progress: @Sendable (TransferProgress) -> Void
     private weak var loop: TransferLoop?
 
     /// While it has a place.
     private(set) var handle: UnsafeMutableRawPointer?
-    private var lists: Lists?
+    private var lists: CurlLists?
     /// Where libcurl writes what exactly went wrong.
-    private let words = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var judge: HandshakeJudge?
 
     private var upload: UploadChannel?
@@ -21,63 +21,67 @@ final class Transfer: @unchecked Sendable {
     /// Bytes of a body in memory that went out.
     private var sentBytes = 0
 
-    private var times = TransferTimes()
+    private var times = TransferTimeouts()
     private var clock = DeviceClock.system
     /// Whether the request was begun on a connection that stands.
     private var hasBegun = false
     private var isAnswered = false
     private var isReaderSlow = false
     /// Whether something of the answer came that its reader was not told of.
-    private var isUntold = false
+    private var hasUnreportedData = false
     /// Why a callback of ours ended it.
     private var ownCause: TransportError.Cause?
     private var head: [UInt8] = []
     private var lastProgress = TransferProgress()
 
     init(
-        _ request: OutgoingRequest, _ progress: @escaping @Sendable (TransferProgress) -> Void, _ loop: TransferLoop
+        _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void,
+        loop: TransferLoop
     ) {
         self.request = request
         self.progress = progress
         self.loop = loop
-        words.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
 
-    deinit { words.deallocate() }
+    deinit { errorBuffer.deallocate() }
 
     // MARK: life
 
-    func queue(_ options: TransportOptions) { times = TransferTimes(options, queuedAt: options.clock.monotonic()) }
+    func queue(_ options: TransportOptions) {
+        times = TransferTimeouts(options, queuedAt: options.clock.monotonic())
+    }
 
     /// When its time is up, and what for.
-    var deadline: TransferTimes.Deadline {
+    var deadline: TransferTimeouts.Deadline {
         // Whose turn it is to do something is the caller, and not the server.
         times.deadline(waitsForServer: !isReaderSlow && upload?.isStarved != true)
     }
 
     /// Makes its handle.
-    func begin(under generation: Generation, _ options: TransportOptions) throws(TransportError)
+    func begin(in generation: ConnectionPool, options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
     {
         guard let curl = generation.makeTransfer() else {
-            throw TransportError(.machine("libcurl makes no handle"), .notSent)
+            throw TransportError(.machine("libcurl makes no handle"), fate: .notSent)
         }
         handle = curl
         clock = options.clock
         times.begin(at: clock.monotonic())
         let writer = EasyHandle(curl)
-        let judge = HandshakeJudge(request.origin.host, generation, options)
+        let judge = HandshakeJudge(host: request.origin.host, pool: generation, options: options)
         self.judge = judge
-        let lists = Lists(request, options)
+        let lists = CurlLists(for: request, options: options)
         self.lists = lists
-        try writer.configure(request, options, judge, lists, words)
+        try writer.configure(
+            for: request, options: options, judge: judge, lists: lists, errorBuffer: errorBuffer)
         try prepareBody(writer)
         try writer.connect(to: self)
         return curl
     }
 
     /// Gives back everything, and tells the reader.
-    func end(_ result: Result<Void, TransportError>, under generation: Generation) {
+    func end(_ result: Result<Void, TransportError>, in generation: ConnectionPool) {
         pump?.cancel()
         upload?.close("the request has ended")
         if let handle {
@@ -92,7 +96,7 @@ final class Transfer: @unchecked Sendable {
     /// What an end at this moment says of the request.
     var fate: TransportError.Fate { isAnswered ? .brokenOff : hasBegun ? .outcomeUnknown : .notSent }
 
-    /// Either side may have what the other waited for; who does not is paused again by his callback.
+    /// Resumes both directions; a callback with nothing to do pauses its direction again.
     func resume() {
         guard let handle else { return }
         isReaderSlow = false
@@ -108,14 +112,14 @@ final class Transfer: @unchecked Sendable {
             // These say that they carry nothing. Source: RFC 9110 §8.6.
             if ["POST", "PUT", "PATCH"].contains(request.method) { try writer.send(.bytes(0)) }
         case .bytes(let bytes): try writer.send(.bytes(bytes.count))
-        case .replayable(let body): try prepareStream(body.length, writer)
+        case .replayable(let body): try prepareStream(length: body.length, on: writer)
         case .once(let body):
-            guard !body.isUsedUp else { throw TransportError(.bodyUsedUp, .notSent) }
-            try prepareStream(body.length, writer)
+            guard !body.isUsedUp else { throw TransportError(.bodyUsedUp, fate: .notSent) }
+            try prepareStream(length: body.length, on: writer)
         }
     }
 
-    private func prepareStream(_ length: BodyLength, _ writer: EasyHandle) throws(TransportError) {
+    private func prepareStream(length: BodyLength, on writer: EasyHandle) throws(TransportError) {
         upload = UploadChannel(length) { [weak self, weak loop] in
             if let self, let loop { loop.resume(self) }
         }
@@ -124,8 +128,9 @@ final class Transfer: @unchecked Sendable {
 
     /// Called when the connection stands, before the request's first byte. False ends the transfer.
     ///
-    /// libcurl sends a request again, unasked, where a connection that was used before closes without an answer; the first
-    /// copy may have been received all the same, and the second has the same nonce. So a second call is the end.
+    /// libcurl sends a request again, unasked, where a connection that was used before closes without an
+    /// answer; the first copy may have been received all the same, and the second has the same nonce. So a
+    /// second call is the end.
     func beginRequest() -> Bool {
         guard !hasBegun else {
             ownCause = .connectionLost("the connection had been closed by the server")
@@ -196,21 +201,21 @@ final class Transfer: @unchecked Sendable {
         head += line
         guard line.elementsEqual([0x0D, 0x0A]) || line.elementsEqual([0x0A]) else { return line.count }
         defer { head = [] }
-        guard let read = AnswerHead.read(head) else {
+        guard let read = ResponseHeadParser.parse(head) else {
             ownCause = .malformedAnswer("its head")
             return 0
         }
         guard read.status >= 200 else { return line.count }
         isAnswered = true
         answer.deliver(read)
-        isUntold = true
+        hasUnreportedData = true
         return line.count
     }
 
     /// At the end of a turn of the loop.
-    func tellReader() {
-        guard isUntold else { return }
-        isUntold = false
+    func wakeReader() {
+        guard hasUnreportedData else { return }
+        hasUnreportedData = false
         answer.wake()
     }
 
@@ -218,8 +223,8 @@ final class Transfer: @unchecked Sendable {
         guard !piece.isEmpty else { return 0 }
         times.lastActivity = clock.monotonic()
         switch answer.deliver(piece) {
-        case .taken:
-            isUntold = true
+        case .accepted:
+            hasUnreportedData = true
             return piece.count
         case .full:
             isReaderSlow = true
@@ -237,21 +242,25 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// What libcurl's code means.
-    func outcome(_ code: CURLcode, _ reachability: NetworkReachability) -> Result<Void, TransportError> {
-        if let ownCause { return .failure(TransportError(ownCause, fate)) }
+    func outcome(of code: CURLcode, reachability: NetworkReachability) -> Result<Void, TransportError> {
+        if let ownCause { return .failure(TransportError(ownCause, fate: fate)) }
         if code == CURLE_OK, isAnswered { return .success(()) }
         if let verdict = judge?.verdict, !verdict.isAccepted, !hasBegun {
-            return .failure(TransportError(.untrusted(verdict), .notSent))
+            return .failure(TransportError(.untrusted(verdict), fate: .notSent))
         }
-        let said = words[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: words)
-        return .failure(TransportError(cause(code, said, reachability), fate))
+        let said =
+            errorBuffer[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorBuffer)
+        return .failure(
+            TransportError(cause(of: code, message: said, reachability: reachability), fate: fate))
     }
 
-    private func cause(_ code: CURLcode, _ said: String, _ reachability: NetworkReachability) -> TransportError.Cause {
+    private func cause(of code: CURLcode, message said: String, reachability: NetworkReachability)
+        -> TransportError.Cause
+    {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return reachability.state() == .offline ? .offline : .hostNotFound
-        case CURLE_COULDNT_CONNECT: return EasyHandle.connectCause(handle, said)
+        case CURLE_COULDNT_CONNECT: return EasyHandle.connectionFailure(of: handle, message: said)
         case CURLE_OPERATION_TIMEDOUT: return .timedOut(hasBegun ? .idle : .connecting)
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM:
             return .tls(said)

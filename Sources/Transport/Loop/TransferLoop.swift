@@ -5,8 +5,8 @@ import Glibc
 
 /// The thread that carries all transfers, and the ways to talk to it.
 ///
-/// libcurl's handles are used on this thread alone; other threads leave commands in the mailbox, and wake it. Safe to share:
-/// everything else here is touched by the thread only.
+/// libcurl's handles are used on this thread alone; other threads leave commands in the mailbox, and wake it.
+/// Safe to share: everything else here is touched by the thread only.
 final class TransferLoop: @unchecked Sendable {
     enum Command {
         case start(Transfer)
@@ -18,13 +18,14 @@ final class TransferLoop: @unchecked Sendable {
     struct Mailbox {
         var commands: [Command] = []
         var isClosing = false
-        /// Whose poll is to be woken; nil when the thread has ended. Under the lock, for it is freed with its generation.
+        /// Whose poll is to be woken; nil when the thread has ended. Under the lock, for it is freed with its
+        /// generation.
         var handle: UnsafeMutableRawPointer?
     }
 
     let options: TransportOptions
     private let mailbox: Locked<Mailbox>
-    private var generation: Generation
+    private var pool: ConnectionPool
     /// Those that have a place, by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
     /// Those that wait for one, in the order in which they came.
@@ -33,12 +34,12 @@ final class TransferLoop: @unchecked Sendable {
     /// libcurl wants to be told once in a process's life.
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    init(_ trust: Trust, _ options: TransportOptions) throws(TransportError) {
-        guard TransferLoop.isReady, let generation = Generation(trust, options) else {
-            throw TransportError(.machine("libcurl does not start"), .notSent)
+    init(trust: Trust, options: TransportOptions) throws(TransportError) {
+        guard TransferLoop.isReady, let generation = ConnectionPool(trust: trust, options: options) else {
+            throw TransportError(.machine("libcurl does not start"), fate: .notSent)
         }
         self.options = options
-        self.generation = generation
+        self.pool = generation
         mailbox = Locked(Mailbox(handle: generation.handle))
         try startThread()
     }
@@ -55,7 +56,7 @@ final class TransferLoop: @unchecked Sendable {
             }, loop)
         guard status == 0 else {
             Unmanaged<TransferLoop>.fromOpaque(loop).release()
-            throw TransportError(.machine("no thread for the transport"), .notSent)
+            throw TransportError(.machine("no thread for the transport"), fate: .notSent)
         }
         pthread_detach(thread)
     }
@@ -65,13 +66,14 @@ final class TransferLoop: @unchecked Sendable {
     func start(_ transfer: Transfer) {
         let isPosted = post(.start(transfer))
         if !isPosted {
-            transfer.answer.finish(.failure(TransportError(.machine("the transport has ended"), .notSent)))
+            transfer.answer.finish(
+                .failure(TransportError(.machine("the transport has ended"), fate: .notSent)))
         }
     }
 
     func cancel(_ transfer: Transfer) { post(.cancel(transfer)) }
 
-    /// Somebody has what the transfer waited for.
+    /// Resumes a transfer that was paused.
     func resume(_ transfer: Transfer) { post(.resume(transfer)) }
 
     func replaceTrust(by trust: Trust) { post(.replaceTrust(trust)) }
@@ -90,7 +92,8 @@ final class TransferLoop: @unchecked Sendable {
         mailbox.with { mailbox in
             guard let handle = mailbox.handle else { return false }
             mailbox.commands.append(command)
-            // Remembered where the thread is not polling just now. Who came before has woken it for this one, too.
+            // Remembered if the thread is not polling now. If the mailbox was not empty, an earlier command
+            // has woken the thread already.
             if mailbox.commands.count == 1 { curl_multi_wakeup(handle) }
             return true
         }
@@ -116,7 +119,7 @@ final class TransferLoop: @unchecked Sendable {
             // Into the places that were given back.
             startWaiting()
             if isClosing, running.isEmpty, waiting.isEmpty, end() { return }
-            generation.poll(milliseconds: patience())
+            pool.poll(milliseconds: pollTimeout())
         }
     }
 
@@ -127,7 +130,7 @@ final class TransferLoop: @unchecked Sendable {
             transfer.queue(options)
             waiting.append(transfer)
         case .start: break
-        case .cancel(let transfer): end(transfer, .cancelled)
+        case .cancel(let transfer): end(transfer, cause: .cancelled)
         case .resume(let transfer): transfer.resume()
         case .replaceTrust(let trust): replace(trust)
         }
@@ -138,22 +141,22 @@ final class TransferLoop: @unchecked Sendable {
         while running.count < max(1, options.concurrentRequests), !waiting.isEmpty {
             let transfer = waiting.removeFirst()
             do throws(TransportError) {
-                let handle = try transfer.begin(under: generation, options)
+                let handle = try transfer.begin(in: pool, options: options)
                 running[handle] = transfer
-                try generation.add(handle)
+                try pool.add(handle)
             } catch {
-                finish(transfer, .failure(error))
+                finish(transfer, with: .failure(error))
             }
         }
     }
 
     private func collectFinished() {
-        generation.work()
-        while let (handle, code) = generation.nextFinished() {
+        pool.work()
+        while let (handle, code) = pool.nextFinished() {
             guard let transfer = running[handle] else { continue }
-            finish(transfer, transfer.outcome(code, options.reachability))
+            finish(transfer, with: transfer.outcome(of: code, reachability: options.reachability))
         }
-        for transfer in running.values { transfer.tellReader() }
+        for transfer in running.values { transfer.wakeReader() }
     }
 
     private func endOverdue() {
@@ -163,11 +166,11 @@ final class TransferLoop: @unchecked Sendable {
             let (time, phase) = transfer.deadline
             if time <= now { overdue.append((transfer, phase)) }
         }
-        for (transfer, phase) in overdue { end(transfer, .timedOut(phase)) }
+        for (transfer, phase) in overdue { end(transfer, cause: .timedOut(phase)) }
     }
 
-    /// Milliseconds till somebody's time may be up; a minute at most.
-    private func patience() -> Int32 {
+    /// Milliseconds until the next deadline; at most a minute.
+    private func pollTimeout() -> Int32 {
         var next = UInt64.max
         eachTransfer { next = min(next, $0.deadline.time) }
         let now = options.clock.monotonic()
@@ -180,27 +183,27 @@ final class TransferLoop: @unchecked Sendable {
         for transfer in waiting { body(transfer) }
     }
 
-    private func end(_ transfer: Transfer, _ cause: TransportError.Cause) {
-        finish(transfer, .failure(TransportError(cause, transfer.fate)))
+    private func end(_ transfer: Transfer, cause: TransportError.Cause) {
+        finish(transfer, with: .failure(TransportError(cause, fate: transfer.fate)))
     }
 
-    private func finish(_ transfer: Transfer, _ result: Result<Void, TransportError>) {
+    private func finish(_ transfer: Transfer, with result: Result<Void, TransportError>) {
         if let handle = transfer.handle {
             running[handle] = nil
-            generation.remove(handle)
+            pool.remove(handle)
         } else {
             waiting.removeAll { $0 === transfer }
         }
-        transfer.end(result, under: generation)
+        transfer.end(result, in: pool)
     }
 
     /// Everything under the old trust ends, idle connections with it.
     private func replace(_ trust: Trust) {
-        for transfer in Array(running.values) { end(transfer, .trustReplaced) }
-        guard let next = Generation(trust, options) else {
+        for transfer in Array(running.values) { end(transfer, cause: .trustReplaced) }
+        guard let next = ConnectionPool(trust: trust, options: options) else {
             // Without a handle of its own nothing can be sent under the new trust; so nothing is.
-            for transfer in waiting { end(transfer, .machine("libcurl makes no handle")) }
-            generation.refuseAll()
+            for transfer in waiting { end(transfer, cause: .machine("libcurl makes no handle")) }
+            pool.refuseAll()
             return
         }
         mailbox.with { mailbox in
@@ -208,7 +211,7 @@ final class TransferLoop: @unchecked Sendable {
             // A command that came meanwhile has woken the old one.
             curl_multi_wakeup(next.handle)
         }
-        generation = next
+        pool = next
     }
 
     /// Whether it is over: a command that came meanwhile is still seen to.

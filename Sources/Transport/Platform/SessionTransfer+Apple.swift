@@ -18,16 +18,16 @@
         }
 
         let request: OutgoingRequest
-        let answer = AnswerChannel()
+        let answer = ResponseChannel()
         private let report: @Sendable (TransferProgress) -> Void
         private let state = Locked(State())
 
-        init(_ request: OutgoingRequest, _ report: @escaping @Sendable (TransferProgress) -> Void) {
+        init(_ request: OutgoingRequest, report: @escaping @Sendable (TransferProgress) -> Void) {
             self.request = request
             self.report = report
         }
 
-        func task(in session: URLSession, _ prepared: URLRequest) -> URLSessionTask {
+        func task(in session: URLSession, request prepared: URLRequest) -> URLSessionTask {
             let task: URLSessionTask =
                 switch request.body {
                 case .none: session.dataTask(with: prepared)
@@ -56,7 +56,9 @@
                 cancel(.bodyUsedUp)
                 return nil
             }
-            let (upload, stream) = StreamedUpload.begin(length, write) { [weak self] why in self?.cancel(.body(why)) }
+            let (upload, stream) = StreamedUpload.begin(length: length, write: write) { [weak self] why in
+                self?.cancel(.body(why))
+            }
             let earlier = state.with { state in
                 defer { state.upload = upload }
                 return state.upload
@@ -80,8 +82,8 @@
                 let count = response.expectedContentLength
                 if count >= 0 { state.progress.toReceive = .bytes(count) }
             }
-            let fields = response.allHeaderFields.map { HeaderField("\($0.key)", "\($0.value)") }
-            answer.deliver(AnswerChannel.Head(status: response.statusCode, fields: fields))
+            let fields = response.allHeaderFields.map { HeaderField("\($0.key)", value: "\($0.value)") }
+            answer.deliver(ResponseChannel.Head(status: response.statusCode, fields: fields))
             answer.wake()
         }
 
@@ -122,11 +124,13 @@
         }
 
         /// URLSession is done with it. What it was for another reason than its error says is told first.
-        func end(_ error: URLError?, _ refused: Trust.Verdict?, _ isReplaced: Bool) {
+        func end(error: URLError?, refused: Trust.Verdict?, isReplaced: Bool) {
             let (upload, end) = state.with { state -> (StreamedUpload?, Result<Void, TransportError>?) in
                 let failure = error.map { error in
                     error.code == .cancelled
-                        ? .cancelled(state.own, refused, isReplaced, state.isAnswered)
+                        ? .cancelled(
+                            cause: state.own, refused: refused, isReplaced: isReplaced,
+                            isAnswered: state.isAnswered)
                         : TransportError(error, isAnswered: state.isAnswered)
                 }
                 let end: Result<Void, TransportError> = failure.map { .failure($0) } ?? .success(())
@@ -137,6 +141,109 @@
             }
             upload?.finish()
             if let end { answer.finish(end) }
+        }
+    }
+
+    /// The body of a response. The transfer ends when the app releases it.
+    final class SessionTransferBody: BodySource {
+        private let transfer: SessionTransfer
+
+        init(_ transfer: SessionTransfer) { self.transfer = transfer }
+
+        deinit { cancel() }
+
+        func cancel() { if !transfer.answer.isFinished { transfer.cancel() } }
+
+        func next() async throws(TransportError) -> [UInt8]? {
+            let transfer = transfer
+            let result = await withTaskCancellationHandler {
+                await transfer.answer.next { transfer.resume() }
+            } onCancel: {
+                transfer.cancel()
+            }
+            return try result.get()
+        }
+    }
+
+    /// What URLSession tells, handed to the transfer that it is about. Called on one queue.
+    final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+        private struct State {
+            var transfers: [Int: SessionTransfer] = [:]
+            /// URLSession says no more of a refusal than that the task was cancelled. The type is named in
+            /// full: macOS has a `Host`, too.
+            var refused: [CountersignTrust.Host: Trust.Verdict] = [:]
+            var isReplaced = false
+        }
+
+        private let judge: ChallengeJudge
+        private let state = Locked(State())
+
+        init(_ judge: ChallengeJudge) { self.judge = judge }
+
+        func add(_ transfer: SessionTransfer, task: Int) { state.with { $0.transfers[task] = transfer } }
+
+        func noteReplaced() { state.with { $0.isReplaced = true } }
+
+        private func transfer(_ task: URLSessionTask) -> SessionTransfer? {
+            state.with { $0.transfers[task.taskIdentifier] }
+        }
+
+        func urlSession(
+            _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
+            completionHandler:
+                @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+        ) {
+            let answer = judge.answer(challenge.protectionSpace)
+            if let verdict = answer.verdict {
+                state.with { $0.refused[verdict.host] = verdict.isAccepted ? nil : verdict }
+            }
+            completionHandler(answer.disposition, answer.credential)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+            newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+        ) {
+            completionHandler(nil)
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask,
+            needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+        ) {
+            completionHandler(transfer(task)?.bodyStream())
+        }
+
+        func urlSession(
+            _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64,
+            totalBytesSent: Int64,
+            totalBytesExpectedToSend: Int64
+        ) {
+            transfer(task)?.note(sent: totalBytesSent, of: totalBytesExpectedToSend)
+        }
+
+        func urlSession(
+            _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
+            completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void
+        ) {
+            guard let response = response as? HTTPURLResponse else { return completionHandler(.cancel) }
+            transfer(dataTask)?.begin(response)
+            completionHandler(.allow)
+        }
+
+        func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+            transfer(dataTask)?.take(data)
+        }
+
+        func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?)
+        {
+            let (transfer, refused, isReplaced) = state.with { state in
+                let transfer = state.transfers.removeValue(forKey: task.taskIdentifier)
+                return (
+                    transfer, transfer.flatMap { state.refused[$0.request.origin.host] }, state.isReplaced
+                )
+            }
+            transfer?.end(error: error as? URLError, refused: refused, isReplaced: isReplaced)
         }
     }
 #endif

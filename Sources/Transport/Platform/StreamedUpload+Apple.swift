@@ -1,8 +1,8 @@
 #if canImport(Security)
     import Foundation
 
-    /// Brings a body's pieces to URLSession, which reads from a stream that blocks: so it is filled on a thread of its own, and not on
-    /// one that tasks share.
+    /// Brings a body's pieces to URLSession, which reads from a stream that blocks: so it is filled on a
+    /// thread of its own, and not on one that tasks share.
     final class StreamedUpload: Sendable {
         private static let room = 65_536
 
@@ -11,21 +11,23 @@
         private let more: DispatchSemaphore
         private let isOver = DispatchSemaphore(value: 0)
 
-        /// The upload, and what URLSession reads. `failed` is told why the body cannot go on, and has to cancel the request.
+        /// The upload, and what URLSession reads. `failed` is told why the body cannot go on, and has to
+        /// cancel the request.
         static func begin(
-            _ length: BodyLength, _ write: @escaping BodyWriter, failed: @escaping @Sendable (String) -> Void
+            length: BodyLength, write: @escaping BodyWriter,
+            onFailure failed: @escaping @Sendable (String) -> Void
         ) -> (upload: StreamedUpload, stream: InputStream?) {
             var input: InputStream?
             var output: OutputStream?
             Stream.getBoundStreams(withBufferSize: room, inputStream: &input, outputStream: &output)
-            let upload = StreamedUpload(length, write)
+            let upload = StreamedUpload(length: length, write: write)
             // The thread alone has it from here on.
             nonisolated(unsafe) let target = output
-            Thread.detachNewThread { if let target { upload.fill(target, failed) } }
+            Thread.detachNewThread { if let target { upload.fill(target, onFailure: failed) } }
             return (upload, input)
         }
 
-        private init(_ length: BodyLength, _ write: @escaping BodyWriter) {
+        private init(length: BodyLength, write: @escaping BodyWriter) {
             let more = DispatchSemaphore(value: 0)
             let channel = UploadChannel(length) { more.signal() }
             self.more = more
@@ -48,25 +50,27 @@
             more.signal()
         }
 
-        private func fill(_ output: OutputStream, _ failed: @Sendable (String) -> Void) {
+        private func fill(_ output: OutputStream, onFailure failed: @Sendable (String) -> Void) {
             output.open()
             defer { output.close() }
             var bytes = [UInt8](repeating: 0, count: StreamedUpload.room)
             while true {
                 switch bytes.withUnsafeMutableBytes({ channel.take(into: $0) }) {
-                case .bytes(let count): guard StreamedUpload.write(bytes[..<count], to: output) else { return }
+                case .bytes(let count):
+                    guard StreamedUpload.write(bytes[..<count], to: output) else { return }
                 case .nothingYet: more.wait()
                 case .end: return
                 case .failed(let why):
                     failed(why)
-                    // To close the stream before the request is cancelled would send the body's end, as if it were whole.
+                    // To close the stream before the request is cancelled would send the body's end, as if it
+                    // were whole.
                     isOver.wait()
                     return
                 }
             }
         }
 
-        /// False where nobody reads any more.
+        /// False if the reader has stopped.
         private static func write(_ bytes: ArraySlice<UInt8>, to output: OutputStream) -> Bool {
             bytes.withUnsafeBufferPointer { bytes in
                 guard var next = bytes.baseAddress else { return true }

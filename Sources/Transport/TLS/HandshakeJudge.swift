@@ -1,38 +1,38 @@
 import CCrypto
 import CountersignTrust
 
-/// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server. Belongs to one
-/// connection; used on one thread only, which is the transport's where that is who connects.
+/// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server.
+/// Belongs to one connection; used on one thread only, the transport's if the transport makes the connection.
 package final class HandshakeJudge {
     private let host: Trust.Host
     private let trust: Trust
-    private let paths: OpenSSLPaths
+    private let paths: OpenSSLPathValidator
     private let clock: DeviceClock
     private let observe: @Sendable (Trust.Verdict) -> Void
     private var served: [Trust.Certificate] = []
     /// What was decided; nil till a server has shown its certificates.
     package private(set) var verdict: Trust.Verdict?
 
-    init(_ host: Trust.Host, _ generation: Generation, _ options: TransportOptions) {
+    init(host: Trust.Host, pool generation: ConnectionPool, options: TransportOptions) {
         self.host = host
         trust = generation.trust
-        paths = OpenSSLPaths(generation.authorities)
+        paths = OpenSSLPathValidator(generation.authorities)
         clock = options.clock
         observe = options.observe
     }
 
     /// For a connection that is not the transport's. Nil where OpenSSL does not take the authorities.
-    package init?(_ host: Trust.Host, _ trust: Trust, _ authorities: TransportOptions.Authorities) {
-        guard let store = AuthorityStore(authorities) else { return nil }
+    package init?(host: Trust.Host, trust: Trust, authorities: TransportOptions.Authorities) {
+        guard let store = CertificateStore(authorities) else { return nil }
         self.host = host
         self.trust = trust
-        paths = OpenSSLPaths(store)
+        paths = OpenSSLPathValidator(store)
         clock = .system
         observe = { _ in }
     }
 
-    /// Where a context keeps its judge: the connection may outlive the transfer that opened it, and the server may show
-    /// certificates again.
+    /// Where a context keeps its judge: the connection may outlive the transfer that opened it, and the
+    /// server may show certificates again.
     private static let place = cs_ssl_ctx_place { _, judge, _, _, _, _ in
         guard let judge else { return }
         Unmanaged<HandshakeJudge>.fromOpaque(judge).release()
@@ -41,7 +41,9 @@ package final class HandshakeJudge {
     /// Makes `context` ask this object, and keep it. False where OpenSSL does not take it.
     package func install(in context: OpaquePointer) -> Bool {
         let own = Unmanaged.passRetained(self)
-        guard HandshakeJudge.place >= 0, SSL_CTX_set_ex_data(context, HandshakeJudge.place, own.toOpaque()) == 1 else {
+        guard HandshakeJudge.place >= 0,
+            SSL_CTX_set_ex_data(context, HandshakeJudge.place, own.toOpaque()) == 1
+        else {
             own.release()
             return false
         }
@@ -55,7 +57,8 @@ package final class HandshakeJudge {
             context,
             { connection, judge in
                 guard let connection, let judge else { return 0 }
-                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(staple: connection)
+                return Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue().judge(
+                    staple: connection)
                     ? 1 : 0
             }, own.toOpaque()) == 1
     }
@@ -71,23 +74,26 @@ package final class HandshakeJudge {
             }
             served.append(certificate)
         }
-        let verdict = trust.judge(Trust.Evidence(host: host, served: served, time: clock.wall(), paths: paths))
-        settle(verdict)
+        let verdict = trust.judge(
+            Trust.Evidence(host: host, served: served, time: clock.wall(), paths: paths))
+        record(verdict)
         X509_STORE_CTX_set_error(store, verdict.isAccepted ? X509_V_OK : X509_V_ERR_APPLICATION_VERIFICATION)
         return verdict.isAccepted
     }
 
-    private func settle(_ verdict: Trust.Verdict) {
+    private func record(_ verdict: Trust.Verdict) {
         self.verdict = verdict
         if verdict.decision != .accepted { observe(verdict) }
     }
 
-    /// Comes after the certificates, and before the request. A server need not bring a proof of good standing, unless its
-    /// certificate says so; one that it brings is believed where it is bad.
+    /// Comes after the certificates, and before the request. A server need not bring a proof of good
+    /// standing, unless its certificate says so; one that it brings is believed where it is bad.
     private func judge(staple connection: OpaquePointer) -> Bool {
         guard let verdict, verdict.isAccepted else { return false }
-        guard let reason = StapledStatus(connection).objection(path: paths.found, at: clock.wall()) else { return true }
-        settle(verdict.refused(reason))
+        guard let reason = OCSPStaple(connection).objection(path: paths.found, at: clock.wall()) else {
+            return true
+        }
+        record(verdict.refused(reason))
         return false
     }
 }

@@ -1,6 +1,6 @@
 extension Trust {
-    /// A certificate as it stands, and what trust asks of it: its key and its names. Whether it is genuine is for the chain
-    /// to say. Source: RFC 5280 §4.1.
+    /// A certificate as it stands, and what trust asks of it: its key and its names. Whether it is genuine is
+    /// for the chain to say. Source: RFC 5280 §4.1.
     public struct Certificate: Sendable, Hashable {
         /// A host that a certificate is for. Source: RFC 5280 §4.2.1.6.
         public enum Name: Sendable, Hashable, CustomStringConvertible {
@@ -29,8 +29,10 @@ extension Trust {
         public let isSelfIssued: Bool
 
         /// From DER. Refused is what is no certificate of version 1 to 3, and what follows after one.
-        public init(der: [UInt8]) throws(TrustProblem) {
-            guard let parts = CertificateParts(der) else { throw TrustProblem("not an X.509 certificate in DER") }
+        public init(der: [UInt8]) throws(TrustError) {
+            guard let parts = CertificateParts(der) else {
+                throw TrustError("not an X.509 certificate in DER")
+            }
             self.der = der
             pin = Trust.Pin(subjectPublicKeyInfo: Array(der[parts.publicKeyInfo]))
             names = parts.names
@@ -38,7 +40,9 @@ extension Trust {
         }
 
         /// Two certificates are the same when all their bytes are.
-        public static func == (left: Trust.Certificate, right: Trust.Certificate) -> Bool { left.der == right.der }
+        public static func == (left: Trust.Certificate, right: Trust.Certificate) -> Bool {
+            left.der == right.der
+        }
 
         /// By the bytes.
         public func hash(into hasher: inout Hasher) { hasher.combine(pin) }
@@ -57,8 +61,8 @@ extension Trust.Certificate {
         }
     }
 
-    /// A star stands for the whole of the first label, and for that alone; what follows has two labels at least, as no
-    /// authority may vouch for all of a top-level domain.
+    /// A star stands for the whole of the first label, and for that alone; what follows has two labels at
+    /// least, as no authority may vouch for all of a top-level domain.
     private static func name(_ text: String, matches labels: [String]) -> Bool {
         if text.hasPrefix("*.") {
             guard let own = Trust.Host.labels(text.dropFirst(2)), own.count >= 2 else { return false }

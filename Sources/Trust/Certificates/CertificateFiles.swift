@@ -8,16 +8,17 @@ import CountersignWire
 
 extension Trust.Certificate {
     /// All certificates of a PEM text, in their order; text between them is passed over. Source: RFC 7468 §5.
-    public static func all(inPEM text: [UInt8]) throws(TrustProblem) -> [Trust.Certificate] {
+    public static func all(inPEM text: [UInt8]) throws(TrustError) -> [Trust.Certificate] {
         var found: [Trust.Certificate] = []
         var letters: [UInt8]?
-        for line in text.split(omittingEmptySubsequences: true, whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
+        for line in text.split(omittingEmptySubsequences: true, whereSeparator: { $0 == 0x0A || $0 == 0x0D })
+        {
             if line.elementsEqual("-----BEGIN CERTIFICATE-----".utf8) {
-                guard letters == nil else { throw TrustProblem("PEM: a certificate begins within another") }
+                guard letters == nil else { throw TrustError("PEM: a certificate begins within another") }
                 letters = []
             } else if line.elementsEqual("-----END CERTIFICATE-----".utf8) {
-                guard let whole = letters, let der = Base64.decode(whole.span, .standard) else {
-                    throw TrustProblem("PEM: expected Base64 between the lines of a certificate")
+                guard let whole = letters, let der = Base64.decode(whole.span, as: .standard) else {
+                    throw TrustError("PEM: expected Base64 between the lines of a certificate")
                 }
                 found.append(try Trust.Certificate(der: der))
                 letters = nil
@@ -25,35 +26,38 @@ extension Trust.Certificate {
                 letters?.append(contentsOf: line.filter { $0 != 0x20 && $0 != 0x09 })
             }
         }
-        guard letters == nil else { throw TrustProblem("PEM: a certificate without its end") }
+        guard letters == nil else { throw TrustError("PEM: a certificate without its end") }
         return found
     }
 
-    /// The certificates in a folder, such as that of an app's resources (`Bundle.main.resourcePath`): each `.cer` file is one
-    /// in DER, each `.pem` file holds any number; others are passed over. In the order of the files' names. Refused are a
-    /// folder without any, and a file that is not what it is called: to go on without it would be to trust other than was meant.
-    public static func all(inFolder path: String) throws(TrustProblem) -> [Trust.Certificate] {
+    /// The certificates in a folder, such as that of an app's resources (`Bundle.main.resourcePath`): each
+    /// `.cer` file is one in DER, each `.pem` file holds any number; others are passed over. In the order of
+    /// the files' names. Refused are a folder without any, and a file that is not what it is called: to go on
+    /// without it would be to trust other than was meant.
+    public static func all(inFolder path: String) throws(TrustError) -> [Trust.Certificate] {
         var found: [Trust.Certificate] = []
         for name in try names(inFolder: path) {
             let file = "\(path)/\(name)"
-            do throws(TrustProblem) {
+            do throws(TrustError) {
                 if name.hasSuffix(".cer") {
                     found.append(try Trust.Certificate(der: try read(file)))
                 } else if name.hasSuffix(".pem") {
                     let some = try all(inPEM: try read(file))
-                    guard !some.isEmpty else { throw TrustProblem("no certificate in it") }
+                    guard !some.isEmpty else { throw TrustError("no certificate in it") }
                     found += some
                 }
             } catch {
-                throw TrustProblem("\(file): \(error)")
+                throw TrustError("\(file): \(error)")
             }
         }
-        guard !found.isEmpty else { throw TrustProblem("\(path): expected `.cer` (DER) or `.pem` files in it") }
+        guard !found.isEmpty else {
+            throw TrustError("\(path): expected `.cer` (DER) or `.pem` files in it")
+        }
         return found
     }
 
-    private static func names(inFolder path: String) throws(TrustProblem) -> [String] {
-        guard let folder = opendir(path) else { throw TrustProblem("\(path): cannot be read as a folder") }
+    private static func names(inFolder path: String) throws(TrustError) -> [String] {
+        guard let folder = opendir(path) else { throw TrustError("\(path): cannot be read as a folder") }
         defer { closedir(folder) }
         var names: [String] = []
         while let entry = readdir(folder) {
@@ -68,9 +72,9 @@ extension Trust.Certificate {
     /// A chain of certificates has a few kilobytes, the authorities of a whole system a quarter of this.
     private static let largestFile = 1 << 20
 
-    private static func read(_ file: String) throws(TrustProblem) -> [UInt8] {
+    private static func read(_ file: String) throws(TrustError) -> [UInt8] {
         guard let bytes = FileBytes.contents(of: file, upTo: largestFile) else {
-            throw TrustProblem("cannot be read, or is larger than \(largestFile) bytes")
+            throw TrustError("cannot be read, or is larger than \(largestFile) bytes")
         }
         return bytes
     }

@@ -10,7 +10,8 @@ struct CertificateParts {
         var text = DER(bytes)
         guard var certificate = text.enter(DER.Tag.sequence), text.isAtEnd,
             var signed = certificate.enter(DER.Tag.sequence),
-            certificate.next(DER.Tag.sequence) != nil, certificate.next(DER.Tag.bitString) != nil, certificate.isAtEnd
+            certificate.next(DER.Tag.sequence) != nil, certificate.next(DER.Tag.bitString) != nil,
+            certificate.isAtEnd
         else { return nil }
         if signed.nextTag == DER.Tag.context(0) { _ = signed.next() }
         guard signed.next(DER.Tag.integer) != nil, signed.next(DER.Tag.sequence) != nil,
@@ -18,7 +19,7 @@ struct CertificateParts {
             let subject = signed.next(DER.Tag.sequence), let key = signed.next(DER.Tag.sequence)
         else { return nil }
         (self.issuer, self.subject, publicKeyInfo) = (issuer.whole, subject.whole, key.whole)
-        // Unique identifiers, which nobody uses, may come before the extensions.
+        // Unique identifiers, which are not used in practice, may come before the extensions.
         while let element = signed.next() {
             guard element.tag == DER.Tag.context(3) else { continue }
             guard let names = CertificateParts.names(bytes, in: element.content) else { return nil }
@@ -30,13 +31,16 @@ struct CertificateParts {
     /// id-ce-subjectAltName, 2.5.29.17.
     private static let alternativeName: [UInt8] = [0x55, 0x1D, 0x11]
 
-    /// Nil where the extensions are not well formed, or name the alternative names twice: which of them would count?
+    /// Nil where the extensions are not well formed, or name the alternative names twice: which of them would
+    /// count?
     private static func names(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]? {
         var outer = DER(bytes, in: range)
         guard var extensions = outer.enter(DER.Tag.sequence), outer.isAtEnd else { return nil }
         var names: [Trust.Certificate.Name]?
         while !extensions.isAtEnd {
-            guard var item = extensions.enter(DER.Tag.sequence), let kind = item.next(DER.Tag.objectIdentifier) else {
+            guard var item = extensions.enter(DER.Tag.sequence),
+                let kind = item.next(DER.Tag.objectIdentifier)
+            else {
                 return nil
             }
             if item.nextTag == DER.Tag.boolean { _ = item.next() }
@@ -48,7 +52,8 @@ struct CertificateParts {
         return names ?? []
     }
 
-    private static func alternativeNames(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]? {
+    private static func alternativeNames(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]?
+    {
         var outer = DER(bytes, in: range)
         guard var list = outer.enter(DER.Tag.sequence), outer.isAtEnd else { return nil }
         var names: [Trust.Certificate.Name] = []
@@ -65,5 +70,78 @@ struct CertificateParts {
             }
         }
         return names
+    }
+}
+
+/// Reads what a DER text is made of, one element after the other: definite lengths in their shortest form,
+/// tags of one byte, nothing that goes beyond its container. Total: any bytes give elements or nil. Source:
+/// X.690 §8.1, §10.1.
+struct DER {
+    enum Tag {
+        static let boolean: UInt8 = 0x01
+        static let integer: UInt8 = 0x02
+        static let bitString: UInt8 = 0x03
+        static let octetString: UInt8 = 0x04
+        static let objectIdentifier: UInt8 = 0x06
+        static let sequence: UInt8 = 0x30
+
+        /// `[n]`, holding other elements.
+        static func context(_ number: UInt8) -> UInt8 { 0xA0 | number }
+    }
+
+    struct Element {
+        var tag: UInt8
+        /// Tag and length included.
+        var whole: Range<Int>
+        var content: Range<Int>
+    }
+
+    private let bytes: [UInt8]
+    private var position: Int
+    private let end: Int
+
+    init(_ bytes: [UInt8]) { self.init(bytes, in: bytes.indices) }
+
+    init(_ bytes: [UInt8], in range: Range<Int>) {
+        self.bytes = bytes
+        position = range.lowerBound
+        end = range.upperBound
+    }
+
+    var isAtEnd: Bool { position == end }
+
+    /// The tag of the element that comes next.
+    var nextTag: UInt8? { position < end ? bytes[position] : nil }
+
+    /// The next element, whatever it is; nil where there is none, or none that is well formed.
+    mutating func next() -> Element? {
+        let start = position
+        guard end - start >= 2, bytes[start] & 0x1F != 0x1F else { return nil }
+        let first = bytes[start + 1]
+        var length = Int(first)
+        var header = 2
+        if first >= 0x80 {
+            let count = Int(first & 0x7F)
+            guard (1...4).contains(count), end - start >= 2 + count else { return nil }
+            length = bytes[(start + 2)..<(start + 2 + count)].reduce(0) { $0 << 8 | Int($1) }
+            // A shorter form would have done.
+            guard length >= 0x80, bytes[start + 2] != 0 else { return nil }
+            header += count
+        }
+        guard length <= end - start - header else { return nil }
+        position = start + header + length
+        return Element(tag: bytes[start], whole: start..<position, content: (start + header)..<position)
+    }
+
+    /// The next element, where it has that tag.
+    mutating func next(_ tag: UInt8) -> Element? {
+        guard nextTag == tag else { return nil }
+        return next()
+    }
+
+    /// The inside of the next element, where it has that tag.
+    mutating func enter(_ tag: UInt8) -> DER? {
+        guard let element = next(tag) else { return nil }
+        return DER(bytes, in: element.content)
     }
 }

@@ -1,18 +1,25 @@
 import CountersignMemory
 
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
 /// Where the last manifest that was taken up is kept.
 public protocol ManifestStore: Sendable {
     /// The bytes last written; nil where there are none.
-    func read() throws(ManifestProblem) -> [UInt8]?
-    /// Takes the place of what was there. On return it is durable, and at every moment all of one or the other is there.
-    func write(_ bytes: [UInt8]) throws(ManifestProblem)
+    func read() throws(ManifestError) -> [UInt8]?
+    /// Takes the place of what was there. On return it is durable, and at every moment all of one or the
+    /// other is there.
+    func write(_ bytes: [UInt8]) throws(ManifestError)
 }
 
-/// Holds the trust that is in force: the one built into the app, or a manifest's that is newer.
+/// Holds the trust that is in force: the one built into the app, or a newer one from a manifest.
 ///
-/// The version in force only grows, across restarts too, and is durable before it counts. A manifest that runs out stays in
-/// force until a newer one comes: to fall back would let anybody who holds back manifests bring back a key that was
-/// replaced. `others` is the built-in trust's for good.
+/// The version in force only grows, across restarts too, and is durable before it takes effect. An expired
+/// manifest stays in force until a newer one comes: falling back would let an attacker who withholds
+/// manifests bring back a key that was replaced. `others` always comes from the built-in trust.
 public final class TrustKeeper: Sendable {
     /// A trust, and how many there were before it.
     public struct Generation: Sendable {
@@ -31,20 +38,22 @@ public final class TrustKeeper: Sendable {
     private let keys: [[UInt8]]
     private let store: any ManifestStore
     private let state: Locked<Generation>
-    /// Held while a manifest is taken up, disk and all, so that whoever only asks what is in force does not wait.
+    /// Held while a manifest is adopted, including the write to disk, so that readers of the trust in force
+    /// do not wait.
     private let turn = Locked(())
 
     /// Reads the store, and takes what it kept where that is newer than the built-in set.
     /// - Parameters:
     ///   - builtIn: what the app was built with.
-    ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0 where it is
-    ///     older than all of them.
+    ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0
+    ///     where it is older than all of them.
     ///   - app: whom manifests have to be for.
-    ///   - keys: Ed25519 public keys of 32 bytes; one of them signs. At least the one in use and the next one.
+    ///   - keys: Ed25519 public keys of 32 bytes; one of them signs. At least the one in use and the next
+    ///     one.
     ///   - store: where the last manifest is kept.
     public init(
         builtIn: Trust, version: Int, app: String, keys: [[UInt8]], store: any ManifestStore
-    ) throws(ManifestProblem) {
+    ) throws(ManifestError) {
         self.builtIn = builtIn
         self.app = app
         self.keys = keys
@@ -53,7 +62,9 @@ public final class TrustKeeper: Sendable {
         if let kept = try store.read() {
             let manifest = try SignedManifest(json: kept).verified(by: keys)
             guard manifest.app == app else { throw .otherApp(manifest.app) }
-            if manifest.version > version { first = TrustKeeper.generation(0, manifest, builtIn.others) }
+            if manifest.version > version {
+                first = TrustKeeper.generation(0, manifest: manifest, others: builtIn.others)
+            }
         }
         state = Locked(first)
     }
@@ -61,36 +72,87 @@ public final class TrustKeeper: Sendable {
     /// What is in force.
     public var current: Generation { state.with { $0 } }
 
-    /// Takes up a manifest: its text, as ``SignedManifest`` has it. `time` is the signed time where that is known, in whole
-    /// Unix seconds. On an error what was in force stays so.
+    /// Takes up a manifest: its text, as ``SignedManifest`` has it. `time` is the signed time where that is
+    /// known, in whole Unix seconds. On an error what was in force stays so.
     @discardableResult
-    public func takeUp(_ text: [UInt8], at time: Int64) throws(ManifestProblem) -> Generation {
+    public func takeUp(_ text: [UInt8], at time: Int64) throws(ManifestError) -> Generation {
         let manifest = try SignedManifest(json: text).verified(by: keys)
         guard manifest.app == app else { throw .otherApp(manifest.app) }
-        guard time >= manifest.validity.lowerBound else { throw .notYetValid(from: manifest.validity.lowerBound) }
+        guard time >= manifest.validity.lowerBound else {
+            throw .notYetValid(from: manifest.validity.lowerBound)
+        }
         guard time <= manifest.validity.upperBound else { throw .expired(at: manifest.validity.upperBound) }
         // One after the other, so that of two that come at once the older cannot be the one that is kept.
-        return try turn.with { _ in replace(by: manifest, text) }.get()
+        return try turn.with { _ in replace(by: manifest, text: text) }.get()
     }
 
-    private func replace(by manifest: PinManifest, _ text: [UInt8]) -> Result<Generation, ManifestProblem> {
+    private func replace(by manifest: PinManifest, text: [UInt8]) -> Result<Generation, ManifestError> {
         let now = current
         guard manifest.version > now.version else {
             return .failure(.notNewer(version: manifest.version, inForce: now.version))
         }
-        do throws(ManifestProblem) {
+        do {
             try store.write(text)
         } catch {
             return .failure(error)
         }
-        let next = TrustKeeper.generation(now.number + 1, manifest, builtIn.others)
+        let next = TrustKeeper.generation(now.number + 1, manifest: manifest, others: builtIn.others)
         state.with { $0 = next }
         return .success(next)
     }
 
-    private static func generation(_ number: Int, _ manifest: PinManifest, _ others: Trust.Others) -> Generation {
+    private static func generation(_ number: Int, manifest: PinManifest, others: Trust.Others)
+        -> Generation
+    {
         Generation(
             number: number, version: manifest.version, validUntil: manifest.validity.upperBound,
             trust: Trust(manifest.rules, others: others))
+    }
+}
+
+/// Stores the last manifest in a file that is replaced as a whole. The manifest is signed, so the file needs
+/// no secrecy. An attacker who can delete it can bring back the built-in set, and so can one who can
+/// reinstall the app.
+public struct ManifestFile: ManifestStore {
+    private let path: String
+
+    /// The folder must be there.
+    public init(_ path: String) { self.path = path }
+
+    /// All of the file; nil where there is none.
+    public func read() throws(ManifestError) -> [UInt8]? {
+        guard access(path, F_OK) == 0 else {
+            guard errno == ENOENT else { throw problem("cannot be looked for") }
+            return nil
+        }
+        guard let bytes = FileBytes.contents(of: path, upTo: SignedManifest.longest) else {
+            throw problem("cannot be read")
+        }
+        return bytes
+    }
+
+    /// Written beside it, synced, renamed, and the folder synced.
+    public func write(_ bytes: [UInt8]) throws(ManifestError) {
+        let draft = path + ".new"
+        let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw problem("cannot be written") }
+        let written = FileBytes.put(bytes, in: descriptor)
+        let synced = fsync(descriptor)
+        close(descriptor)
+        guard written == bytes.count, synced == 0, rename(draft, path) == 0, syncFolder() else {
+            throw problem("cannot be written")
+        }
+    }
+
+    private func syncFolder() -> Bool {
+        let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return fsync(descriptor) == 0
+    }
+
+    private func problem(_ what: String) -> ManifestError {
+        .store("\(path): \(what): \(String(cString: strerror(errno)))")
     }
 }

@@ -64,3 +64,35 @@ package enum DeviceKeyError: Error, Sendable, Equatable {
     /// The other side's public key is no point on P-256.
     case badPoint
 }
+
+/// What this machine has for device keys besides software. Twins in Platform/ say.
+package enum DeviceKeyHardware {
+    /// Why none is used where none is given: for people.
+    package static var absence: String {
+        #if os(Linux) && !TPM
+            PackageTrait.tpm.absence
+        #else
+            "this device has none that is open to this program"
+        #endif
+    }
+}
+
+extension DeviceKeyError {
+    /// What the Secure Enclave's error means for the key.
+    package init(_ failure: EnclaveError) {
+        let text = "Secure Enclave: \(failure.domain) \(failure.code)"
+        self =
+            failure.isLossOfKey
+            ? .lost("\(text): the key is another device's, or was altered") : .unavailable(text)
+    }
+
+    static func translating<Value>(
+        _ body: () throws(EnclaveError) -> Value
+    ) throws(DeviceKeyError) -> Value {
+        do {
+            return try body()
+        } catch {
+            throw DeviceKeyError(error)
+        }
+    }
+}

@@ -3,16 +3,16 @@
     import Glibc
 
     /// What `.platform` is on Linux: fprintd, then PAM.
-    package struct MachinePresence: PresenceMeans {
+    package struct MachinePresence: PresenceProvider {
         private let fingerprint: (any FingerprintReader)?
         private let check: any PasswordCheck
         private let tpm: (any KeyGuard)?
         private let cost: PassphraseGuard.Cost
         private let patience: Duration
         private let password: @Sendable (_ reason: String) async -> String?
-        private let line = BlockingLine("countersign.presence")
+        private let queue = BlockingWorkQueue("countersign.presence")
 
-        /// As ``PresenceBoxes`` has them. `password` asks the person, showing him why.
+        /// As in ``PresenceSecretStore``. `password` asks the person and shows the reason.
         package init(
             fingerprint: (any FingerprintReader)?, check: any PasswordCheck, tpm: (any KeyGuard)?,
             cost: PassphraseGuard.Cost = .standard, patience: Duration = .seconds(20),
@@ -28,51 +28,60 @@
 
         package func bind(
             _ secret: Secret, to name: ItemName, in vault: Vault, reason: String
-        ) async throws(VaultProblem) -> PresenceAnswer<Void> {
-            try await line.run {
-                Result { () throws(VaultProblem) in try boxes(vault).bind(secret, to: name, asking(reason)) }
+        ) async throws(VaultError) -> PresenceAnswer<Void> {
+            try await queue.run {
+                Result { () throws(VaultError) in try boxes(vault).bind(secret, to: name, ask: asking(reason))
+                }
             }
         }
 
         package func release(
             _ name: ItemName, from vault: Vault, reason: String
-        ) async throws(VaultProblem) -> PresenceAnswer<Secret> {
-            try await line.run {
-                Result { () throws(VaultProblem) in try boxes(vault).release(name, asking(reason)) }
+        ) async throws(VaultError) -> PresenceAnswer<Secret> {
+            try await queue.run {
+                Result { () throws(VaultError) in try boxes(vault).release(name, ask: asking(reason)) }
             }
         }
 
-        package func forget(_ name: ItemName, in vault: Vault) async throws(VaultProblem) {
+        package func forget(_ name: ItemName, in vault: Vault) async throws(VaultError) {
             try await vault.remove(name)
         }
 
-        private func boxes(_ vault: Vault) -> PresenceBoxes {
-            PresenceBoxes(
+        private func boxes(_ vault: Vault) -> PresenceSecretStore {
+            PresenceSecretStore(
                 vault, fingerprint: fingerprint, password: check, tpm: tpm, patience: patience, cost: cost)
         }
 
         private func asking(_ reason: String) -> @Sendable () -> Secret? {
             let password = password
             return {
-                BlockingLine.wait { await password(reason) }.flatMap { $0 }.map { Secret(copying: Array($0.utf8).span) }
+                BlockingWorkQueue.wait { await password(reason) }.flatMap { $0 }.map {
+                    Secret(copying: Array($0.utf8).span)
+                }
             }
         }
     }
 
     extension UserPresence {
-        /// The machine's own: a finger, where fprintd knows one and a TPM holds the key; else the password of the account that this process
-        /// runs as, checked by PAM.
+        /// The machine's own check: a finger, if fprintd knows one and a TPM holds the key; otherwise the
+        /// password of the account that this process runs as, checked by PAM.
         ///
-        /// `password` asks for that password, showing a reason, and gives nil where the person gives up. `service` is PAM's: whose rules decide.
+        /// `password` asks for that password, shows a reason, and returns nil if the person gives up.
+        /// `service` is the PAM service whose rules apply. Throws at each use in a build without the trait
+        /// `Presence`; without `TPM` a finger opens nothing.
         public static func platform(
             service: String = "login", password: @escaping @Sendable (_ reason: String) async -> String?
         ) -> UserPresence {
-            // Nobody whom the machine knows is nobody whom PAM knows.
-            let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
-            return UserPresence(
-                MachinePresence(
-                    fingerprint: FprintdReader(), check: PAMPasswordCheck(service: service, user: user),
-                    tpm: TPMGuard.ofThisMachine, password: password))
+            #if Presence
+                // A user without an entry in the machine's user database is unknown to PAM too.
+                let user = getpwuid(geteuid())?.pointee.pw_name.map { String(cString: $0) } ?? ""
+                return UserPresence(
+                    MachinePresence(
+                        fingerprint: FprintdReader(), check: PAMPasswordCheck(service: service, user: user),
+                        tpm: TPMGuard.ofThisMachine, password: password))
+            #else
+                return UserPresence(AbsentPresence())
+            #endif
         }
     }
 #endif

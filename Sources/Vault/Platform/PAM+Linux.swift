@@ -1,9 +1,10 @@
-#if os(Linux)
+#if os(Linux) && Presence
     import CPAM
     import CountersignSeal
     import Glibc
 
-    /// The password of a person's account on this machine, checked as its administrator has it checked. Source: pam(3).
+    /// The password of a person's account on this machine, checked as its administrator has it checked.
+    /// Source: pam(3).
     package struct PAMPasswordCheck: PasswordCheck {
         private let service: String
         private let user: String
@@ -20,7 +21,8 @@
             let conversation = PAMConversation(ask)
             return withExtendedLifetime(conversation) {
                 var callbacks = pam_conv(
-                    conv: PAMConversation.answer, appdata_ptr: Unmanaged.passUnretained(conversation).toOpaque())
+                    conv: PAMConversation.answer,
+                    appdata_ptr: Unmanaged.passUnretained(conversation).toOpaque())
                 var handle: OpaquePointer?
                 let begun =
                     if let folder { pam_start_confdir(service, user, &callbacks, folder, &handle) } else {
@@ -32,9 +34,10 @@
                 let allowed = proven == PAM_SUCCESS ? pam_acct_mgmt(handle, flags) : proven
                 let detail = pam_strerror(handle, allowed).map { String(cString: $0) } ?? "status \(allowed)"
                 pam_end(handle, allowed)
-                // The right password to an account that may not be used: nothing that a second try would change.
+                // The right password to an account that may not be used: nothing that a second try would
+                // change.
                 if proven == PAM_SUCCESS, allowed != PAM_SUCCESS { return .unavailable("PAM: \(detail)") }
-                return conversation.verdict(allowed, detail)
+                return conversation.verdict(status: allowed, detail: detail)
             }
         }
     }
@@ -47,7 +50,7 @@
 
         init(_ ask: @escaping @Sendable () -> Secret?) { self.ask = ask }
 
-        func verdict(_ status: Int32, _ detail: String) -> PasswordVerdict {
+        func verdict(status: Int32, detail: String) -> PasswordVerdict {
             if isGivenUp { return .givenUp }
             switch status {
             case PAM_SUCCESS:
@@ -86,7 +89,9 @@
                         // PAM wipes it and frees it.
                         responses[index].resp = password.withExposedBytes { bytes in
                             bytes.withUnsafeBytes { bytes in
-                                bytes.baseAddress.map { strndup($0.assumingMemoryBound(to: CChar.self), bytes.count) }
+                                bytes.baseAddress.map {
+                                    strndup($0.assumingMemoryBound(to: CChar.self), bytes.count)
+                                }
                                     ?? strdup("")
                             }
                         }

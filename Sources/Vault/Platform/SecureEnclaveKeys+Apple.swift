@@ -12,7 +12,7 @@
         }
 
         package func makeKey(for use: DeviceKeyUse) throws(DeviceKeyError) -> WrappedKey {
-            let made = try DeviceKeyError.translating { () throws(EnclaveFailure) in
+            let made = try DeviceKeyError.translating { () throws(EnclaveError) in
                 switch use {
                 case .signing: try EnclaveKey.makeSigningKey()
                 case .agreement: try EnclaveKey.makeAgreementKey()
@@ -22,14 +22,14 @@
         }
 
         package func signingKey(_ wrapped: Secret) throws(DeviceKeyError) -> any DeviceSigningKeyHandle {
-            let point = try DeviceKeyError.translating { () throws(EnclaveFailure) in
+            let point = try DeviceKeyError.translating { () throws(EnclaveError) in
                 try EnclaveKey.point(ofSigningKey: wrapped)
             }
             return SigningHandle(point: point, wrapped: wrapped)
         }
 
         package func agreementKey(_ wrapped: Secret) throws(DeviceKeyError) -> any DeviceAgreementKeyHandle {
-            let point = try DeviceKeyError.translating { () throws(EnclaveFailure) in
+            let point = try DeviceKeyError.translating { () throws(EnclaveError) in
                 try EnclaveKey.point(ofAgreementKey: wrapped)
             }
             return AgreementHandle(point: point, wrapped: wrapped)
@@ -40,13 +40,13 @@
             let wrapped: Secret
 
             func verifyUsable() throws(DeviceKeyError) {
-                _ = try DeviceKeyError.translating { () throws(EnclaveFailure) in
+                _ = try DeviceKeyError.translating { () throws(EnclaveError) in
                     try EnclaveKey.point(ofSigningKey: wrapped)
                 }
             }
 
             func sign(_ message: [UInt8]) throws(DeviceKeyError) -> [UInt8] {
-                try DeviceKeyError.translating { () throws(EnclaveFailure) in
+                try DeviceKeyError.translating { () throws(EnclaveError) in
                     try EnclaveKey.sign(message, with: wrapped)
                 }
             }
@@ -57,14 +57,14 @@
             let wrapped: Secret
 
             func verifyUsable() throws(DeviceKeyError) {
-                _ = try DeviceKeyError.translating { () throws(EnclaveFailure) in
+                _ = try DeviceKeyError.translating { () throws(EnclaveError) in
                     try EnclaveKey.point(ofAgreementKey: wrapped)
                 }
             }
 
             func sharedSecret(with point: P256Point) throws(DeviceKeyError) -> Secret {
                 guard point.isOnCurve else { throw .badPoint }
-                return try DeviceKeyError.translating { () throws(EnclaveFailure) in
+                return try DeviceKeyError.translating { () throws(EnclaveError) in
                     try EnclaveKey.sharedSecret(with: point, of: wrapped)
                 }
             }

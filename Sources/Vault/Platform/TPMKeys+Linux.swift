@@ -1,4 +1,4 @@
-#if os(Linux)
+#if os(Linux) && TPM
     import CTPM
     import CountersignSeal
     import Glibc
@@ -12,12 +12,12 @@
         package let storage = KeyStorage.tpm
 
         fileprivate let device: String
-        private let deadline: HardwareDeadline
+        private let deadline: DeadlineQueue
 
         /// `device` is a TCTI with its settings, as for ``TPMGuard``. `patience` bounds each call.
         package init(device: String = TPMKeys.standardDevice, patience: Duration = .seconds(20)) {
             self.device = device
-            deadline = HardwareDeadline("countersign.tpm", patience: patience)
+            deadline = DeadlineQueue("countersign.tpm", patience: patience)
         }
 
         /// The kernel's resource manager, which several programs may use at once.
@@ -72,7 +72,7 @@
 
         /// Whatever keeps a session from beginning says nothing about a key.
         private static func session(_ device: String) throws(DeviceKeyError) -> TPMSession {
-            do throws(VaultProblem) {
+            do {
                 return try TPMSession(device)
             } catch {
                 throw .unavailable(error.detail)
@@ -121,7 +121,7 @@
         package static var ofThisMachine: (any DeviceKeyBackEnd)? { TPMKeys.ofThisMachine }
     }
 
-    extension VaultProblem {
+    extension VaultError {
         /// For people.
         var detail: String {
             switch self {

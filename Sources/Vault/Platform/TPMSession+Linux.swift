@@ -1,26 +1,29 @@
-#if os(Linux)
+#if os(Linux) && TPM
     import CTPM
     import CountersignSeal
     import Glibc
 
-    /// A TPM with its storage key loaded, and a session salted with that key which encrypts what is secret on the way to the chip and
-    /// back: whoever listens on its bus reads nothing. All of it goes with the value.
+    /// A TPM with its storage key loaded, and a session salted with that key, which encrypts secrets on the
+    /// way to the chip and back, so that a listener on its bus learns nothing. The handles are freed with the
+    /// value.
     final class TPMSession {
         private let transport: OpaquePointer
         private(set) var context: OpaquePointer?
         private(set) var parent = cs_tpm_none()
         private(set) var session = cs_tpm_none()
 
-        init(_ device: String) throws(VaultProblem) {
-            // Looked at first, since the library complains of a missing file on standard error, which is the program's.
+        init(_ device: String) throws(VaultError) {
+            // Checked first, because the library reports a missing file on the program's standard error.
             if device.hasPrefix("device:"), access(String(device.dropFirst(7)), R_OK | W_OK) != 0 {
                 throw .failed("TPM: \(device.dropFirst(7)): \(String(cString: strerror(errno)))")
             }
             var transport: OpaquePointer?
             let status = Tss2_TctiLdr_Initialize(device, &transport)
-            guard status == 0, let transport else { throw TPMSession.problem("\(device) cannot be reached", status) }
+            guard status == 0, let transport else {
+                throw TPMSession.vaultError("\(device) cannot be reached", status: status)
+            }
             self.transport = transport
-            try TPMSession.check(Esys_Initialize(&context, transport, nil), "does not answer")
+            try TPMSession.check(Esys_Initialize(&context, transport, nil), failure: "does not answer")
             try makeParent()
             try start()
         }
@@ -34,7 +37,7 @@
         }
 
         /// The owner's storage key: always the same, for it comes from the seed and this template.
-        private func makeParent() throws(VaultProblem) {
+        private func makeParent() throws(VaultError) {
             var template = TPM2B_PUBLIC()
             template.publicArea.type = TPM2_ALG_ID(TPM2_ALG_ECC)
             template.publicArea.nameAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
@@ -47,29 +50,32 @@
             var none = TPM2B_DATA()
             var pcrs = TPML_PCR_SELECTION()
             let status = Esys_CreatePrimary(
-                context, cs_tpm_owner(), cs_tpm_password(), cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none,
+                context, cs_tpm_owner(), cs_tpm_password(), cs_tpm_none(), cs_tpm_none(), &sensitive,
+                &template, &none,
                 &pcrs,
                 &parent, nil, nil, nil, nil)
-            try TPMSession.check(status, "makes no storage key")
+            try TPMSession.check(status, failure: "makes no storage key")
         }
 
-        private func start() throws(VaultProblem) {
+        private func start() throws(VaultError) {
             var cipher = TPMT_SYM_DEF()
             cipher.algorithm = TPMSession.cipher.algorithm
             cipher.keyBits = TPMSession.cipher.keyBits
             cipher.mode = TPMSession.cipher.mode
             let status = Esys_StartAuthSession(
-                context, parent, cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), nil, TPM2_SE(TPM2_SE_HMAC),
+                context, parent, cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), nil,
+                TPM2_SE(TPM2_SE_HMAC),
                 &cipher,
                 TPM2_ALG_ID(TPM2_ALG_SHA256), &session)
-            try TPMSession.check(status, "starts no session")
+            try TPMSession.check(status, failure: "starts no session")
             try TPMSession.check(
-                Esys_TRSess_SetAttributes(context, session, cs_tpm_session_attributes(), 0xFF), "encrypts no session")
+                Esys_TRSess_SetAttributes(context, session, cs_tpm_session_attributes(), 0xFF),
+                failure: "encrypts no session")
         }
 
         func create(
-            _ sensitive: inout TPM2B_SENSITIVE_CREATE, _ template: inout TPM2B_PUBLIC
-        ) throws(VaultProblem) -> [UInt8] {
+            _ sensitive: inout TPM2B_SENSITIVE_CREATE, template: inout TPM2B_PUBLIC
+        ) throws(VaultError) -> [UInt8] {
             var none = TPM2B_DATA()
             var pcrs = TPML_PCR_SELECTION()
             var secretPart: UnsafeMutablePointer<TPM2B_PRIVATE>?
@@ -82,24 +88,28 @@
                 Esys_Free(secretPart)
                 Esys_Free(publicPart)
             }
-            try TPMSession.check(status, "seals nothing")
-            guard let publicPart, let secretPart, let bytes = TPMObject.bytes(publicPart, secretPart) else {
+            try TPMSession.check(status, failure: "seals nothing")
+            guard let publicPart, let secretPart,
+                let bytes = TPMObject.bytes(publicPart: publicPart, privatePart: secretPart)
+            else {
                 throw .failed("TPM: what it sealed cannot be written")
             }
             return bytes
         }
 
-        func unseal(_ sealed: [UInt8]) throws(VaultProblem) -> Secret {
+        func unseal(_ sealed: [UInt8]) throws(VaultError) -> Secret {
             guard var parts = TPMObject(sealed) else { throw .failed("TPM: not an object that it sealed") }
             var object = cs_tpm_none()
             let loaded = Esys_Load(
-                context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart, &object)
+                context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart,
+                &object)
             try TPMSession.check(
-                loaded, "does not know this object: another machine's, altered, or the TPM was cleared")
+                loaded,
+                failure: "does not know this object: another machine's, altered, or the TPM was cleared")
             defer { Esys_FlushContext(context, object) }
             var data: UnsafeMutablePointer<TPM2B_SENSITIVE_DATA>?
             let status = Esys_Unseal(context, object, session, cs_tpm_none(), cs_tpm_none(), &data)
-            try TPMSession.check(status, "does not open this object")
+            try TPMSession.check(status, failure: "does not open this object")
             guard let data else { throw .failed("TPM: gave nothing") }
             defer {
                 explicit_bzero(data, MemoryLayout<TPM2B_SENSITIVE_DATA>.size)
@@ -107,7 +117,8 @@
             }
             return withUnsafeBytes(of: &data.pointee.buffer) { bytes in
                 Secret(
-                    copying: Span(_unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(data.pointee.size)))))
+                    copying: Span(
+                        _unsafeBytes: UnsafeRawBufferPointer(rebasing: bytes.prefix(Int(data.pointee.size)))))
             }
         }
 
@@ -120,12 +131,140 @@
             return cipher
         }
 
-        private static func check(_ status: TSS2_RC, _ what: String) throws(VaultProblem) {
-            guard status == 0 else { throw problem(what, status) }
+        private static func check(_ status: TSS2_RC, failure what: String) throws(VaultError) {
+            guard status == 0 else { throw vaultError(what, status: status) }
         }
 
-        static func problem(_ what: String, _ status: TSS2_RC) -> VaultProblem {
-            .failed("TPM: \(what): \(Tss2_RC_Decode(status).map { String(cString: $0) } ?? String(status, radix: 16))")
+        static func vaultError(_ what: String, status: TSS2_RC) -> VaultError {
+            .failed(
+                "TPM: \(what): "
+                    + "\(Tss2_RC_Decode(status).map { String(cString: $0) } ?? String(status, radix: 16))"
+            )
+        }
+    }
+
+    /// Key pairs on P-256 under a TPM's storage key.
+    extension TPMSession {
+        func makeKey(for use: DeviceKeyUse) throws(DeviceKeyError) -> (point: P256Point, object: [UInt8]) {
+            var template = TPM2B_PUBLIC()
+            template.publicArea.type = TPM2_ALG_ID(TPM2_ALG_ECC)
+            template.publicArea.nameAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
+            template.publicArea.objectAttributes =
+                use == .signing ? cs_tpm_signing_attributes() : cs_tpm_agreement_attributes()
+            template.publicArea.parameters.eccDetail.symmetric.algorithm = TPM2_ALG_ID(TPM2_ALG_NULL)
+            template.publicArea.parameters.eccDetail.scheme.scheme = TPM2_ALG_ID(TPM2_ALG_NULL)
+            if use == .signing {
+                template.publicArea.parameters.eccDetail.scheme.scheme = TPM2_ALG_ID(TPM2_ALG_ECDSA)
+                template.publicArea.parameters.eccDetail.scheme.details.ecdsa.hashAlg = TPM2_ALG_ID(
+                    TPM2_ALG_SHA256)
+            }
+            template.publicArea.parameters.eccDetail.curveID = TPM2_ECC_CURVE(TPM2_ECC_NIST_P256)
+            template.publicArea.parameters.eccDetail.kdf.scheme = TPM2_ALG_ID(TPM2_ALG_NULL)
+            var sensitive = TPM2B_SENSITIVE_CREATE()
+            var none = TPM2B_DATA()
+            var pcrs = TPML_PCR_SELECTION()
+            var secretPart: UnsafeMutablePointer<TPM2B_PRIVATE>?
+            var publicPart: UnsafeMutablePointer<TPM2B_PUBLIC>?
+            let status = Esys_Create(
+                context, parent, session, cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs,
+                &secretPart, &publicPart, nil, nil, nil)
+            defer {
+                Esys_Free(secretPart)
+                Esys_Free(publicPart)
+            }
+            guard status == 0, let secretPart, let publicPart else {
+                throw .unavailable(TPMSession.text("makes no key on P-256", status: status))
+            }
+            guard let point = TPMObject.point(publicPart.pointee.publicArea),
+                let object = TPMObject.bytes(publicPart: publicPart, privatePart: secretPart)
+            else { throw .unavailable("TPM: made a key that cannot be read") }
+            return (point, object)
+        }
+
+        /// `body` with the handle of the key, loaded for as long as it runs.
+        func withKey<Value>(
+            _ object: [UInt8], perform body: (ESYS_TR) throws(DeviceKeyError) -> Value
+        ) throws(DeviceKeyError) -> Value {
+            guard var parts = TPMObject(object) else { throw .lost("TPM: not a key that it wrapped") }
+            var key = cs_tpm_none()
+            let status = Esys_Load(
+                context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart,
+                &key)
+            guard status == 0 else {
+                let text = TPMSession.text("does not load the device's key", status: status)
+                throw TPMSession.concernsTheObject(status)
+                    ? .lost("\(text): the TPM was cleared or replaced, or the key was altered")
+                    : .unavailable(text)
+            }
+            defer { Esys_FlushContext(context, key) }
+            return try body(key)
+        }
+
+        /// `r ‖ s`, 64 bytes. `digest` is a SHA-256.
+        func sign(digest: [UInt8], with object: [UInt8]) throws(DeviceKeyError) -> [UInt8] {
+            try withKey(object) { (key) throws(DeviceKeyError) in
+                var input = TPM2B_DIGEST()
+                input.size = UInt16(digest.count)
+                withUnsafeMutableBytes(of: &input.buffer) { $0.copyBytes(from: digest.prefix($0.count)) }
+                var scheme = TPMT_SIG_SCHEME()
+                scheme.scheme = TPM2_ALG_ID(TPM2_ALG_ECDSA)
+                scheme.details.ecdsa.hashAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
+                // The key is not restricted, so the TPM takes a digest that it did not compute.
+                var ticket = cs_tpm_no_ticket()
+                var signature: UnsafeMutablePointer<TPMT_SIGNATURE>?
+                let status = Esys_Sign(
+                    context, key, session, cs_tpm_none(), cs_tpm_none(), &input, &scheme, &ticket, &signature)
+                defer { Esys_Free(signature) }
+                guard status == 0, let signature else {
+                    throw .unavailable(TPMSession.text("does not sign", status: status))
+                }
+                let numbers = signature.pointee.signature.ecdsa
+                guard let r = TPMObject.coordinate(numbers.signatureR),
+                    let s = TPMObject.coordinate(numbers.signatureS)
+                else { throw .unavailable("TPM: gave a signature that is none on P-256") }
+                return r + s
+            }
+        }
+
+        /// `point` is known to be on the curve.
+        func sharedSecret(with point: P256Point, of object: [UInt8]) throws(DeviceKeyError) -> Secret {
+            try withKey(object) { (key) throws(DeviceKeyError) in
+                var input = TPM2B_ECC_POINT()
+                input.point.x = TPMSession.parameter(point.bytes[1..<33])
+                input.point.y = TPMSession.parameter(point.bytes[33...])
+                var product: UnsafeMutablePointer<TPM2B_ECC_POINT>?
+                let status = Esys_ECDH_ZGen(
+                    context, key, session, cs_tpm_none(), cs_tpm_none(), &input, &product)
+                guard status == 0, let product else {
+                    throw .unavailable(TPMSession.text("agrees on no key", status: status))
+                }
+                defer {
+                    explicit_bzero(product, MemoryLayout<TPM2B_ECC_POINT>.size)
+                    Esys_Free(product)
+                }
+                guard var x = TPMObject.coordinate(product.pointee.point.x) else {
+                    throw .unavailable("TPM: gave a point that is none on P-256")
+                }
+                return Secret(taking: &x)
+            }
+        }
+
+        private static func parameter(_ bytes: ArraySlice<UInt8>) -> TPM2B_ECC_PARAMETER {
+            var number = TPM2B_ECC_PARAMETER()
+            number.size = UInt16(bytes.count)
+            withUnsafeMutableBytes(of: &number.buffer) { $0.copyBytes(from: bytes.prefix($0.count)) }
+            return number
+        }
+
+        /// Whether a failed load is the fault of what was to be loaded: the TPM's own response (layer 0), of
+        /// format one, about a parameter. Warnings (busy, no memory, lockout) and the library's own codes are
+        /// not. Source: TPM 2.0 Library, Part 2 §6.6.2.
+        private static func concernsTheObject(_ status: TSS2_RC) -> Bool {
+            status >> 16 == 0 && status & 0x80 != 0 && status & 0x40 != 0
+        }
+
+        private static func text(_ what: String, status: TSS2_RC) -> String {
+            vaultError(what, status: status).detail
         }
     }
 #endif

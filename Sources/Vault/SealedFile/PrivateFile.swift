@@ -4,14 +4,15 @@
     import Glibc
 #endif
 
-/// A small file that its owner alone may read: mode 0600, replaced whole, durable once written. What is secret in it is sealed.
+/// A small file that its owner alone may read: mode 0600, replaced whole, durable once written. What is
+/// secret in it is sealed.
 struct PrivateFile: Sendable {
     /// More than a vault ever holds.
     private static let most = 16 << 20
 
     let path: String
 
-    func read() -> Reading<[UInt8]> {
+    func read() -> VaultReadResult<[UInt8]> {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         if file < 0, errno == ENOENT { return .absent }
         guard file >= 0 else { return .failed(failure("cannot open")) }
@@ -30,7 +31,7 @@ struct PrivateFile: Sendable {
         return contents(of: file, count: Int(status.st_size))
     }
 
-    private func contents(of file: Int32, count: Int) -> Reading<[UInt8]> {
+    private func contents(of file: Int32, count: Int) -> VaultReadResult<[UInt8]> {
         var bytes = [UInt8](repeating: 0, count: count)
         var done = 0
         while done < count {
@@ -45,10 +46,10 @@ struct PrivateFile: Sendable {
         return .value(bytes)
     }
 
-    /// A draft beside it takes its name once it is on the disk: a reader, and a machine that loses power, see the old contents or the
-    /// new. The draft has one name, so that what a killed writer left is overwritten and does not gather: for callers that hold
-    /// the vault's lock.
-    func replace(_ contents: [UInt8]) throws(VaultProblem) {
+    /// A draft beside it takes its name once it is on the disk: a reader, and a machine that loses power, see
+    /// the old contents or the new. The draft has one name, so that what a killed writer left is overwritten
+    /// and does not gather: for callers that hold the vault's lock.
+    func replace(_ contents: [UInt8]) throws(VaultError) {
         let draft = "\(path).draft"
         unlink(draft)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
@@ -79,7 +80,7 @@ struct PrivateFile: Sendable {
     }
 
     /// Without this a power loss may take back the name although the bytes are kept.
-    private func syncFolder() throws(VaultProblem) {
+    private func syncFolder() throws(VaultError) {
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let folder = open(parent.isEmpty ? "/" : parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { throw .failed(failure("cannot open its folder")) }
@@ -88,4 +89,19 @@ struct PrivateFile: Sendable {
     }
 
     private func failure(_ what: String) -> String { "\(path): \(what): \(String(cString: strerror(errno)))" }
+}
+
+/// A folder that its owner alone may enter.
+enum PrivateFolder {
+    /// Makes it, with mode 0700, and what is missing above it; one that is there stays as it is.
+    static func make(_ path: String) throws(VaultError) {
+        if mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            throw .failed("\(path): cannot be made: \(String(cString: strerror(errno)))")
+        }
+        try make(String(path[..<slash]))
+        guard mkdir(path, 0o700) == 0 || errno == EEXIST else {
+            throw .failed("\(path): cannot be made: \(String(cString: strerror(errno)))")
+        }
+    }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What the gate makes of tokens, and of what callers say about themselves beside them.
+/// The gate's decisions on tokens, and on the user that a request states beside its token.
 @Suite struct BearerGateTests {
     @Test("userId and token are checked against each other, wherever the token is")
     func userIDs() async throws {
@@ -21,8 +21,9 @@ import Testing
         #expect(try await scene.judge("a=b") == .success(nil), "as a release")
         #expect(try await scene.judge("token=&userId=") == .success(nil), "as before anybody signed in")
 
-        for form in ["token=\(token)&userId=7", "token=\(token)&userId=042", "userId=42", "token=\(token)&userId=042 "]
-        {
+        for form in [
+            "token=\(token)&userId=7", "token=\(token)&userId=042", "userId=42", "token=\(token)&userId=042 ",
+        ] {
             #expect(try await scene.judge(form).code == .sessionEnded, "\(form)")
         }
         #expect(try await scene.judge("userId=7", authorization: field).code == .sessionEnded)
@@ -79,6 +80,36 @@ import Testing
         #expect(try await scene.judge("token=gone&userId=3&username=x", for: .login) == .success(nil))
     }
 
+    @Test(
+        "a token of another app's session opens nothing, in a form and in a field",
+        arguments: [SchemeName.formMD5, .messageSignatures])
+    func otherApp(_ scheme: SchemeName) async throws {
+        let scene = try BearerScene(["legacy-session=authority"])
+        let grant = try await scene.open()
+        let deployment = scene.base.deployment
+        let other = try #require(AppName("other"))
+        let settings = ["schemes=message-signatures,form-md5", "legacy-session=authority"]
+        _ = try deployment.addApp(other, settings: settings, requiring: .signed, at: 5)
+        var release = try draft(other, id: "r_foreign", version: "0.9", scheme: scheme)
+        release.platform = try #require(Platform("android"))
+        _ = try deployment.addRelease(release, at: 6)
+        // The token is good where it belongs.
+        #expect(try await scene.code(bearing: grant.token) == nil)
+        let key = try scene.base.release("r_foreign")
+        let signer = Credentials(keyID: key.id, key: key.key, platform: "android", version: "0.9")
+        var request = Draft(method: "POST", target: Array("/api".utf8), authority: SessionScene.authority)
+        let nonce = "n\(UInt64.random(in: 0...UInt64.max))0000000"
+        if scheme == .formMD5 {
+            request.body = Array("token=\(grant.token.text)".utf8)
+            request.fields = [.init(name: "content-type", value: "application/x-www-form-urlencoded")]
+            try FormMD5().sign(&request, as: signer, at: scene.base.now, nonce: nonce)
+        } else {
+            request.fields = [.init(name: "authorization", value: "Bearer \(grant.token.text)")]
+            try MessageSignatures().sign(&request, as: signer, at: scene.base.now, nonce: nonce)
+        }
+        #expect(await scene.judge(request.request()).code == .sessionEnded)
+    }
+
     @Test("under message-signatures a token of ours must be covered, and others' are theirs")
     func covered() async throws {
         let scene = try BearerScene()
@@ -86,7 +117,7 @@ import Testing
         let key = try scene.base.release("r_android")
         func request(_ token: String, _ nonce: String, covering: Bool = true) throws -> Request {
             var draft = Draft(method: "GET", target: Array("/call".utf8), authority: SessionScene.authority)
-            let field = Draft.Field("authorization", "Bearer \(token)")
+            let field = Draft.Field(name: "authorization", value: "Bearer \(token)")
             if covering { draft.fields.append(field) }
             try MessageSignatures().sign(
                 &draft, as: Credentials(keyID: key.id, key: key.key), at: scene.base.now, nonce: nonce)
@@ -111,14 +142,16 @@ import Testing
         let own = Credentials(device.token, key: device.key, release: device.release.id)
         func code(_ value: String, as signer: Credentials) async throws -> Refusal.Code? {
             var draft = Draft(method: "GET", target: Array("/call".utf8), authority: SessionScene.authority)
-            draft.set("Authorization", value)
+            draft.setField("Authorization", to: value)
             try MessageSignatures().sign(
                 &draft, as: signer, at: scene.base.now, nonce: "\(UInt64.random(in: 0...UInt64.max))")
             return await scene.judge(draft.request()).code
         }
         let (token, loginToken) = (grant.token.text, grant.loginToken.text)
         for value in ["Bearer \(token)", "Bearer  \(token)", "bearer \(token)", "BEARER   \(token)"] {
-            #expect(try await code(value, as: release) == nil, "\(value) is read, and the session's field is taken off")
+            #expect(
+                try await code(value, as: release) == nil,
+                "\(value) is read, and the session's field is taken off")
         }
         for value in [
             "Bearer\t\(token)", "Basic \(token)", "Bearer x, Bearer \(token)", "Bearer token=\(token)",

@@ -16,14 +16,20 @@ import Testing
         #expect(grant.expires == scene.base.now + 7_200)
         #expect(grant.idle == scene.base.now + 90 * 86_400)
         #expect(BearerToken(Array(grant.token.text.utf8).span)?.session == grant.session, "as it is sent")
-        #expect(LoginToken(Array(grant.loginToken.text.utf8).span)?.session(.keeping) == grant.session, "by its hash")
-        for text in ["b_", "b_" + String(repeating: "A", count: 42), grant.token.text + "A", grant.loginToken.text] {
+        #expect(
+            LoginToken(Array(grant.loginToken.text.utf8).span)?.session(.keeping) == grant.session,
+            "by its hash")
+        for text in [
+            "b_", "b_" + String(repeating: "A", count: 42), grant.token.text + "A", grant.loginToken.text,
+        ] {
             #expect(BearerToken(Array(text.utf8).span) == nil)
         }
         let secrets = [grant.token.text, grant.loginToken.text].map { Array($0.utf8.dropFirst(2)) }
         for (name, bytes) in try scene.base.folder.contents() {
             for secret in secrets {
-                guard let raw = Base64.decode(secret.span, .url) else { throw Fault(.failed, "not base64url") }
+                guard let raw = Base64.decode(secret.span, as: .url) else {
+                    throw OperationalError(.failed, message: "not base64url")
+                }
                 for form in [secret, raw, Array(raw.suffix(16))] {
                     #expect(bytes.firstRange(of: form) == nil, "\(name) holds a token")
                 }
@@ -57,7 +63,8 @@ import Testing
         for round in 0..<20 {
             scene.base.clock.now += 60
             let lost = try await scene.renew(grant.loginToken)
-            // At once it is the same answer; later it is another, and the one that was lost opens nothing.
+            // Within seconds the renewal returns the same response; later it returns a new one, and the lost
+            // token opens nothing.
             scene.base.clock.now += round % 2 == 0 ? 9 : 3_600
             let found = try await scene.renew(grant.loginToken)
             #expect((found.token.text == lost.token.text) == (round % 2 == 0))
@@ -82,7 +89,9 @@ import Testing
         #expect(try scene.base.row(grant.session).end == nil)
     }
 
-    @Test("a login token that was renewed, and whose successor was used, ends the session", arguments: [0, 1, 5])
+    @Test(
+        "a login token that was renewed, and whose successor was used, ends the session",
+        arguments: [0, 1, 5])
     func reuse(_ between: Int) async throws {
         let scene = try BearerScene(["legacy-session=authority"])
         let stolen = try await scene.open()
@@ -92,7 +101,7 @@ import Testing
             grant = try await scene.renew(grant.loginToken)
         }
         #expect(try await scene.code(bearing: grant.token) == nil)
-        // Behind the note that the new token was used.
+        // Runs after the queued change that records the use of the new token.
         try await scene.base.writer.write { _ in }
         scene.base.clock.now += 10
         #expect(try await scene.refusalOfRenewal(stolen.loginToken)?.code == .sessionEnded)
@@ -100,7 +109,9 @@ import Testing
         #expect(try await scene.code(bearing: grant.token) == .sessionEnded)
         #expect(try await scene.refusalOfRenewal(grant.loginToken)?.code == .sessionEnded)
         let records = try scene.base.deployment.auditRecords(last: 1)
-        #expect(records.first.map { String(decoding: $0.record, as: UTF8.self).contains("session.reuse") } == true)
+        #expect(
+            records.first.map { String(decoding: $0.record, as: UTF8.self).contains("session.reuse") } == true
+        )
     }
 
     @Test("of two calls that ask at once, the second gets the same answer, though the first has used it")
@@ -123,8 +134,10 @@ import Testing
         let grant = try await scene.open()
         for _ in 0..<8 {
             let bytes = grant.session.bytes + SystemRandom().bytes(16)
-            let text = Array("l_\(Base64.encode(bytes.span, .url))".utf8)
-            guard let forged = LoginToken(text.span) else { throw Fault(.failed, "not well formed") }
+            let text = Array("l_\(Base64.encode(bytes.span, as: .url))".utf8)
+            guard let forged = LoginToken(text.span) else {
+                throw OperationalError(.failed, message: "not well formed")
+            }
             #expect(try await scene.refusalOfRenewal(forged)?.code == .sessionEnded)
         }
         #expect(try scene.base.row(grant.session).end == nil)
@@ -152,10 +165,13 @@ import Testing
         let scene = try BearerScene(["legacy-session=authority"])
         let account = try scene.base.addAccount("alice")
         let login = BearerLogin(
-            account: account.number, app: scene.base.app, release: nil, platform: try #require(Platform("android")),
+            account: account.number, app: scene.base.app, release: nil,
+            platform: try #require(Platform("android")),
             deviceClass: .phone,
-            deviceName: "by login/password", credential: account.registration?.credential, renewing: .rotating)
-        let grant = try #require(try await scene.bearers.open(login, scene.policy(), at: scene.base.now))
+            deviceName: "by login/password", credential: account.registration?.credential, renewing: .rotating
+        )
+        let grant = try #require(
+            try await scene.bearers.open(login, policy: scene.policy(), at: scene.base.now))
         #expect(try await scene.refusalOfRenewal(grant.loginToken, .keeping)?.code == .sessionEnded)
         #expect(try scene.base.row(grant.session).end == nil, "and it goes on")
         _ = try await scene.renew(grant.loginToken, .rotating)
@@ -196,18 +212,22 @@ import Testing
         let grant = try await scene.open()
         scene.base.writer.stop()
         #expect(try await scene.refusalOfRenewal(LoginToken(random: SystemRandom()))?.code == .sessionEnded)
-        #expect(try await scene.refusalOfRenewal(grant.loginToken)?.code == .unavailable, "one that somebody has does")
+        #expect(
+            try await scene.refusalOfRenewal(grant.loginToken)?.code == .unavailable,
+            "one that somebody has does")
     }
 
     @Test("an account that is locked, or whose password was set anew, gets no session")
     func accountChanged() async throws {
         let scene = try BearerScene()
-        let recorded = scene.base.deployment.recording(.accountLock, .account(scene.account.name, of: scene.base.app))
+        let recorded = scene.base.deployment.auditDraft(
+            for: .accountLock, on: .account(scene.account.name, of: scene.base.app))
         _ = try scene.base.deployment.store.change(
-            scene.account.number, if: .anything, .lock, at: scene.base.now, recording: recorded)
+            scene.account.number, if: .anything, applying: .lock, at: scene.base.now, recording: recorded)
         let login = BearerLogin(
-            account: scene.account.number, app: scene.base.app, release: nil, platform: try #require(Platform("ios")),
+            account: scene.account.number, app: scene.base.app, release: nil,
+            platform: try #require(Platform("ios")),
             deviceClass: .other, deviceName: "x", credential: nil, renewing: .keeping)
-        #expect(try await scene.bearers.open(login, scene.policy(), at: scene.base.now) == nil)
+        #expect(try await scene.bearers.open(login, policy: scene.policy(), at: scene.base.now) == nil)
     }
 }

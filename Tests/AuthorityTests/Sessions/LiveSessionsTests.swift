@@ -16,10 +16,13 @@ import Testing
         let session = try await scene.signIn(scene.addAccount("alice"))
         #expect(try await scene.refusal(of: session) == nil)
         let admin = try AuthorityTests.deployment(scene.folder.data)
-        let draft = admin.recording(.sessionRevoke, .session(session.token.id, of: scene.app))
-        _ = try admin.store.end(.one(session.token.id), SessionEnd(.revoked, at: scene.now), recording: draft)
+        let draft = admin.auditDraft(for: .sessionRevoke, on: .session(session.token.id, of: scene.app))
+        _ = try admin.store.end(
+            .one(session.token.id), with: SessionTermination(.revoked, at: scene.now), recording: draft)
         admin.generation.advance()
-        #expect(try await scene.refusal(of: session)?.ended == Refusal.Ended(reason: "revoked", at: scene.now))
+        #expect(
+            try await scene.refusal(of: session)?.endedSession
+                == Refusal.EndedSession(reason: "revoked", at: scene.now))
     }
 
     @Test("the one whose slot was taken is told by what and when")
@@ -30,8 +33,8 @@ import Testing
         scene.clock.now += 7
         let other = try await scene.signIn(account, TestDevice(.tablet))
         #expect(
-            try await scene.refusal(of: session)?.ended
-                == Refusal.Ended(reason: "replaced", at: scene.now, by: "tablet"))
+            try await scene.refusal(of: session)?.endedSession
+                == Refusal.EndedSession(reason: "replaced", at: scene.now, by: "tablet"))
         #expect(try await scene.refusal(of: other) == nil)
     }
 
@@ -45,17 +48,17 @@ import Testing
         let offered = try await scene.signIn(account)
         try await scene.refresh(&renewed)
         #expect(try await scene.refusal(of: renewed) == nil)
-        try await scene.life.end(.one(ended.token.id), SessionEnd(.signedOut, at: scene.now))
+        try await scene.life.end(.one(ended.token.id), with: SessionTermination(.signedOut, at: scene.now))
         var next = offered
         try await scene.refresh(&next)
 
         let path = scene.deployment.folder.database
-        let live = try LiveSessions(
-            scene.deployment, scene.keys, reader: SQLiteStore(path: path), writer: scene.writer)
+        let live = try SessionDirectory(
+            scene.deployment, keys: scene.keys, reader: SQLiteStore(path: path), writer: scene.writer)
         #expect(live.counts == (3, 1))
         #expect(try live.find(renewed.token)?.0.edition == .current)
         #expect(try live.find(left.token)?.0.edition == .previous)
-        #expect(try live.find(left.token)?.0.expires == scene.now + LiveSessions.grace)
+        #expect(try live.find(left.token)?.0.expires == scene.now + SessionDirectory.grace)
         #expect(try live.find(ended.token)?.0.end?.reason == .signedOut)
         #expect(try live.find(offered.token)?.0.edition == .current)
         #expect(try live.find(next.token)?.0.edition == .offered)
@@ -69,13 +72,14 @@ import Testing
         let account = try scene.addAccount("alice")
         let (altered, whole) = (try await scene.signIn(account), try await scene.signIn(account))
         try scene.execute(
-            "UPDATE session SET sealed_root = (SELECT sealed_root FROM session WHERE id = x'\(hex(whole.token.id))') "
+            "UPDATE session SET sealed_root = "
+                + "(SELECT sealed_root FROM session WHERE id = x'\(hex(whole.token.id))') "
                 + "WHERE id = x'\(hex(altered.token.id))'")
-        let live = try LiveSessions(
-            scene.deployment, scene.keys, reader: SQLiteStore(path: scene.deployment.folder.database),
+        let live = try SessionDirectory(
+            scene.deployment, keys: scene.keys, reader: SQLiteStore(path: scene.deployment.folder.database),
             writer: scene.writer)
         #expect(try live.find(whole.token) != nil)
-        #expect(throws: Fault.self) { try live.find(altered.token) }
+        #expect(throws: OperationalError.self) { try live.find(altered.token) }
     }
 
     @Test("idle sessions end, and ended ones are forgotten after thirty days")
@@ -86,15 +90,15 @@ import Testing
         scene.clock.now += 1_800
         let used = try await scene.signIn(account)
         scene.clock.now += 1_801
-        try await scene.life.upkeep(at: scene.now)
-        #expect(try scene.row(idle.token.id).end == SessionEnd(.expired, at: scene.now))
+        try await scene.life.performMaintenance(at: scene.now)
+        #expect(try scene.row(idle.token.id).end == SessionTermination(.expired, at: scene.now))
         #expect(try scene.row(used.token.id).end == nil)
-        #expect(try await scene.refusal(of: idle)?.ended?.reason == "expired")
-        scene.clock.now += SessionLife.remembrance
-        try await scene.life.upkeep(at: scene.now)
+        #expect(try await scene.refusal(of: idle)?.endedSession?.reason == "expired")
+        scene.clock.now += SessionLifecycle.endedSessionRetention
+        try await scene.life.performMaintenance(at: scene.now)
         #expect(try scene.live.find(idle.token) != nil, "thirty days are not over")
         scene.clock.now += 1
-        try await scene.life.upkeep(at: scene.now)
+        try await scene.life.performMaintenance(at: scene.now)
         #expect(try scene.live.find(idle.token) == nil)
         #expect(try scene.deployment.store.session(idle.token.id) == nil)
         #expect(try await scene.refusal(of: idle)?.code == .unknownKey)
@@ -105,12 +109,13 @@ import Testing
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
         let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
-        let live = try LiveSessions(scene.deployment, scene.keys, reader: store, writer: scene.writer)
+        let live = try SessionDirectory(
+            scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.find(session.token) != nil)
         store.fails = true
         #expect(try live.find(session.token) != nil, "unchanged, so memory answers")
         scene.deployment.generation.advance()
-        #expect(throws: Fault.self) { try live.find(session.token) }
+        #expect(throws: OperationalError.self) { try live.find(session.token) }
         store.fails = false
         #expect(try live.find(session.token) != nil)
     }
@@ -127,18 +132,22 @@ import Testing
         #expect(try await scene.refusal(of: session) == nil)
     }
 
-    @Test("a policy that changes while a session is worked out by the one before is the next request's all the same")
+    @Test(
+        "a policy change during the lookup of a session applies to the next request"
+    )
     func policyMeanwhile() async throws {
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
         let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
-        let live = try LiveSessions(scene.deployment, scene.keys, reader: store, writer: scene.writer)
+        let live = try SessionDirectory(
+            scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         let changes = Atomic(0)
         store.meanwhile.withLock {
             $0 = {
-                // By now the policy was read and the account was not; another request follows the store meanwhile.
+                // At this point the policy has been read and the account has not; another request reloads
+                // from the store.
                 guard (try? scene.deployment.setPolicy(["token-lifetime=3h"], of: scene.app)) != nil,
-                    (try? live.follow()) != nil
+                    (try? live.refreshIfChanged()) != nil
                 else { return }
                 changes.add(1, ordering: .relaxed)
             }
@@ -153,9 +162,9 @@ import Testing
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
         #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200)
-        let draft = scene.deployment.recording(.appPolicy, .app(scene.app))
+        let draft = scene.deployment.auditDraft(for: .appPolicy, on: .app(scene.app))
         let changed = try scene.deployment.store.change(
-            scene.app, [("token-lifetime", .text("3h"))], recording: draft)
+            scene.app, applying: [("token-lifetime", .text("3h"))], recording: draft)
         #expect(changed == .yes)
         #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200, "nobody counted")
         try scene.keys.reconcile()
@@ -167,8 +176,9 @@ import Testing
     func overtaken() async throws {
         let scene = try SessionScene()
         let account = try scene.addAccount("alice")
-        let draft = scene.deployment.recording(.accountLock, .account(account.name, of: scene.app))
-        _ = try scene.deployment.store.change(account.number, if: .anything, .lock, at: scene.now, recording: draft)
+        let draft = scene.deployment.auditDraft(for: .accountLock, on: .account(account.name, of: scene.app))
+        _ = try scene.deployment.store.change(
+            account.number, if: .anything, applying: .lock, at: scene.now, recording: draft)
         let refusal = await #expect(throws: Refusal.self) { try await scene.signIn(account) }
         #expect(refusal?.code == .wrongCredentials)
         #expect(scene.live.counts == (0, 0))
@@ -178,7 +188,7 @@ import Testing
 }
 
 extension SessionScene {
-    /// As somebody would who can write in the database.
+    /// Executes SQL on the database directly, as an attacker with write access does.
     fileprivate func execute(_ sql: String) throws {
         var database: OpaquePointer?
         try #require(sqlite3_open(deployment.folder.database, &database) == SQLITE_OK)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What somebody in between can do, who has the release's key out of the app and every body that was ever sent.
+/// Attacks on a refresh by a man in the middle that has the app's release key and every body sent so far.
 @Suite struct RefreshForgeryTests {
     @Test("each part of the transcript is bound by both signatures")
     func parts() async throws {
@@ -31,7 +31,9 @@ import Testing
         add { $0.signature = other.refresh($0.attempt, at: $0.time).signature }
         add { $0.mac = other.refresh($0.attempt, at: $0.time).mac }
         for request in forged {
-            let refusal = await #expect(throws: Refusal.self) { try await scene.life.refresh(request, at: scene.now) }
+            let refusal = await #expect(throws: Refusal.self) {
+                try await scene.life.refresh(request, at: scene.now)
+            }
             #expect(refusal?.code == .badSignature)
         }
         #expect(try scene.credentials(session.token.id).successor == nil, "nothing was done")
@@ -54,20 +56,27 @@ import Testing
         var session = try await scene.signIn(scene.addAccount("alice"))
         let attempt = scene.newAttempt()
         let (left, captured) = (session, session.refresh(attempt, at: scene.now))
-        // Carried ahead of the client's own: the client asks again, later by its clock, and goes on.
+        // The captured request arrives before the client's own; the client repeats it with a later time and
+        // continues.
         _ = try await scene.life.refresh(captured, at: scene.now)
-        let same = await #expect(throws: Refusal.self) { try await scene.life.refresh(captured, at: scene.now) }
+        let same = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(captured, at: scene.now)
+        }
         #expect(same?.code == .replayed)
         let keptBack = left.refresh(attempt, at: scene.now + 2)
         try await scene.refresh(&session, attempt: attempt, time: scene.now + 1)
         #expect(try await scene.refusal(of: session) == nil)
         for request in [captured, keptBack] {
-            let refusal = await #expect(throws: Refusal.self) { try await scene.life.refresh(request, at: scene.now) }
+            let refusal = await #expect(throws: Refusal.self) {
+                try await scene.life.refresh(request, at: scene.now)
+            }
             #expect(refusal?.code == .replayed)
         }
         scene.clock.now += 63
         for request in [captured, keptBack] {
-            let refusal = await #expect(throws: Refusal.self) { try await scene.life.refresh(request, at: scene.now) }
+            let refusal = await #expect(throws: Refusal.self) {
+                try await scene.life.refresh(request, at: scene.now)
+            }
             #expect(refusal?.code == .stale)
         }
         #expect(try await scene.refusal(of: session) == nil)
@@ -81,16 +90,20 @@ import Testing
         var guessed = session.refresh(attempt, at: scene.now)
         guessed.mac[0] ^= 1
         let request = guessed
-        let refusal = await #expect(throws: Refusal.self) { try await scene.life.refresh(request, at: scene.now) }
+        let refusal = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(request, at: scene.now)
+        }
         #expect(refusal?.code == .badSignature)
         _ = try await scene.answer(to: session, attempt: attempt)
     }
 
-    @Test("times around now", arguments: [(-61, true), (-60, false), (60, false), (61, true)] as [(Int64, Bool)])
+    @Test(
+        "times around now",
+        arguments: [(-61, true), (-60, false), (60, false), (61, true)] as [(Int64, Bool)])
     func freshness(_ row: (offset: Int64, isStale: Bool)) async throws {
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
-        do throws(Refusal) {
+        do {
             _ = try await scene.answer(to: session, time: scene.now + row.offset)
             #expect(!row.isStale)
         } catch {
@@ -103,7 +116,7 @@ import Testing
         let scene = try SessionScene()
         var session = try await scene.signIn(scene.addAccount("alice"))
         let thief = session
-        // The thief sees the refresh's answer, and lacks the device's agreement key.
+        // The attacker has the refresh's response, but not the device's agreement key.
         let renewed = try await scene.answer(to: session)
         session.adopt(renewed)
         var guessing = TestSession(

@@ -16,7 +16,8 @@ import Testing
             let left = session
             try await scene.refresh(&session)
             #expect(session.token.epoch == epoch)
-            #expect(try await scene.refusal(of: left) == nil, "until the new key is used, the old one is good")
+            #expect(
+                try await scene.refusal(of: left) == nil, "until the new key is used, the old one is good")
             #expect(try await scene.refusal(of: session) == nil)
         }
     }
@@ -32,7 +33,7 @@ import Testing
             scene.clock.now += 100
             let again = try await scene.answer(to: session, attempt: attempt)
             #expect(again.ephemeral == lost.ephemeral && again.token == lost.token)
-            // A client that forgot its attempt makes another, and is answered alike.
+            // A client that lost its attempt makes another, and gets the same response.
             let other = try await scene.answer(to: session)
             #expect(other.ephemeral == lost.ephemeral)
             session.adopt(other)
@@ -76,13 +77,15 @@ import Testing
         try await scene.refresh(&session, attempt: attempt)
         #expect(try await scene.refusal(of: session) == nil)
         scene.clock.now += 5
-        let repeated = await #expect(throws: Refusal.self) { try await scene.answer(to: left, attempt: attempt) }
+        let repeated = await #expect(throws: Refusal.self) {
+            try await scene.answer(to: left, attempt: attempt)
+        }
         #expect(repeated?.code == .replayed)
         #expect(try await scene.refusal(of: session) == nil, "and changes nothing")
 
         let reused = await #expect(throws: Refusal.self) { try await scene.answer(to: left) }
-        #expect(reused?.ended?.reason == "reused")
-        #expect(try await scene.refusal(of: session)?.ended?.reason == "reused")
+        #expect(reused?.endedSession?.reason == "reused")
+        #expect(try await scene.refusal(of: session)?.endedSession?.reason == "reused")
         let record = try #require(try scene.deployment.auditRecords(last: 1).first)
         #expect(String(decoding: record.record, as: UTF8.self).contains(#""action":"session.reuse""#))
         #expect(String(decoding: record.record, as: UTF8.self).contains(#""actor":{"kind":"server"}"#))
@@ -97,17 +100,21 @@ import Testing
         for _ in 0..<3 { try await scene.refresh(&session) }
         #expect(try await scene.refusal(of: session) == nil)
         scene.clock.now += 5
-        // What was captured and kept back meanwhile is of an attempt that is remembered.
-        let captured = await #expect(throws: Refusal.self) { try await scene.answer(to: left, attempt: attempt) }
+        // The captured request that was held back belongs to a recorded attempt.
+        let captured = await #expect(throws: Refusal.self) {
+            try await scene.answer(to: left, attempt: attempt)
+        }
         #expect(captured?.code == .replayed)
         var stranger = left.refresh(scene.newAttempt(), at: scene.now)
         stranger.signature = try TestDevice().signing.sign(stranger.transcript.span) ?? []
         let request = stranger
-        let forged = await #expect(throws: Refusal.self) { try await scene.life.refresh(request, at: scene.now) }
+        let forged = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(request, at: scene.now)
+        }
         #expect(forged?.code == .badSignature)
         #expect(try await scene.refusal(of: session) == nil)
         let reused = await #expect(throws: Refusal.self) { try await scene.answer(to: left) }
-        #expect(reused?.ended?.reason == "reused")
+        #expect(reused?.endedSession?.reason == "reused")
     }
 
     @Test("a first use that is not written yet counts all the same")
@@ -116,10 +123,10 @@ import Testing
         var session = try await scene.signIn(scene.addAccount("alice"))
         let left = session
         try await scene.refresh(&session)
-        // The gate has seen it; the writer may or may not have.
+        // The gate has accepted the new token; the writer may not have recorded it yet.
         #expect(try await scene.refusal(of: session) == nil)
         let reused = await #expect(throws: Refusal.self) { try await scene.answer(to: left) }
-        #expect(reused?.ended?.reason == "reused")
+        #expect(reused?.endedSession?.reason == "reused")
     }
 
     @Test("the session is idle for too long, and is renewed no more")
@@ -131,8 +138,8 @@ import Testing
         try await scene.refresh(&renewed)
         scene.clock.now += 3_600
         let refusal = await #expect(throws: Refusal.self) { try await scene.answer(to: renewed) }
-        #expect(refusal?.ended == Refusal.Ended(reason: "expired", at: scene.now))
-        #expect(try await scene.refusal(of: session)?.ended?.reason == "expired")
+        #expect(refusal?.endedSession == Refusal.EndedSession(reason: "expired", at: scene.now))
+        #expect(try await scene.refusal(of: session)?.endedSession?.reason == "expired")
     }
 
     @Test(
@@ -144,7 +151,7 @@ import Testing
         scene.clock.now += step
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
-        try await scene.life.upkeep(at: scene.now)
+        try await scene.life.performMaintenance(at: scene.now)
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
     }

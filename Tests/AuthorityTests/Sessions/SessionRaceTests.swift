@@ -5,7 +5,7 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What happens at once: of all that may come first, one does, and the others see it.
+/// Concurrent changes of a session: exactly one of them is first, and the others see its result.
 @Suite struct SessionRaceTests {
     @Test("fifty refreshes at once: one successor, and nobody is signed out")
     func manyRefreshes() async throws {
@@ -13,7 +13,8 @@ import Testing
         var session = try await scene.signIn(scene.addAccount("alice"))
         for round in 0..<rounds(200, short: 6) {
             let left = session
-            // One attempt that is sent again and again, as a client does; or one each, as of clients that share a vault.
+            // One attempt that is sent repeatedly, as by one client; or one attempt each, as by clients that
+            // share a vault.
             let shared = round.isMultiple(of: 2) ? scene.newAttempt() : nil
             let answers = try await withThrowingTaskGroup(of: RenewedSession.self) { group in
                 for number in 0..<50 {
@@ -32,7 +33,8 @@ import Testing
     }
 
     @Test(
-        "a refresh against an end: whoever comes first, nothing survives", arguments: ["logout", "revoke", "disable"])
+        "a refresh against an end: whoever comes first, nothing survives",
+        arguments: ["logout", "revoke", "disable"])
     func refreshAgainstEnd(_ kind: String) async throws {
         let scene = try SessionScene(["slots=unlimited"])
         var refreshes = 0
@@ -57,7 +59,8 @@ import Testing
             let late = await #expect(throws: Refusal.self) { try await scene.answer(to: session) }
             #expect(late?.code == .sessionEnded)
         }
-        print("measured: \(kind): the refresh came first in \(refreshes) of \(rounds(1_000, short: 25)) rounds")
+        print(
+            "measured: \(kind): the refresh came first in \(refreshes) of \(rounds(1_000, short: 25)) rounds")
     }
 
     @Test("two logins at once, one slot: one session lives")
@@ -71,7 +74,7 @@ import Testing
             var alive = 0
             for session in sessions {
                 let refusal = try await scene.refusal(of: session)
-                if refusal == nil { alive += 1 } else { #expect(refusal?.ended?.reason == "replaced") }
+                if refusal == nil { alive += 1 } else { #expect(refusal?.endedSession?.reason == "replaced") }
             }
             #expect(alive == 1)
             #expect(try scene.life.readLive(of: account.number, newest: 100).count == 1)
@@ -82,15 +85,18 @@ import Testing
 extension SessionScene {
     fileprivate func end(_ session: TestSession, of account: Account, _ kind: String) async throws {
         switch kind {
-        case "logout": try await life.end(.one(session.token.id), SessionEnd(.signedOut, at: now))
+        case "logout":
+            try await life.end(.one(session.token.id), with: SessionTermination(.signedOut, at: now))
         case "revoke":
-            // By a command, which is another process: it writes by itself and counts the generation up.
-            let draft = deployment.recording(.sessionRevoke, .session(session.token.id, of: app))
-            _ = try deployment.store.end(.one(session.token.id), SessionEnd(.revoked, at: now), recording: draft)
+            // Like a command in another process: it writes by itself and increments the generation.
+            let draft = deployment.auditDraft(for: .sessionRevoke, on: .session(session.token.id, of: app))
+            _ = try deployment.store.end(
+                .one(session.token.id), with: SessionTermination(.revoked, at: now), recording: draft)
             deployment.generation.advance()
         default:
-            let draft = deployment.recording(.accountLock, .account(account.name, of: app))
-            _ = try deployment.store.change(account.number, if: .anything, .lock, at: now, recording: draft)
+            let draft = deployment.auditDraft(for: .accountLock, on: .account(account.name, of: app))
+            _ = try deployment.store.change(
+                account.number, if: .anything, applying: .lock, at: now, recording: draft)
             deployment.generation.advance()
         }
     }

@@ -22,7 +22,7 @@ final class HandClock: TimeSource {
     }
 }
 
-/// A deployment with an app, its releases and accounts, and all that serves their sessions, over a store on disk.
+/// A deployment with an app, its releases and accounts, and their sessions, over a store on disk.
 final class SessionScene: Sendable {
     static let start: Int64 = 1_800_000_000
     static let authority = "api.example.com"
@@ -31,9 +31,9 @@ final class SessionScene: Sendable {
     let clock = HandClock(SessionScene.start)
     let deployment: Deployment
     let app: AppName
-    let keys: LiveKeys
-    let live: LiveSessions
-    let life: SessionLife
+    let keys: ReleaseKeyDirectory
+    let live: SessionDirectory
+    let life: SessionLifecycle
     let writer: GroupWriter
     let replay: ReplayFile
     let gate: Gate
@@ -47,14 +47,15 @@ final class SessionScene: Sendable {
             release.platform = try #require(Platform(platform))
             _ = try deployment.addRelease(release, at: 6)
         }
-        keys = try LiveKeys(deployment)
+        keys = try ReleaseKeyDirectory(deployment)
         let path = deployment.folder.database
         writer = try GroupWriter(SQLiteStore(path: path))
-        live = try LiveSessions(deployment, keys, reader: SQLiteStore(path: path), writer: writer)
+        live = try SessionDirectory(deployment, keys: keys, reader: SQLiteStore(path: path), writer: writer)
         replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: SessionScene.start)
-        life = SessionLife(deployment, live, writer: writer, replay: replay)
+        life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
         gate = Gate(
-            authorities: Authorities([SessionScene.authority]), keys: keys, sessions: live, replay: replay, clock: clock
+            allowedHosts: AllowedHosts([SessionScene.authority]), keys: keys, sessions: live, replay: replay,
+            clock: clock
         )
     }
 
@@ -62,7 +63,7 @@ final class SessionScene: Sendable {
 
     var now: Int64 { clock.now }
 
-    func release(_ id: String = "r_ios") throws -> ReleaseKey {
+    func release(_ id: String = "r_ios") throws -> AppRelease {
         let key = try keys.find(#require(KeyID(id)))
         return try #require(key)
     }
@@ -70,9 +71,9 @@ final class SessionScene: Sendable {
     func addAccount(_ name: String, credential: [UInt8] = [1]) throws -> Account {
         var account = AccountDraft(app: app, name: try AccountName(normalizing: name), created: 7)
         account.registration = StoredRegistration(credential: credential, sealedRecord: [2])
-        let recorded = deployment.recording(.accountAdd, .account(account.name, of: app))
+        let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
         guard case .yes(let added) = try deployment.store.insert(account, recording: recorded) else {
-            throw Fault(.failed, "the name is taken")
+            throw OperationalError(.failed, message: "the name is taken")
         }
         return added
     }
@@ -84,10 +85,11 @@ final class SessionScene: Sendable {
         let device = try device ?? TestDevice()
         let keys = LoginKeys(sessionKey: Secret(random: 64))
         let release = try self.release(release)
-        let proved = ProvedLogin(
+        let proved = VerifiedLogin(
             account: account, credential: account.registration?.credential ?? [],
             binding: LoginBinding(
-                app: app.description, account: account.name, release: release.id.description, device: device.device),
+                app: app.description, account: account.name, release: release.id.description,
+                device: device.device),
             keys: keys, receipt: .init())
         let opened = try await life.open(proved, from: release, at: now)
         return TestSession(device: device, release: release, token: opened.token, root: keys.root)
@@ -96,11 +98,13 @@ final class SessionScene: Sendable {
     func row(_ id: SessionID) throws -> StoredSession { try #require(try deployment.store.session(id)) }
 
     func credentials(_ id: SessionID) throws -> DeviceCredentials {
-        guard case .device(let device) = try row(id).credentials else { throw Fault(.failed, "a bearer") }
+        guard case .device(let device) = try row(id).credentials else {
+            throw OperationalError(.failed, message: "a bearer")
+        }
         return device
     }
 
-    /// What becomes of a request of the session, by the whole gate; nil where it is let in.
+    /// The refusal of a request of the session by the whole gate; nil if it is accepted.
     func refusal(of session: TestSession, nonce: String = "\(UInt64.random(in: 0...UInt64.max))") async throws
         -> Refusal?
     {
@@ -113,13 +117,15 @@ final class SessionScene: Sendable {
         }
     }
 
-    /// A refresh that is answered, and taken up by the client.
-    func refresh(_ session: inout TestSession, attempt: [UInt8]? = nil, time: Int64? = nil) async throws(Refusal) {
+    /// A refresh whose response the client applies.
+    func refresh(_ session: inout TestSession, attempt: [UInt8]? = nil, time: Int64? = nil)
+        async throws(Refusal)
+    {
         let renewed = try await answer(to: session, attempt: attempt, time: time)
         session.adopt(renewed)
     }
 
-    /// The server's answer, and nothing done with it.
+    /// The server's response to a refresh, which the client does not apply.
     func answer(
         to session: TestSession, attempt: [UInt8]? = nil, time: Int64? = nil
     ) async throws(Refusal) -> RenewedSession {
@@ -140,14 +146,15 @@ struct TestDevice: Sendable {
         agreement = try AgreementKey()
         device = Device(
             signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
-            agreementKey: agreement.publicPoint, kind: kind, name: try #require(Device.Name("a \(kind.rawValue)")))
+            agreementKey: agreement.publicPoint, kind: kind,
+            name: try #require(Device.Name("a \(kind.rawValue)")))
     }
 }
 
-/// A client's side of a session: what it holds, and what follows from that.
+/// The client's side of a session: its stored state, and the values derived from it.
 struct TestSession: Sendable {
     let device: TestDevice
-    var release: ReleaseKey
+    var release: AppRelease
     var token: SessionToken
     var root: SessionRoot
 
@@ -182,5 +189,5 @@ struct TestSession: Sendable {
     }
 }
 
-/// How often something is tried: the figures take minutes, and COUNTERSIGN_LONG=1 asks for them.
+/// The number of repetitions: the long runs take minutes, and COUNTERSIGN_LONG=1 selects them.
 func rounds(_ long: Int, short: Int) -> Int { getenv("COUNTERSIGN_LONG") == nil ? short : long }

@@ -13,7 +13,7 @@ import Testing
         var model: [SessionID: Int64] = [:]
         let app = try #require(AppName("demo"))
         let platform = try #require(Platform("ios"))
-        // Few ids with few different bits, so that they crowd.
+        // Ids that differ in few bits, so that they collide.
         let ids = try (0..<700).map { number in try #require(SessionID(SessionTableTests.text(number))) }
         for step in 0..<200_000 as Range<Int64> {
             let id = ids[Int.random(in: 0..<ids.count, using: &generator)]
@@ -22,12 +22,13 @@ import Testing
                 model[id] = nil
             } else {
                 let credentials = DeviceCredentials(
-                    signingKey: [], agreementKey: [], epochBegan: step, sealedRoot: [UInt8](repeating: 7, count: 73))
+                    signingKey: [], agreementKey: [], epochBegan: step,
+                    sealedRoot: [UInt8](repeating: 7, count: 73))
                 var row = StoredSession(
                     id: id, account: step, app: app, platform: platform, deviceClass: .phone, deviceName: "x",
                     created: 1, credentials: .device(credentials))
                 if step.isMultiple(of: 5) { row.end = .init(.revoked, at: step) }
-                table.put(LiveSession(row, place: 0))
+                table.put(SessionRecord(row, appPlatform: 0))
                 model[id] = step
             }
             if step.isMultiple(of: 997) {
@@ -44,6 +45,6 @@ import Testing
         var bytes = [UInt8](repeating: 0, count: SessionID.count)
         bytes[5] = UInt8(truncatingIfNeeded: number)
         bytes[4] = UInt8(truncatingIfNeeded: number >> 8)
-        return Base64.encode(bytes.span, .url)
+        return Base64.encode(bytes.span, as: .url)
     }
 }

@@ -5,16 +5,18 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What callers say about who they are, in names that one reader takes for another.
+/// Parameters with which a client names its user, under names that one parser confuses with others.
 @Suite struct StatedUserTests {
     @Test("under form-md5 only userId and token themselves may be read as such")
     func signedNames() async throws {
         let scene = try BearerScene(["legacy-session=authority"])
         let token = try await scene.open().token.text
         for name in [
-            "+userId", "%20userId", "++userId", "userId+", "userId[", "userId[]", "userId[x]", "userId%5Bx%5D",
+            "+userId", "%20userId", "++userId", "userId+", "userId[", "userId[]", "userId[x]",
+            "userId%5Bx%5D",
             "userId.",
-            "userId.x", "userid", "USERID", "[userId]", "%09userId", "userId%0A", "+token", "token[]", "token.",
+            "userId.x", "userid", "USERID", "[userId]", "%09userId", "userId%0A", "+token", "token[]",
+            "token.",
             "Token",
         ] {
             #expect(try await scene.judge("\(name)=7&token=\(token)").code == .malformed, "\(name)")
@@ -24,7 +26,9 @@ import Testing
             #expect(try await scene.judge("\(form)&token=\(token)").code == .malformed, "\(form)")
         }
         #expect(try await scene.judge("userId=42;7&token=\(token)").code == .sessionEnded)
-        for name in ["user_id", "userIds", "tokens", "token_type", "my.userId", "userId2", "x+userId", "a%3BuserId"] {
+        for name in [
+            "user_id", "userIds", "tokens", "token_type", "my.userId", "userId2", "x+userId", "a%3BuserId",
+        ] {
             #expect(try await scene.judge("\(name)=7&token=\(token)") == .success("42"), "\(name)")
         }
     }
@@ -39,7 +43,8 @@ import Testing
             "%zzuserId=7", "%zz=7", "userId[]=7", "userId%5b%5d=7", "USERID=7", "token.x=1", "a=1;userId=7",
             "a=1&userId",
         ] {
-            #expect(try await scene.judge("token=\(token)", query: "?\(query)").code == .malformed, "\(query)")
+            #expect(
+                try await scene.judge("token=\(token)", query: "?\(query)").code == .malformed, "\(query)")
         }
         for query in ["page=2", "a=100%", "a=userId", "users=1&tokens=2"] {
             #expect(try await scene.judge("token=\(token)", query: "?\(query)") == .success("42"), "\(query)")
@@ -48,7 +53,9 @@ import Testing
 
     @Test("under the other old schemes too, in the query, in a form and in the JSON that is signed")
     func otherSchemes() async throws {
-        let scene = try BearerScene(["legacy-session=authority", "schemes=form-md5,auth-v1,auth-v2,auth-v4,sigv4"])
+        let scene = try BearerScene([
+            "legacy-session=authority", "schemes=form-md5,auth-v1,auth-v2,auth-v4,sigv4",
+        ])
         try scene.addReleases()
         let field = "Bearer \(try await scene.open().token.text)"
         for scheme in [SchemeName.authV1, .authV2, .authV4] {
@@ -61,7 +68,8 @@ import Testing
                 let inForm = try scene.request(scheme, target: "/\(id)", form: id, authorization: field)
                 #expect(await scene.judge(inForm).code == code, "\(scheme), form of \(id)")
             }
-            #expect(try await scene.judge(scene.request(scheme, target: "/a?userId=42")).code == .sessionEnded)
+            #expect(
+                try await scene.judge(scene.request(scheme, target: "/a?userId=42")).code == .sessionEnded)
             #expect(try await scene.judge(scene.request(scheme, target: "/a?userId=&x=1")) == .success(nil))
         }
         for (json, code) in [
@@ -77,7 +85,9 @@ import Testing
 
     @Test("where a scheme can sign the field that bears a token, it must")
     func presigned() async throws {
-        let scene = try BearerScene(["legacy-session=authority", "schemes=form-md5,auth-v1,auth-v2,auth-v4,sigv4"])
+        let scene = try BearerScene([
+            "legacy-session=authority", "schemes=form-md5,auth-v1,auth-v2,auth-v4,sigv4",
+        ])
         try scene.addReleases()
         let field = "Bearer \(try await scene.open().token.text)"
         #expect(await scene.judge(try scene.presigned("/a", authorization: nil)) == .success(nil))
@@ -95,14 +105,15 @@ extension BearerScene {
     }
 
     fileprivate func request(
-        _ scheme: SchemeName, target: String, form: String? = nil, json: String? = nil, authorization: String? = nil
+        _ scheme: SchemeName, target: String, form: String? = nil, json: String? = nil,
+        authorization: String? = nil
     ) throws -> Request {
         let method = form == nil && json == nil ? "GET" : "POST"
         var draft = Draft(method: method, target: Array(target.utf8), authority: SessionScene.authority)
         if let form { draft.set("Content-Type", "application/x-www-form-urlencoded", body: form) }
         if let json { draft.set("Content-Type", "application/json", body: json) }
-        if let authorization { draft.set("Authorization", authorization) }
-        let signer = try #require(Registry.standard.scheme(named: scheme))
+        if let authorization { draft.setField("Authorization", to: authorization) }
+        let signer = try #require(SchemeRegistry.standard.scheme(named: scheme))
         try signer.sign(&draft, as: credentials(scheme), at: base.now, nonce: "")
         return draft.request()
     }
@@ -110,7 +121,7 @@ extension BearerScene {
     fileprivate func presigned(_ target: String, authorization: String?) throws -> Request {
         var draft = Draft(method: "GET", target: Array(target.utf8), authority: SessionScene.authority)
         try SigV4().presign(&draft, as: credentials(.sigV4), at: base.now, lifetime: 60)
-        if let authorization { draft.set("Authorization", authorization) }
+        if let authorization { draft.setField("Authorization", to: authorization) }
         return draft.request()
     }
 
@@ -122,7 +133,7 @@ extension BearerScene {
 
 extension Draft {
     fileprivate mutating func set(_ name: String, _ value: String, body: String) {
-        set(name, value)
+        setField(name, to: value)
         self.body = Array(body.utf8)
     }
 }

@@ -6,10 +6,10 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// An upload ticket is found by its text alone, what is made up never reaches the store, and its session
-/// may have a token that ran out.
+/// An upload ticket is found by its text alone, an invented ticket never causes a store access, and the token
+/// of its session may have expired.
 @Suite struct UploadTicketTests {
-    private static let upload = Upload(
+    private static let upload = UploadDescription(
         method: Array("PUT".utf8), authority: Array(SessionScene.authority.utf8), target: Array("/a".utf8),
         contentType: nil, length: 1, sha256: [UInt8](repeating: 1, count: 32))
 
@@ -30,7 +30,8 @@ import Testing
         #expect(ticket.upload == UploadTicketTests.upload && ticket.release.description == "r_ios")
         #expect(holder.id == session.token.id && holder.expires == .max && holder.end == nil)
         #expect(try await scene.refusal(of: session)?.code == .tokenExpired)
-        _ = try await scene.life.end(.one(session.token.id), SessionEnd(.revoked, at: scene.now))
+        _ = try await scene.life.end(
+            .one(session.token.id), with: SessionTermination(.revoked, at: scene.now))
         #expect(try scene.live.find(uploadTicket: text.span)?.1.end?.reason == .revoked)
     }
 
@@ -40,10 +41,11 @@ import Testing
         let session = try await scene.signIn(scene.addAccount("alice"))
         let issued = Array(try await issue(scene, to: session).text.utf8)
         let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
-        let live = try LiveSessions(scene.deployment, scene.keys, reader: store, writer: scene.writer)
+        let live = try SessionDirectory(
+            scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.find(uploadTicket: issued.span) != nil)
         store.fails = true
-        #expect(throws: Fault.self) { try live.find(uploadTicket: issued.span) }
+        #expect(throws: OperationalError.self) { try live.find(uploadTicket: issued.span) }
         for index in issued.indices {
             var changed = issued
             changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")

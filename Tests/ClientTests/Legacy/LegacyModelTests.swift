@@ -4,8 +4,9 @@ import Testing
 
 @testable import CountersignClient
 
-/// What a user, another device, another process and a bad network do at once, in orders that a seed draws. Whatever the order: nothing is
-/// done twice, who has signed out stays signed out, and what is shown is what is kept.
+/// A user, another device, another process and a faulty network act concurrently, in orders drawn from a
+/// seed. In every order, no request is executed twice, a signed-out account stays signed out, and the shown
+/// state equals the stored state.
 @Suite struct LegacyModelTests {
     @Test("in any order", .timeLimit(.minutes(20)))
     func anyOrder() async throws {
@@ -34,7 +35,7 @@ import Testing
                     case 2: try? await account.logOut()
                     case 3:
                         let password = Secret(copying: Array("pass word+1".utf8).span)
-                        try? await account.logIn(OldServer.user.name, password)
+                        try? await account.logIn(OldServer.user.name, password: password)
                     case 4: world.server.change { $0.loses = ["/login/token.php"] }
                     case 5: world.server.change { $0.loses = ["/api"] }
                     case 6: _ = try? await account.resume()
@@ -49,14 +50,14 @@ import Testing
         let done = world.server.done
         #expect(Set(done).count == done.count, "\(name): done twice: \(done)")
         let kept = try await world.kept().session
-        let shown = await world.account.standing
+        let shown = await world.account.status
         if case .active? = shown {
             #expect(kept != nil, "\(name): shown as signed in, and nothing is kept")
         } else {
             #expect(kept == nil, "\(name): kept, and shown as \(String(describing: shown))")
         }
 
-        // A renewal that is held while the user signs out comes too late.
+        // A renewal that is delayed until after the sign-out has no effect.
         try await world.logIn()
         world.server.change { $0.loses = [] }
         world.server.expire()

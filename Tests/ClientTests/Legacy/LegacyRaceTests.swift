@@ -6,7 +6,7 @@ import Testing
 
 @testable import CountersignClient
 
-/// What happens to the session while something is on its way.
+/// Events that change the session while a request is in transit.
 @Suite struct LegacyRaceTests {
     @Test("what one user wished is not sent again in another's name", arguments: [-101, -100])
     func another(_ code: Int) async throws {
@@ -113,7 +113,9 @@ import Testing
         guard case .signedOut(.ended) = try await world.account.resume() else {
             return #expect(Bool(false), "\(world.said.all)")
         }
-        guard case .signedOut(.ended)? = world.said.last else { return #expect(Bool(false), "\(world.said.all)") }
+        guard case .signedOut(.ended)? = world.said.last else {
+            return #expect(Bool(false), "\(world.said.all)")
+        }
     }
 
     @Test("logins and renewals go by the transport that comes to an end by itself, and nothing else does")
@@ -121,17 +123,20 @@ import Testing
         let (requests, own) = (OldServer(), OldServer())
         var server = LegacyServer(
             host: "old.example.com", transport: .tls, signing: .none, userAgent: "test", channel: .pinned)
-        let door = LegacyDoor(.plainPost, LadderSettings())
+        let door = LegacyLoginRoute(.plainPost, settings: LadderSettings())
         server.login = door
-        let exchange = LegacyExchange(server, requests, own: own, now: { 0 }, random: SystemRandom())
-        let answer = try await exchange.logIn("anna", Secret(copying: Array("pass word+1".utf8).span), at: door)
+        let exchange = LegacyExchange(
+            server, transport: requests, own: own, now: { 0 }, random: SystemRandom())
+        let answer = try await exchange.logIn(
+            "anna", value: Secret(copying: Array("pass word+1".utf8).span), at: door)
         _ = try await exchange.renew(with: try #require(answer.loginToken))
-        _ = try await exchange.send(LegacyRenewalTests.draft("1"), as: LegacySession("anna", answer))
+        _ = try await exchange.send(
+            LegacyRenewalTests.draft("1"), as: LegacySession(account: "anna", response: answer))
         #expect(own.state.withLock { $0.seen.map(\.path) } == ["/login/login.php", "/login/token.php"])
         #expect(requests.state.withLock { $0.seen.map(\.path) } == ["/api"])
     }
 
-    /// The account is told of an update by a request of its own; the server serves again then.
+    /// The account learns of an update by its own request; then the server serves again.
     private func retire(_ world: LegacyWorld) async throws {
         world.server.change { $0.isRetired = true }
         #expect(await problem { try await world.post(as: .app) } == "updateRequired")

@@ -111,7 +111,7 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .sessionEnded(let notice)? = $0 as? LegacyProblem else { return false }
+            guard case .sessionEnded(let notice)? = $0 as? LegacyClientError else { return false }
             return notice.instance == "event"
         }
         #expect(world.items.contents.isEmpty)
@@ -128,7 +128,9 @@ import Testing
         world.server.expire()
         world.server.change { $0.session?.loginToken = "another" }
         #expect(await problem { try await world.post() } == "sessionEnded")
-        guard case .signedOut(.ended)? = world.said.last else { return #expect(Bool(false), "\(world.said.all)") }
+        guard case .signedOut(.ended)? = world.said.last else {
+            return #expect(Bool(false), "\(world.said.all)")
+        }
     }
 
     @Test("a refusal of the session before does not end the one after it")
@@ -154,7 +156,7 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .updateRequired(let notice)? = $0 as? LegacyProblem else { return false }
+            guard case .updateRequired(let notice)? = $0 as? LegacyClientError else { return false }
             return notice.updateURL == "https://example.com/new"
         }
         #expect(world.said.last == .updateRequired("https://example.com/new"))
@@ -183,7 +185,7 @@ import Testing
         await #expect {
             _ = try await answer.value
         } throws: {
-            guard case .transport(let problem)? = $0 as? LegacyProblem else { return false }
+            guard case .transport(let problem)? = $0 as? LegacyClientError else { return false }
             return problem.fate == .notSent
         }
         #expect(world.said.last == .active(account: "anna", userID: 7))
@@ -204,7 +206,7 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .transport(let problem)? = $0 as? LegacyProblem else { return false }
+            guard case .transport(let problem)? = $0 as? LegacyClientError else { return false }
             return problem.fate == .notKnown
         }
         #expect(world.server.seen("/api").count == count + 1)

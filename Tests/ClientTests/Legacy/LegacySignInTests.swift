@@ -7,7 +7,7 @@ import Testing
 @testable import CountersignClient
 
 @Suite struct LegacySignInTests {
-    /// What each rung sends for one password. Source: Vectors/login-ladder, "ladder 1".
+    /// The value that each rung sends for one password. Source: Vectors/login-ladder, "ladder 1".
     static let sent: [Rung: String] = [
         .plainGet: "p@ss w0rd", .plainPost: "p@ss w0rd", .base64: "cEBzcyB3MHJk",
         .md5: "23dbdf3e325c805dd816b0700c11f831", .md5Salt: "737ec60a45675fbde0f78a6e7e8a82b0",
@@ -23,8 +23,8 @@ import Testing
         let world = try LegacyWorld(
             OldServer(opensWith: value), rung: rung, settings: LegacySignInTests.settings)
         try await world.logIn("p@ss w0rd")
-        let seen = try #require(world.server.seen(rung.door.path).first)
-        #expect(seen.method == rung.door.method)
+        let seen = try #require(world.server.seen(rung.endpoint.path).first)
+        #expect(seen.method == rung.endpoint.method)
         #expect(seen.form["password"] == value)
         #expect(world.said.all == [.signedOut(.nobodyWas), .active(account: "anna", userID: 7)])
         #expect(try await world.post("{\"n\":1}") == #"{"done":"{\"n\":1}"}"#)
@@ -46,7 +46,8 @@ import Testing
                 LegacyServer.BearerSecrets.onlyToThePinnedCertificate,
                 false
             ),
-            (.tls, .pinned, .onlyToThePinnedCertificate, true), (.tls, .open, .toAnyCertificateThatVerifies, true),
+            (.tls, .pinned, .onlyToThePinnedCertificate, true),
+            (.tls, .open, .toAnyCertificateThatVerifies, true),
             (.plain, .pinned, .onlyToThePinnedCertificate, false),
             (.plain, .open, .toAnyCertificateThatVerifies, false),
             (.plain, .open, .inTheClearToWhoeverListens, true),
@@ -64,9 +65,10 @@ import Testing
         let isIn = (try? await world.logIn()) != nil
         #expect(isIn == isSent)
         #expect(world.server.seen("/login/login.php").count == (isSent ? 1 : 0))
-        // Nor does a token that is here from before.
+        // Nor does an older token.
         let other = LegacySession(
-            account: "anna", userID: 7, token: Secret(copying: Array("t1".utf8).span), loginToken: nil, expires: nil)
+            account: "anna", userID: 7, token: Secret(copying: Array("t1".utf8).span), loginToken: nil,
+            expires: nil)
         try await world.account.logOut()
         try await world.account.adopt(other)
         _ = try? await world.post()
@@ -98,7 +100,9 @@ import Testing
         #expect(await problem { try await world.post() } != nil)
         #expect(await problem { try await world.post() } == "notSignedIn")
         #expect(world.server.seen("/login/login.php").count == 2, "the other device's session stays")
-        guard case .signedOut(.ended)? = world.said.last else { return #expect(Bool(false), "\(world.said.all)") }
+        guard case .signedOut(.ended)? = world.said.last else {
+            return #expect(Bool(false), "\(world.said.all)")
+        }
 
         #expect(try await world.account.resume() == .active(account: "anna", userID: 7))
         #expect(world.server.seen("/login/login.php").count == 3)
@@ -110,8 +114,9 @@ import Testing
     @Test("what is remembered and opens nothing any more is forgotten")
     func changedPassword() async throws {
         let world = try LegacyWorld(OldServer(tokens: .tokenOnly), remembering: .whatSignsIn)
-        let value = RememberedSignIn(account: "anna", rung: .plainPost, value: Secret(copying: Array("old".utf8).span))
-        var kept = LegacyKept()
+        let value = RememberedSignIn(
+            account: "anna", rung: .plainPost, value: Secret(copying: Array("old".utf8).span))
+        var kept = LegacyPersistedState()
         kept.remembered = value
         try await world.account.write(kept, expecting: .absent)
         #expect(await problem { try await world.account.resume() } == "wrongCredentials")

@@ -16,16 +16,18 @@ final class LegacyWorld: Sendable {
     let calls: LegacyCalls
     let said = Said()
     init(
-        _ server: OldServer = OldServer(), rung: Rung = .plainPost, settings: LadderSettings = LadderSettings(),
-        signing: LegacySigning = .none, remembering: LegacyAccount.Remembering = .nothing,
+        _ server: OldServer = OldServer(), rung: Rung = .plainPost,
+        settings: LadderSettings = LadderSettings(),
+        signing: LegacySigningMethod = .none, remembering: LegacyAccount.Remembering = .nothing,
         _ adjust: (inout LegacyServer) -> Void = { _ in }
     ) throws {
         self.server = server
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("legacy-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("legacy-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         var legacy = LegacyServer(
             host: "old.example.com", transport: .tls, signing: signing, userAgent: "test", channel: .pinned)
-        legacy.login = LegacyDoor(rung, settings)
+        legacy.login = LegacyLoginRoute(rung, settings: settings)
         adjust(&legacy)
         account = try LegacyWorld.account(legacy, server, items, folder, moment, remembering, said)
         calls = LegacyCalls(account)
@@ -40,9 +42,11 @@ final class LegacyWorld: Sendable {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// Another process of the same app: the same vault, and nothing in memory. Or the app's next version, which may remember less.
+    /// Another process of the same app: the same vault, and nothing in memory. Or the app's next version,
+    /// which may remember less.
     func another(remembering: LegacyAccount.Remembering? = nil) throws -> LegacyAccount {
-        try LegacyWorld.account(legacy, server, items, folder, moment, remembering ?? self.remembering, Said())
+        try LegacyWorld.account(
+            legacy, server, items, folder, moment, remembering ?? self.remembering, Said())
     }
 
     private static func account(
@@ -50,31 +54,31 @@ final class LegacyWorld: Sendable {
         _ remembering: LegacyAccount.Remembering, _ said: Said
     ) throws -> LegacyAccount {
         let vault = Vault(items, locks: VaultLocks(folder: folder))
-        let store = LegacyStore(vault, try ItemName(service: "legacy", account: "session"))
+        let store = LegacyStore(vault, item: try ItemName(service: "legacy", account: "session"))
         let exchange = LegacyExchange(
-            legacy, server, own: server, now: { moment.now }, random: SystemRandom())
-        return LegacyAccount(exchange, store, remembering: remembering) { said.add($0) }
+            legacy, transport: server, own: server, now: { moment.now }, random: SystemRandom())
+        return LegacyAccount(exchange, store: store, remembering: remembering) { said.add($0) }
     }
 
     func logIn(_ password: String = "pass word+1") async throws {
-        try await account.logIn(OldServer.user.name, Secret(copying: Array(password.utf8).span))
+        try await account.logIn(OldServer.user.name, password: Secret(copying: Array(password.utf8).span))
     }
 
     func post(_ body: String = "{}", as caller: LegacyCalls.Caller = .user) async throws -> String {
         var draft = Draft(method: "POST", target: Array("/api".utf8), authority: "old.example.com")
         draft.body = Array(body.utf8)
-        draft.set("Content-Type", "application/json")
+        draft.setField("Content-Type", to: "application/json")
         return String(decoding: try await calls.send(draft, as: caller).message.body, as: UTF8.self)
     }
 
-    func kept() async throws -> LegacyKept { try await account.reread().kept }
+    func kept() async throws -> LegacyPersistedState { try await account.reread().kept }
 
-    /// What the account announced.
+    /// The states that the account announced.
     final class Said: Sendable {
-        private let standings = Mutex<[LegacyStanding]>([])
-        var all: [LegacyStanding] { standings.withLock { $0 } }
-        var last: LegacyStanding? { all.last }
-        func add(_ standing: LegacyStanding) { standings.withLock { $0.append(standing) } }
+        private let standings = Mutex<[LegacySessionStatus]>([])
+        var all: [LegacySessionStatus] { standings.withLock { $0 } }
+        var last: LegacySessionStatus? { all.last }
+        func add(_ standing: LegacySessionStatus) { standings.withLock { $0.append(standing) } }
     }
 
     final class Moment: Sendable {
@@ -92,11 +96,11 @@ final class LegacyItems: ItemStore {
     private let lock = Mutex(false)
     private let looks = Mutex(0)
 
-    /// How often the vault was looked into.
+    /// The number of reads of the vault.
     var reads: Int { looks.withLock { $0 } }
 
     func lock(_ isLocked: Bool) { lock.withLock { $0 = isLocked } }
-    /// All that is kept, in the clear.
+    /// The decrypted contents of the vault.
     var contents: [UInt8] {
         var all: [UInt8] = []
         for secret in items.withLock({ Array($0.values) }) {
@@ -105,31 +109,31 @@ final class LegacyItems: ItemStore {
         return all
     }
 
-    func find(_ name: ItemName) -> Reading<Secret> {
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
         looks.withLock { $0 += 1 }
         if lock.withLock({ $0 }) { return .locked("test") }
         return items.withLock { $0[name] }.map { .value($0) } ?? .absent
     }
 
-    func names() throws(VaultProblem) -> [ItemName] { items.withLock { Array($0.keys) } }
+    func names() throws(VaultError) -> [ItemName] { items.withLock { Array($0.keys) } }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {
         if lock.withLock({ $0 }) { throw .locked("test") }
         items.withLock { $0[name] = bytes }
     }
 
-    func remove(_ name: ItemName) throws(VaultProblem) {
+    func remove(_ name: ItemName) throws(VaultError) {
         if lock.withLock({ $0 }) { throw .locked("test") }
         items.withLock { _ = $0.removeValue(forKey: name) }
     }
 }
 
-/// Which problem `body` ends in; nil where it ends well.
+/// The problem that `body` ends with; nil if it succeeds.
 func problem(_ body: () async throws -> some Any) async -> String? {
     do {
         _ = try await body()
         return nil
-    } catch let error as LegacyProblem {
+    } catch let error as LegacyClientError {
         return Mirror(reflecting: error).children.first?.label ?? "\(error)"
     } catch {
         return "\(error)"

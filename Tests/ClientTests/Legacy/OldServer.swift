@@ -4,13 +4,14 @@ import Synchronization
 
 @testable import CountersignClient
 
-/// A server from before, as docs/protocol.md describes it: one session an account, tokens of two hours, a login token for new ones. What
-/// was sent to it is kept, and it can be held at a door, taken off the network, or made to lose answers.
+/// A legacy server as docs/protocol.md describes it: one session for each account, tokens of two hours, and a
+/// login token that obtains new ones. It records requests, and can delay an endpoint, go offline or lose
+/// responses.
 final class OldServer: Transport {
     struct Session {
         var token: String
         var loginToken: String
-        /// Tokens that ran out, as against those of a session that is over.
+        /// Expired tokens, in contrast to those of an ended session.
         var old: Set<String> = []
     }
 
@@ -26,7 +27,7 @@ final class OldServer: Transport {
         var hold: Gate?
     }
 
-    /// A request as it came.
+    /// A received request.
     struct Seen: Sendable {
         var method: String
         var path: String
@@ -35,7 +36,7 @@ final class OldServer: Transport {
         var body: String
     }
 
-    /// Stops requests of one path, until it is opened.
+    /// Blocks requests of one path until it is opened.
     final class Gate: Sendable {
         let path: String
         private let state = Mutex((waiting: 0, isOpen: false))
@@ -54,7 +55,7 @@ final class OldServer: Transport {
 
     static let user: (name: String, id: Int) = ("anna", 7)
     let state = Mutex(State())
-    /// What opens the account, as it is sent.
+    /// The sent value that the login accepts.
     let opens: String
     /// Whether logins bring tokens.
     let tokens: Tokens
@@ -69,7 +70,7 @@ final class OldServer: Transport {
     func seen(_ path: String) -> [Seen] { state.withLock { $0.seen.filter { $0.path == path } } }
     var done: [String] { state.withLock { $0.done } }
     func change(_ body: (inout State) -> Void) { state.withLock { body(&$0) } }
-    /// The token of now is one that ran out.
+    /// Expires the current token.
     func expire() {
         change { state in
             guard var session = state.session else { return }
@@ -78,22 +79,22 @@ final class OldServer: Transport {
             state.session = session
         }
     }
-    /// Somebody signs in elsewhere.
+    /// A login on another device replaces the session.
     func replace() { change { $0.session = Session(token: "other", loginToken: "other") } }
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
         let seen = Seen(draft)
         let (isOffline, hold) = state.withLock { ($0.isOffline, $0.hold) }
-        if isOffline { throw TransportProblem(.notSent, "offline") }
+        if isOffline { throw RequestDeliveryError(.notSent, detail: "offline") }
         let answer = state.withLock { state in
             state.seen.append(seen)
             return self.answer(seen, &state)
         }
         if let hold, hold.path == seen.path { await hold.pass() }
         await Task.yield()
-        if Task.isCancelled { throw TransportProblem(.notKnown, "cancelled") }
+        if Task.isCancelled { throw RequestDeliveryError(.notKnown, detail: "cancelled") }
         guard state.withLock({ $0.loses.remove(seen.path) }) == nil else {
-            throw TransportProblem(.notKnown, "the answer was lost")
+            throw RequestDeliveryError(.notKnown, detail: "the answer was lost")
         }
         return Response(status: 200, fields: [], body: Array(answer.text.utf8))
     }
@@ -110,7 +111,8 @@ final class OldServer: Transport {
             state.session = session
             switch tokens {
             case .none: return ["userId": .integer(Int64(OldServer.user.id))]
-            case .tokenOnly: return ["userId": .integer(Int64(OldServer.user.id)), "token": .string(session.token)]
+            case .tokenOnly:
+                return ["userId": .integer(Int64(OldServer.user.id)), "token": .string(session.token)]
             case .both:
                 return [
                     "userId": .integer(Int64(OldServer.user.id)), "token": .string(session.token),
@@ -150,11 +152,13 @@ extension OldServer.Seen {
         form = [:]
         for pair in (target.count > 1 ? String(target[1]) : body).split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1).map { part in
-                String(decoding: Form.forgivinglyDecoded(Array(part.utf8).span), as: UTF8.self)
+                String(decoding: Form.lenientlyDecoded(Array(part.utf8).span), as: UTF8.self)
             }
             if parts.count == 2 { form[parts[0]] = parts[1] }
         }
-        let bearer = draft.fields.first { $0.name == "Authorization" }.map { String(decoding: $0.value, as: UTF8.self) }
+        let bearer = draft.fields.first { $0.name == "Authorization" }.map {
+            String(decoding: $0.value, as: UTF8.self)
+        }
         token = bearer.map { String($0.dropFirst("Bearer ".count)) } ?? form["token"]
     }
 }

@@ -6,8 +6,8 @@ import CountersignWire
 
 @testable import CountersignClient
 
-/// An authority in a few lines, of the protocol's text and no code of the server's: what the client is tested against must not
-/// share its mistakes.
+/// A small authority written from the protocol's text without code of the server, so that it does not share
+/// its mistakes.
 actor FakeAuthority {
     let app = "demo"
     let releaseID = KeyID("r_1")
@@ -20,16 +20,16 @@ actor FakeAuthority {
     /// Passwords of accounts on the login ladder, by name.
     private var ladder: [String: String] = [:]
     private(set) var session: FakeSession?
-    /// Those before it, which ended when it began.
+    /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
-    /// With which a password is set anew.
+    /// The code that resets a password.
     let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
     private(set) var now: Int64 = 1_800_000_000
-    /// Of requests under a session that were let in.
+    /// The number of accepted session requests.
     private(set) var accepted = 0
     private(set) var refreshes = 0
-    /// How often each wish was done that names itself, by its idempotency key; under "" those that do not.
+    /// The number of executions for each idempotency key; under "" the requests without one.
     private(set) var done: [String: Int] = [:]
     /// In whose name each was done.
     private(set) var doneFor: [String: String] = [:]
@@ -53,10 +53,12 @@ actor FakeAuthority {
         self.receiver = receiver
     }
 
-    /// One with the keys, accounts and session of another: what either is asked from here on is nothing to the other.
+    /// One with the keys, accounts and session of another: what either is asked from here on is nothing to
+    /// the other.
     private init(
         _ release: SigningKey, _ answerKey: PrivateKey, _ opaque: ServerKeys, _ receiver: SealedBox.Receiver,
-        _ accounts: [String: (credential: [UInt8], record: RegistrationRecord)], _ session: FakeSession?, at now: Int64
+        _ accounts: [String: (credential: [UInt8], record: RegistrationRecord)], _ session: FakeSession?,
+        at now: Int64
     ) {
         (self.release, self.answerKey, self.opaque, self.receiver) = (release, answerKey, opaque, receiver)
         (self.accounts, self.session, self.now) = (accounts, session, now)
@@ -83,15 +85,17 @@ actor FakeAuthority {
     /// What a backend answered to a first copy, given again: signed by us, with what it said then.
     func repetition(of code: String, to draft: Draft) throws -> Response {
         guard let session else { throw Problem.broken }
-        let signer = Credentials(keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
-        let body = Array(JSONValue.object([("code", .string(code)), ("time", .integer(now + 9_000))]).text.utf8)
-        let mark = Draft.Field("Countersign-Replayed", "true")
+        let signer = Credentials(
+            keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
+        let body = Array(
+            JSONValue.object([("code", .string(code)), ("time", .integer(now + 9_000))]).text.utf8)
+        let mark = Draft.Field(name: "Countersign-Replayed", value: "true")
         let fields = try MessageSignatures().sign(
             status: 401, body: body, alsoCovering: [mark], answering: draft.request(), as: signer, at: now)
         return Response(status: 401, fields: (fields ?? []) + [mark], body: body)
     }
 
-    /// The time to whoever asks, bound to nothing but what it says.
+    /// A signed time response that is bound to its contents alone, not to a request.
     func unboundTime(_ nonce: String) throws -> Response {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
         let body = Array(JSONValue.object([("time", .integer(now)), ("nonce", .string(nonce))]).text.utf8)
@@ -103,8 +107,10 @@ actor FakeAuthority {
     func answer(_ draft: Draft) throws -> Response {
         let request = draft.request()
         var workspace = Workspace()
-        guard let claim = try MessageSignatures().claim(in: request, &workspace) else { throw Problem.broken }
-        try MessageSignatures().spell(claim, request, &workspace)
+        guard let claim = try MessageSignatures().claim(in: request, workspace: &workspace) else {
+            throw Problem.broken
+        }
+        try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
         let path = String(decoding: draft.target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self)
         if case .unix(let created) = claim.created, abs(created - now) > 60, !path.hasSuffix("/time") {
             return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
@@ -112,23 +118,31 @@ actor FakeAuthority {
         let signature = draft.fields.first { $0.name == "Signature" }?.value ?? []
         guard signatures.insert(signature).inserted else { return try refuse("replayed", draft) }
         if claim.keyID == releaseID {
-            guard claim.compare(with: release, workspace) == .equal else { return try refuse("bad-signature", draft) }
+            guard claim.compare(with: release, workspace: workspace) == .equal else {
+                return try refuse("bad-signature", draft)
+            }
             return try serve(path, draft)
         }
         if let old = former.first(where: { $0.epoch(named: claim.keyID) != nil }),
             let epoch = old.epoch(named: claim.keyID)
         {
             let key = old.key(of: epoch)
-            guard claim.compare(with: key, workspace) == .equal else { return try refuse("bad-signature", draft) }
+            guard claim.compare(with: key, workspace: workspace) == .equal else {
+                return try refuse("bad-signature", draft)
+            }
             return try reply(
-                401, ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)], draft,
+                401,
+                ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)],
+                draft,
                 Credentials(keyID: claim.keyID, key: key))
         }
         guard let session, let epoch = session.epoch(named: claim.keyID) else {
             return try refuse("unknown-key", draft)
         }
         let key = session.key(of: epoch)
-        guard claim.compare(with: key, workspace) == .equal else { return try refuse("bad-signature", draft) }
+        guard claim.compare(with: key, workspace: workspace) == .equal else {
+            return try refuse("bad-signature", draft)
+        }
         let signer = Credentials(keyID: claim.keyID, key: key)
         if let reason = session.ended {
             return try reply(
@@ -155,15 +169,18 @@ actor FakeAuthority {
     private func isSigned(_ draft: Draft, by device: Device) throws -> Bool {
         let request = draft.request()
         var workspace = Workspace()
-        guard let first = try MessageSignatures().claim(in: request, &workspace),
-            let second = try MessageSignatures().deviceClaim(in: request, over: first.label, &workspace)
+        guard let first = try MessageSignatures().claim(in: request, workspace: &workspace),
+            let second = try MessageSignatures().deviceClaim(
+                in: request, over: first.label, workspace: &workspace)
         else { return false }
-        try MessageSignatures().spell(second, request, &workspace)
-        return second.compare(with: SigningKey(try device.signingKey.verifyingKey()), workspace) == .equal
+        try MessageSignatures().writeStringToSign(for: second, of: request, into: &workspace)
+        return second.compare(with: SigningKey(try device.signingKey.verifyingKey()), workspace: workspace)
+            == .equal
     }
 
     private func wish(_ draft: Draft) -> String {
-        draft.fields.first { $0.name == "Idempotency-Key" }.map { String(decoding: $0.value, as: UTF8.self) } ?? ""
+        draft.fields.first { $0.name == "Idempotency-Key" }.map { String(decoding: $0.value, as: UTF8.self) }
+            ?? ""
     }
 
     private func isNew(_ draft: Draft) -> Bool { done[wish(draft)] == nil || wish(draft).isEmpty }
@@ -175,10 +192,12 @@ actor FakeAuthority {
 
     private func describe(_ session: FakeSession) -> JSONValue {
         [
-            "account": .string(session.account), "session": .string(session.id.description), "created": .integer(now),
+            "account": .string(session.account), "session": .string(session.id.description),
+            "created": .integer(now),
             "used": .integer(now), "expires": .integer(session.expires), "idle": .integer(now + 90 * 86_400),
             "device": [
-                "class": .string(session.device.kind.rawValue), "name": .string(session.device.name.description),
+                "class": .string(session.device.kind.rawValue),
+                "name": .string(session.device.name.description),
             ],
         ]
     }
@@ -191,7 +210,7 @@ actor FakeAuthority {
             return text
         }
         func bytes(_ name: String) throws -> [UInt8] {
-            guard let bytes = Base64.decode(try text(name), .url) else { throw Problem.broken }
+            guard let bytes = Base64.decode(try text(name), as: .url) else { throw Problem.broken }
             return bytes
         }
         switch path.split(separator: "/").dropFirst(2).joined(separator: "/") {
@@ -200,7 +219,8 @@ actor FakeAuthority {
             return try reply(200, ["time": .integer(now), "nonce": .string(String(nonce))], draft, nil)
         case "registration/start":
             let credential = SystemRandom().bytes(16)
-            let response = try opaque.respond(to: RegistrationRequest(bytes("request")), credential: credential)
+            let response = try opaque.respond(
+                to: RegistrationRequest(bytes("request")), credential: credential)
             return try reply(
                 200,
                 [
@@ -211,7 +231,8 @@ actor FakeAuthority {
             let (name, handle) = (try text("account"), try bytes("handle"))
             let account = try AccountName(normalizing: name)
             let opened = try receiver.open(
-                bytes("sealed_record"), for: SealedRegistration.purpose(app: app, account: account, handle: handle))
+                bytes("sealed_record"),
+                for: SealedRegistration.purpose(app: app, account: account, handle: handle))
             guard let sealed = SealedRegistration(opened) else { throw Problem.broken }
             if let code = sealed.resetCode {
                 guard accounts[name] != nil, code.withExposedBytes({ $0.text }) == resetCode else {
@@ -226,7 +247,8 @@ actor FakeAuthority {
             return try startLogin(draft, document.root, ke1: bytes("ke1"), account: text("account"))
         case "login/finish":
             return try finishLogin(
-                draft, id: bytes("login_id"), ke3: bytes("ke3"), signature: bytes("signature"), mac: bytes("mac"))
+                draft, id: bytes("login_id"), ke3: bytes("ke3"), signature: bytes("signature"),
+                mac: bytes("mac"))
         case "login/password":
             return try logInByPassword(draft, text("account"), text("password"))
         case "logout":
@@ -244,18 +266,22 @@ actor FakeAuthority {
     private func logInByPassword(_ draft: Draft, _ name: String, _ password: String) throws -> Response {
         guard ladder[name] == password else { return try refuse("wrong-credentials", draft) }
         ladder[name] = nil
-        let registration = try Blinding.registration(Password(typed: Secret(copying: Array(password.utf8).span)))
+        let registration = try OpaqueStart.registration(
+            Password(typed: Secret(copying: Array(password.utf8).span)))
         let credential = SystemRandom().bytes(16)
         let account = try AccountName(normalizing: name)
         guard let parties = LoginBinding.parties(app: app, account: account) else { throw Problem.broken }
         let response = try opaque.respond(to: registration.request, credential: credential)
-        accounts[name] = (credential, try registration.finish(response, as: parties, stretching: .standard).record)
-        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, .url)
+        accounts[name] = (
+            credential, try registration.finish(response, as: parties, stretching: .standard).record
+        )
+        let session = Base64.encode([UInt8](repeating: 7, count: SessionID.count).span, as: .url)
         return try reply(
             200,
             [
                 "account": .string(name), "session": .string(session), "token": "b_token-of-one",
-                "login_token": "l_token-of-one", "expires": .integer(now + 7_200), "idle": .integer(now + 90_000),
+                "login_token": "l_token-of-one", "expires": .integer(now + 7_200),
+                "idle": .integer(now + 90_000),
                 "slots": "single",
             ], draft, nil)
     }
@@ -267,7 +293,8 @@ actor FakeAuthority {
         guard let parties = binding.parties, let context = binding.context else { throw Problem.broken }
         let found = accounts[account]
         let login = try ServerLogin(
-            KE1(ke1), record: found?.record ?? opaque.fakeRecord, credential: found?.credential ?? [1], as: parties,
+            KE1(ke1), record: found?.record ?? opaque.fakeRecord, credential: found?.credential ?? [1],
+            as: parties,
             context: context, keys: opaque)
         let ke2 = login.ke2.bytes
         let id = SystemRandom().bytes(16)
@@ -301,19 +328,24 @@ actor FakeAuthority {
         return try reply(
             200,
             [
-                "account": .string(start.binding.account.description), "session": .string(session.id.description),
-                "token": .string(session.token(0).description), "epoch": 0, "expires": .integer(session.expires),
+                "account": .string(start.binding.account.description),
+                "session": .string(session.id.description),
+                "token": .string(session.token(0).description), "epoch": 0,
+                "expires": .integer(session.expires),
                 "idle": .integer(now + 90 * 86_400), "slots": "single",
             ], draft, Credentials(keyID: KeyID(session.token(0)), key: session.key(of: 0)))
     }
 
     private func renew(
-        _ draft: Draft, token text: String, attempt: [UInt8], mac: [UInt8], signature: [UInt8], time: JSONDocument
+        _ draft: Draft, token text: String, attempt: [UInt8], mac: [UInt8], signature: [UInt8],
+        time: JSONDocument
     ) throws -> Response {
         let sent = Array(text.utf8)
         if let token = SessionToken(sent.span), let old = former.first(where: { $0.id == token.id }) {
             return try reply(
-                401, ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)], draft,
+                401,
+                ["code": "session-ended", "reason": .string(old.ended ?? "replaced"), "at": .integer(now)],
+                draft,
                 nil)
         }
         guard var session, let token = SessionToken(sent.span), token.id == session.id,
@@ -362,7 +394,9 @@ actor FakeAuthority {
     }
 
     /// Signed with `signer`, or with the authority's own key.
-    private func reply(_ status: Int, _ body: JSONValue, _ draft: Draft, _ signer: Credentials?) throws -> Response {
+    private func reply(_ status: Int, _ body: JSONValue, _ draft: Draft, _ signer: Credentials?) throws
+        -> Response
+    {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
         let bytes = Array(body.text.utf8)
         let fields = try MessageSignatures().sign(
@@ -387,7 +421,7 @@ private final class Held {
 extension Device {
     fileprivate init?(json: JSON) {
         func point(_ name: String) -> P256Point? {
-            json[name]?.string.flatMap { Base64.decode($0, .url) }.flatMap { P256Point($0) }
+            json[name]?.string.flatMap { Base64.decode($0, as: .url) }.flatMap { P256Point($0) }
         }
         guard let signing = point("signing_key"), let agreement = point("agreement_key"),
             let kind = json["class"]?.string.flatMap(Device.Class.init),

@@ -21,7 +21,7 @@ final class FakeHardware: DeviceKeyBackEnd {
 
     func behave(_ conduct: Conduct) { state.withLock { $0.conduct = conduct } }
 
-    /// As somebody clears a TPM: it works, and has none of its keys.
+    /// Clears the device like a TPM: it keeps working, without its former keys.
     func clear() { state.withLock { $0.keys = [:] } }
 
     /// Signatures and agreements so far.

@@ -2,13 +2,13 @@ import CountersignWire
 
 @testable import CountersignClient
 
-/// The way between client and authority, with somebody in it.
+/// The network between client and authority, with an attacker on it.
 actor FakeNetwork {
     enum Mischief: Sendable {
         case notSent
-        /// The authority gets it, and the answer is lost.
+        /// The authority receives the request, and the response is lost.
         case lost
-        /// The answer is another one.
+        /// The response is replaced.
         case answered(@Sendable (Response) -> Response)
         /// The answer to the request before this one.
         case answeredBefore
@@ -56,7 +56,7 @@ actor FakeNetwork {
             done += 1
             if let mischief { kinds.insert(mischief.name) }
         }
-        if case .notSent? = mischief { throw TransportProblem(.notSent, "no connection") }
+        if case .notSent? = mischief { throw RequestDeliveryError(.notSent, detail: "no connection") }
         if case .repeated(let code)? = mischief { return try await authority.repetition(of: code, to: draft) }
         if case .unbound? = mischief {
             return try await authority.unboundTime(String(target.split(separator: "=").last ?? ""))
@@ -76,7 +76,7 @@ actor FakeNetwork {
             response.message.isBodyWhole = false
             return response
         case .changedAndPassedOn(let code): return try await authority.refusal(code, to: draft)
-        case .lost: throw TransportProblem(.notKnown, "the connection broke")
+        case .lost: throw RequestDeliveryError(.notKnown, detail: "the connection broke")
         case .answered(let change): return change(response)
         case .answeredBefore: return before ?? response
         }
@@ -86,11 +86,12 @@ actor FakeNetwork {
 struct FakeTransport: Transport {
     let network: FakeNetwork
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
         do {
             return try await network.carry(draft)
         } catch {
-            throw error as? TransportProblem ?? TransportProblem(.notKnown, "the authority failed: \(error)")
+            throw error as? RequestDeliveryError
+                ?? RequestDeliveryError(.notKnown, detail: "the authority failed: \(error)")
         }
     }
 }

@@ -26,7 +26,7 @@ final class FakeProcess: Sendable {
 
     func kill(_ moment: Moment, write: Int) { life.withLock { $0.end = (write, moment) } }
 
-    /// Whoever planned its end at a write that never came lets it be.
+    /// Cancels a planned end whose write did not occur.
     func spare() { life.withLock { $0.end = nil } }
 
     fileprivate enum Fate { case lives, diesBefore, diesAfter }
@@ -50,17 +50,19 @@ private struct MortalStore: ItemStore {
     let store: MemoryVault
     let process: FakeProcess
 
-    func find(_ name: ItemName) -> Reading<Secret> { process.isOver ? .failed("dead") : store.find(name) }
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
+        process.isOver ? .failed("dead") : store.find(name)
+    }
 
-    func names() throws(VaultProblem) -> [ItemName] { try store.names() }
+    func names() throws(VaultError) -> [ItemName] { try store.names() }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {
         let fate = process.write()
         if fate != .diesBefore { try store.put(bytes, at: name) }
         if fate != .lives { throw .failed("dead") }
     }
 
-    func remove(_ name: ItemName) throws(VaultProblem) { try store.remove(name) }
+    func remove(_ name: ItemName) throws(VaultError) { try store.remove(name) }
 }
 
 /// The network as a process has it.
@@ -68,10 +70,10 @@ private struct MortalTransport: Transport {
     let network: FakeNetwork
     let process: FakeProcess
 
-    nonisolated(nonsending) func send(_ draft: Draft) async throws(TransportProblem) -> Response {
-        guard !process.isOver else { throw TransportProblem(.notSent, "dead") }
+    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+        guard !process.isOver else { throw RequestDeliveryError(.notSent, detail: "dead") }
         let response = try await FakeTransport(network: network).send(draft)
-        guard !process.isOver else { throw TransportProblem(.notKnown, "dead") }
+        guard !process.isOver else { throw RequestDeliveryError(.notKnown, detail: "dead") }
         return response
     }
 }

@@ -62,7 +62,8 @@ struct FakeSession {
     func key(of epoch: UInt32) -> SigningKey { SigningKey(root(of: epoch).requestKey) }
 
     func authenticates(_ mac: [UInt8], _ transcript: [UInt8], under epoch: UInt32) -> Bool {
-        let sum = root(of: epoch).requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
+        let sum = root(of: epoch).requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(
+            transcript.span)
         return sum.indices.map { sum[$0] } == mac
     }
 
@@ -78,7 +79,7 @@ struct FakeSession {
         expires = now + FakeSession.lifetime
     }
 
-    /// The same to whoever asks, until it is used.
+    /// Offers the same successor to every attempt until it is used.
     mutating func offer(_ attempt: [UInt8]) throws -> Successor {
         if !asking.contains(attempt) { asking.insert(attempt, at: 0) }
         if let successor { return successor }

@@ -30,7 +30,7 @@ final class FakeTime: ClientTime {
         }
     }
 
-    /// Somebody sets the device's clock.
+    /// Changes the device's wall clock by `seconds`.
     func set(by seconds: Int64) { clocks.withLock { $0.wall += seconds } }
 
     func delay(_ milliseconds: Int64) { clocks.withLock { $0.delay = milliseconds } }

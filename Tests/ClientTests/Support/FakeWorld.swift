@@ -17,11 +17,11 @@ struct FakeWorld {
     let time = FakeTime()
     /// In place of the network itself.
     var transport: (any Transport)?
-    /// Somebody who is present.
+    /// The signer of a present user; nil for none.
     var signer: (any DeviceSigner)?
-    /// Cheap where histories sign in over and over: what the standard one costs is measured elsewhere.
-    var stretching = KeyStretching.standard
-    /// Where its keys are made; counts from the next process on.
+    /// Cheap in histories with many logins; other tests use the standard cost.
+    var stretching = KeyStretchingFunction.standard
+    /// The storage of device keys; applies from the next process on.
     var policy = DeviceKeyPolicy.software
     var installation: CountersignClient.Installation
 
@@ -44,7 +44,7 @@ struct FakeWorld {
     private static func process(
         on vault: Vault, deviceKeys policy: DeviceKeyPolicy = .software
     ) throws -> StateKeeper {
-        StateKeeper(vault, try StateKeeper.item(host: host, app: nil), deviceKeys: policy)
+        StateKeeper(vault, item: try StateKeeper.item(host: host, app: nil), deviceKeys: policy)
     }
 
     /// The same device with another process on the same vault.
@@ -54,7 +54,8 @@ struct FakeWorld {
         return world
     }
 
-    /// Another device and authority that have come as far, and know nothing of these: a signed-in start without another login.
+    /// Another device and authority that have come as far, and know nothing of these: a signed-in start
+    /// without another login.
     func copy() async throws -> FakeWorld {
         let copied = MemoryVault()
         copied.contents = store.contents
@@ -78,18 +79,19 @@ struct FakeWorld {
         time.pass(seconds)
     }
 
-    var surroundings: Surroundings {
-        var surroundings = Surroundings(
-            transport: transport ?? FakeTransport(network: network), keeper: keeper, time: time, random: SystemRandom())
-        surroundings.signer = signer
-        surroundings.stretching = stretching
-        return surroundings
+    var environment: ClientEnvironment {
+        var environment = ClientEnvironment(
+            transport: transport ?? FakeTransport(network: network), keeper: keeper, time: time,
+            random: SystemRandom())
+        environment.signer = signer
+        environment.stretching = stretching
+        return environment
     }
 
-    var calls: SignedCalls { SignedCalls(installation, surroundings) }
+    var calls: SignedCalls { SignedCalls(installation, environment: environment) }
 
     /// What the vault has.
-    var state: ClientState { get throws { try another().keeper.look() } }
+    var state: PersistedState { get throws { try another().keeper.look() } }
 
     static func password(_ text: String) throws -> Password {
         let bytes = Array(text.utf8)
@@ -99,8 +101,10 @@ struct FakeWorld {
 
     /// The vault item with the private halves of the device's keys.
     func deviceKeyItem() throws -> DeviceKeyItem {
-        let item = try store.vault.read(keeper.deviceKeys.item).certain()
-        guard let item, let keys = DeviceKeyItem(item.contents.secret) else { throw FakeAuthority.Problem.broken }
+        let item = try store.vault.read(keeper.deviceKeys.item).get()
+        guard let item, let keys = DeviceKeyItem(item.contents.secret) else {
+            throw FakeAuthority.Problem.broken
+        }
         return keys
     }
 
@@ -116,18 +120,18 @@ struct FakeWorld {
         _ name: String = "alice", _ password: String = "correct horse", resetCode: String? = nil
     ) async throws {
         let code = resetCode.map { Secret(copying: Array($0.utf8).span) }
-        try await SignUp(installation, surroundings)(
-            AccountName(normalizing: name), FakeWorld.password(password), resetCode: code)
+        try await SignUp(installation, environment: environment)(
+            AccountName(normalizing: name), password: FakeWorld.password(password), resetCode: code)
     }
 
     @discardableResult
     func logIn(
         _ name: String = "alice", _ password: String = "correct horse",
         keepingSigningKey place: SigningKeyPlace = .vault
-    ) async throws -> SignedIn {
+    ) async throws -> ActiveLogin {
         guard let device = Device.Name("test") else { throw FakeAuthority.Problem.broken }
-        return try await LogIn(installation, surroundings)(
-            AccountName(normalizing: name), FakeWorld.password(password), on: .phone, named: device,
+        return try await LogIn(installation, environment: environment)(
+            AccountName(normalizing: name), password: FakeWorld.password(password), on: .phone, named: device,
             keepingSigningKey: place)
     }
 

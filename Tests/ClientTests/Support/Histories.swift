@@ -1,7 +1,8 @@
 import Foundation
 
-/// Histories that are drawn from one seed, which is said whatever comes of them: `COUNTERSIGN_SEED` has the same ones drawn again. What
-/// tasks do at once is put in order by the scheduler, so that a history is the same one in what is drawn, not in every race.
+/// Histories that are drawn from one seed, which is said whatever comes of them: `COUNTERSIGN_SEED` has the
+/// same ones drawn again. What tasks do at once is put in order by the scheduler, so that a history is the
+/// same one in what is drawn, not in every race.
 struct Histories {
     struct Drawn: Sendable {
         /// Where a failure says it was.
@@ -27,5 +28,7 @@ struct Histories {
     static var isLong: Bool { ProcessInfo.processInfo.environment["COUNTERSIGN_LONG"] == "1" }
 
     /// The line that script/test shows.
-    func report(steps: Int) { print("measured: \(kind): \(all.count) histories, \(steps) steps, seed \(seed)") }
+    func report(steps: Int) {
+        print("measured: \(kind): \(all.count) histories, \(steps) steps, seed \(seed)")
+    }
 }

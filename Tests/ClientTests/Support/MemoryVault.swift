@@ -5,14 +5,15 @@ import Synchronization
 
 @testable import CountersignClient
 
-/// A vault in memory, which can be told to fail: what the process's end would have left is what it still holds.
+/// A vault in memory, which can be told to fail: what the process's end would have left is what it still
+/// holds.
 final class MemoryVault: ItemStore {
     private struct Held {
         var items: [ItemName: Secret] = [:]
         var writesLeft = Int.max
         var writes = 0
         var readings = 0
-        var closed: VaultProblem?
+        var closed: VaultError?
     }
 
     private let held = Mutex(Held())
@@ -30,7 +31,7 @@ final class MemoryVault: ItemStore {
     func failAfter(writes: Int) { held.withLock { $0.writesLeft = writes } }
 
     /// From then on nothing is read or written; nil opens it.
-    func close(_ problem: VaultProblem?) { held.withLock { $0.closed = problem } }
+    func close(_ problem: VaultError?) { held.withLock { $0.closed = problem } }
 
     var writes: Int { held.withLock { $0.writes } }
     var readings: Int { held.withLock { $0.readings } }
@@ -41,18 +42,18 @@ final class MemoryVault: ItemStore {
         set { held.withLock { $0.items = newValue } }
     }
 
-    func find(_ name: ItemName) -> Reading<Secret> {
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
         held.withLock { held in
             held.readings += 1
-            if let problem = held.closed { return Reading(problem) }
+            if let problem = held.closed { return VaultReadResult(problem) }
             return held.items[name].map { .value($0) } ?? .absent
         }
     }
 
-    func names() throws(VaultProblem) -> [ItemName] { Array(contents.keys) }
+    func names() throws(VaultError) -> [ItemName] { Array(contents.keys) }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
-        try held.withLock { (held) throws(VaultProblem) in
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {
+        try held.withLock { (held) throws(VaultError) in
             if let problem = held.closed { throw problem }
             guard held.writesLeft > 0 else { throw .failed("the process ended here") }
             held.writesLeft -= 1
@@ -61,5 +62,7 @@ final class MemoryVault: ItemStore {
         }
     }
 
-    func remove(_ name: ItemName) throws(VaultProblem) { held.withLock { _ = $0.items.removeValue(forKey: name) } }
+    func remove(_ name: ItemName) throws(VaultError) {
+        held.withLock { _ = $0.items.removeValue(forKey: name) }
+    }
 }

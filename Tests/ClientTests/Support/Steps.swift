@@ -1,4 +1,5 @@
-/// SplitMix64: the same seed, the same draws. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+/// SplitMix64: the same seed, the same draws. Source: Steele, Lea, Flood, "Fast Splittable Pseudorandom
+/// Number Generators", 2014.
 struct Steps: RandomNumberGenerator {
     var state: UInt64
 

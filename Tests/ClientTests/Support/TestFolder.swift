@@ -5,7 +5,8 @@ struct TestFolder {
     let path: String
 
     init() {
-        path = FileManager.default.temporaryDirectory.appendingPathComponent("client-\(UUID().uuidString)").path
+        path =
+            FileManager.default.temporaryDirectory.appendingPathComponent("client-\(UUID().uuidString)").path
         try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
 

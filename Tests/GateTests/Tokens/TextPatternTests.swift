@@ -2,7 +2,7 @@ import CountersignGate
 import CountersignWire
 import Testing
 
-/// Patterns find what they say, refuse what they do not know, and cost what the text is long.
+/// Patterns match as documented, unknown syntax is refused, and matching takes time linear in the text.
 @Suite struct TextPatternTests {
     private func found(_ text: String, in sent: String) throws -> String? {
         let bytes = Array(text.utf8)

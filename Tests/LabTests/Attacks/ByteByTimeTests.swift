@@ -6,7 +6,7 @@ import Testing
 @Suite struct ByteByTimeTests {
     private static let secret: [UInt8] = [0xC3, 0x07, 0x99, 0x10]
 
-    /// A server that takes a time of its own for each answer, often much more, and `step` for each byte that fits.
+    /// A server with random response times, often much longer, that takes `step` more for each correct byte.
     private static func server(step: Duration) -> ([UInt8]) -> Duration {
         var random = SystemRandomNumberGenerator()
         return { guess in
@@ -21,10 +21,11 @@ import Testing
         var right = 0
         for _ in 0..<10 {
             let server = ByteByTimeTests.server(step: .milliseconds(4))
-            let search = ByteByTime(length: 4) { (guess) throws(NetworkProblem) in server(guess) }
+            let search = TimingSearch(length: 4) { (guess) throws(NetworkError) in server(guess) }
             if try search.first(2) == Array(ByteByTimeTests.secret.prefix(2)) { right += 1 }
         }
-        // One of them wrong is the bad luck of one run in a thousand: four hiccups in a row. Two are none in a million.
+        // One wrong byte occurs in one run of a thousand: four delays in a row. Two occur in less than one of
+        // a million.
         #expect(right >= 9)
     }
 
@@ -32,15 +33,15 @@ import Testing
         var right = 0
         for _ in 0..<10 {
             let server = ByteByTimeTests.server(step: .zero)
-            let search = ByteByTime(length: 4) { (guess) throws(NetworkProblem) in server(guess) }
+            let search = TimingSearch(length: 4) { (guess) throws(NetworkError) in server(guess) }
             if try search.first(2) == Array(ByteByTimeTests.secret.prefix(2)) { right += 1 }
         }
-        // Once is luck of one in 6,500.
+        // One correct guess has a probability of one in 6,500.
         #expect(right <= 1)
     }
 
     @Test func aServerThatDoesNotAnswerIsNoMeasurement() {
-        let search = ByteByTime(length: 4) { (_) throws(NetworkProblem) in throw .notReached("nobody") }
-        #expect(throws: NetworkProblem.self) { try search.first(1) }
+        let search = TimingSearch(length: 4) { (_) throws(NetworkError) in throw .notReached("nobody") }
+        #expect(throws: NetworkError.self) { try search.first(1) }
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CountersignLab
 
-/// What tells names apart.
+/// The features of responses that distinguish names.
 @Suite struct EnumerationTests {
     @Test func whoIsLikeTheAttackersOwnAccountIsAMember() {
         let names = ["slow", "slower", "quick", "held up"]
@@ -11,15 +11,22 @@ import Testing
             "held up": .microseconds(9_000),
         ]
         let (own, nobody) = (Duration.microseconds(20_000), Duration.microseconds(300))
-        #expect(EnumerationTime.members(among: names, times, own: own, nobody: nobody) == ["slow", "slower"])
-        // A server that is slow with those it does not know tells as much.
-        #expect(EnumerationTime.members(among: names, times, own: nobody, nobody: own) == ["quick", "held up"])
+        #expect(
+            EnumerationTimeAttack.members(among: names, times: times, own: own, unknown: nobody) == [
+                "slow", "slower",
+            ])
+        // A server that is slower for unknown names reveals as much.
+        #expect(
+            EnumerationTimeAttack.members(among: names, times: times, own: nobody, unknown: own) == [
+                "quick", "held up",
+            ])
     }
 
     @Test func everythingAboutAnAnswerIsAFeature() {
         func features(_ body: String, _ status: Int = 401) -> [String: String] {
             let fields: RawFields = [("Content-Type", "application/json"), ("X-Event", "1234")]
-            return AnswerFeatures(RawResponse(status, fields: fields, body: Array(body.utf8)), step: 1).values
+            return ResponseFeatures(RawResponse(status, fields: fields, body: Array(body.utf8)), step: 1)
+                .values
         }
         let known = features(#"{"code":"wrong","retry":{"after":1}}"#)
         func differing(_ other: [String: String]) -> Set<String> {
@@ -27,8 +34,11 @@ import Testing
         }
         #expect(differing(features(#"{"code":"wrong","retry":{"after":1}}"#)).isEmpty)
         #expect(differing(features(#"{"code":"wrong","retry":{"after":1}}"#, 404)) == ["1 status"])
-        #expect(differing(features(#"{"code":"other","retry":{"after":1}}"#)).contains("1 value of body.code"))
-        #expect(differing(features(#"{"code":"wrong","retry":{"after":22}}"#)).contains("1 length of body.retry.after"))
+        #expect(
+            differing(features(#"{"code":"other","retry":{"after":1}}"#)).contains("1 value of body.code"))
+        #expect(
+            differing(features(#"{"code":"wrong","retry":{"after":22}}"#)).contains(
+                "1 length of body.retry.after"))
         #expect(differing(features(#"{"code":"wrong","retry":{}}"#)).contains("1 members of body.retry"))
         #expect(differing(features("no such user")).contains("1 length of the body"))
     }

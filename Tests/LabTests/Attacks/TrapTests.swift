@@ -5,9 +5,10 @@ import Testing
 
 @Suite struct TrapTests {
     private static let payment = RawRequest(
-        "POST", "/transfer", fields: [("Authorization", "Bearer 0123456789abcdef")], body: Array("to=a&amount=1".utf8))
+        method: "POST", target: "/transfer", fields: [("Authorization", "Bearer 0123456789abcdef")],
+        body: Array("to=a&amount=1".utf8))
 
-    /// A server that does whatever bears the right token, and remembers the rest.
+    /// A server that executes requests with the right token, and records the others.
     private final class Till {
         var done = 0
         var refused: [RawRequest] = []
@@ -24,36 +25,39 @@ import Testing
 
     @Test func oneCopyAlwaysGoesThroughAndTheAppIsShownSomethingElse() {
         for (trap, shown, done) in [
-            (Trap.secondCopy, 200, 2), (.spoiltCopy, 401, 1), (.tokenRanOut, 200, 1), (.silence, nil, 1),
-        ] as [(Trap, Int?, Int)] {
-            let (till, state) = (Till(), TrapState { _, _, _ in })
-            let answer = state.meet(TrapTests.payment, by: trap) { till.answer($0) }
+            (RetryTrapKind.secondCopy, 200, 2), (.spoiltCopy, 401, 1), (.tokenRanOut, 200, 1),
+            (.silence, nil, 1),
+        ] as [(RetryTrapKind, Int?, Int)] {
+            let (till, state) = (Till(), RetryTrapHandler { _, _, _ in })
+            let answer = state.handle(TrapTests.payment, with: trap) { till.answer($0) }
             #expect(answer?.status == shown)
             #expect(till.done == done)
             #expect(till.refused.count == (trap == .spoiltCopy ? 1 : 0))
-            #expect(state.isSprung)
+            #expect(state.isTriggered)
             #expect(answer?.text.contains("-101") ?? false == (trap == .tokenRanOut))
         }
     }
 
     @Test func itSpringsOnceAndAtPaymentsOnly() {
-        let (till, state) = (Till(), TrapState { _, _, _ in })
-        let look = RawRequest("GET", "/balance", fields: TrapTests.payment.fields)
-        #expect(state.meet(look, by: .silence) { till.answer($0) } == RawResponse(200))
-        #expect(!state.isSprung)
-        #expect(state.meet(TrapTests.payment, by: .silence) { till.answer($0) } == nil)
-        #expect(state.meet(TrapTests.payment, by: .silence) { till.answer($0) } == RawResponse(200))
+        let (till, state) = (Till(), RetryTrapHandler { _, _, _ in })
+        let look = RawRequest(method: "GET", target: "/balance", fields: TrapTests.payment.fields)
+        #expect(state.handle(look, with: .silence) { till.answer($0) } == RawResponse(200))
+        #expect(!state.isTriggered)
+        #expect(state.handle(TrapTests.payment, with: .silence) { till.answer($0) } == nil)
+        #expect(state.handle(TrapTests.payment, with: .silence) { till.answer($0) } == RawResponse(200))
         #expect(till.done == 3)
     }
 
-    /// What bears a signature is refused for it, whatever the scheme writes it in.
-    @Test(arguments: MACPlaceTests.requests) func aSpoiltCopyIsAnotherRequestOfTheSameCall(_ request: RawRequest) {
+    /// A copy with a corrupted signature is refused, in every place where a scheme writes it.
+    @Test(arguments: MACPlaceTests.requests) func aSpoiltCopyIsAnotherRequestOfTheSameCall(
+        _ request: RawRequest
+    ) {
         var request = request
         request.method = "POST"
         request.target = "/transfer"
-        let state = TrapState { _, _, _ in }
+        let state = RetryTrapHandler { _, _, _ in }
         var sent: [RawRequest] = []
-        _ = state.meet(request, by: .spoiltCopy) {
+        _ = state.handle(request, with: .spoiltCopy) {
             sent.append($0)
             return RawResponse(200)
         }

@@ -9,25 +9,28 @@ import Testing
         if !request.body.isEmpty, request.bodyText.contains("sign=") {
             request.fields["Content-Type"] = "application/x-www-form-urlencoded"
         }
-        #expect(MACPlace(in: request) != nil)
-        let bare = try #require(request.weakened.first).1
-        #expect(MACPlace(in: bare) == nil)
+        #expect(MACLocation(in: request) != nil)
+        let bare = try #require(request.weakenedVariants.first).1
+        #expect(MACLocation(in: bare) == nil)
     }
 
     @Test func namesOfAlgorithmsAndVersionsAreTradedForWeakerOnes() {
         let input = #"app=("@method");keyid="r_1";alg="hmac-sha256";tag="countersign""#
-        let signed = RawRequest("GET", "/", fields: [("Signature-Input", input), ("Signature", "app=:AA==:")])
-        let inputs = signed.weakened.compactMap { $0.1.fields["Signature-Input"] }
+        let signed = RawRequest(
+            method: "GET", target: "/", fields: [("Signature-Input", input), ("Signature", "app=:AA==:")])
+        let inputs = signed.weakenedVariants.compactMap { $0.1.fields["Signature-Input"] }
         #expect(inputs.contains { $0.contains(#"alg="none""#) && $0.contains(#"tag="countersign""#) })
-        let query = RawRequest("GET", "/balance?auth_version=1.0&auth_signature=ab")
-        #expect(query.weakened.contains { $0.1.target.contains("auth_version=2&") })
-        let fields = RawRequest("POST", "/", fields: [("X-Auth-Version", "4")])
-        #expect(fields.weakened.contains { $0.1.fields["X-Auth-Version"] == "3" })
+        let query = RawRequest(method: "GET", target: "/balance?auth_version=1.0&auth_signature=ab")
+        #expect(query.weakenedVariants.contains { $0.1.target.contains("auth_version=2&") })
+        let fields = RawRequest(method: "POST", target: "/", fields: [("X-Auth-Version", "4")])
+        #expect(fields.weakenedVariants.contains { $0.1.fields["X-Auth-Version"] == "3" })
     }
 
     @Test func aFormTurnsIntoAQuery() throws {
-        var login = RawRequest("POST", "/login/login.php", fields: [("Host", "bank.test")])
-        login.bodyForm = RawForm([.init("username", "a b"), .init("password", "p&q")])
+        var login = RawRequest(method: "POST", target: "/login/login.php", fields: [("Host", "bank.test")])
+        login.bodyForm = RawForm([
+            .init(name: "username", value: "a b"), .init(name: "password", value: "p&q"),
+        ])
         let get = try #require(login.asGET)
         #expect(get.method == "GET")
         #expect(get.body.isEmpty)

@@ -2,12 +2,14 @@ import Testing
 
 @testable import CountersignLab
 
-/// The attacks on the wire, each on a server that falls and on one that does not: what fails everywhere, or nowhere, shows nothing.
+/// The network attacks, each on a vulnerable server and on one that holds: an attack that always succeeds or
+/// always fails proves nothing.
 @Suite struct WireAttackTests {
     private static let fields = [
         "eavesdrop", "mitm", "tamper-method", "tamper-path", "tamper-query", "tamper-header", "tamper-body",
         "tamper-host",
-        "tamper-ambiguity", "replay-at-once", "replay-after-restart", "replay-second-node", "replay-new-timestamp",
+        "tamper-ambiguity", "replay-at-once", "replay-after-restart", "replay-second-node",
+        "replay-new-timestamp",
     ]
 
     /// In the order of ``fields``.
@@ -18,11 +20,12 @@ import Testing
     func serversOfTheFieldFallAsTheirFlawsSay(row name: String, verdicts: String) async throws {
         let row = try #require(RowCatalogue.all.first { $0.name.description == name })
         let attacks = AttackCatalogue.all.filter { WireAttackTests.fields.contains($0.name.description) }
-        let lab = Lab(settings: LabSettings(binary: try Binary(), jobs: 1))
-        let cells = await lab.run([row], attacks) { _ in }.rows.first?.cells ?? [:]
+        let lab = Lab(settings: LabSettings(binary: try CountersignBinary(), jobs: 1))
+        let cells = await lab.run(rows: [row], attacks: attacks) { _ in }.rows.first?.cells ?? [:]
         for (field, verdict) in zip(WireAttackTests.fields, verdicts) {
             switch cells[AttackName(field)] {
-            case .success(let cell): #expect(cell.verdict.rawValue == String(verdict), "\(field): \(cell.how)")
+            case .success(let cell):
+                #expect(cell.verdict.rawValue == String(verdict), "\(field): \(cell.how)")
             case .failure(let fault): Issue.record("\(field): \(fault)")
             case nil: Issue.record("\(field): not run")
             }

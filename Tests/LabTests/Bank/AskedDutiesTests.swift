@@ -5,12 +5,12 @@ import Testing
 
 @testable import CountersignLab
 
-/// What the bank does itself where a proxy asks our gateway, and the proxy's configuration.
+/// The bank's own duties behind a proxy that asks the gateway, and the proxy's configuration.
 @Suite struct AskedDutiesTests {
     private static func request(_ body: String, signed: String? = nil, key: String? = nil) -> RawRequest {
-        var request = RawRequest("POST", "/transfer", body: Array(body.utf8))
+        var request = RawRequest(method: "POST", target: "/transfer", body: Array(body.utf8))
         if let signed {
-            let digest = Base64.encode(SHA256.digest(Array(signed.utf8).span).span, .standard)
+            let digest = Base64.encode(SHA256.digest(Array(signed.utf8).span).span, as: .standard)
             request.fields["Content-Digest"] = "sha-256=:\(digest):"
             request.fields["Countersign-Checked"] = "head; body=digest"
         }
@@ -20,18 +20,20 @@ import Testing
     }
 
     @Test func aBodyIsTheSignedOneOrNone() throws {
-        let duties = AskedDuties()
+        let duties = DecideBackendChecks()
         for (body, signed, status) in [
             ("amount=1", "amount=1", 200), ("amount=9", "amount=1", 400), ("", "amount=1", 400),
             ("amount=1", nil, 400), ("", nil, 200),
         ] as [(String, String?, Int)] {
-            let answer = try duties.answer(Self.request(body, signed: signed)) { RawResponse(json: ["moved": 1]) }
+            let answer = try duties.answer(Self.request(body, signed: signed)) {
+                RawResponse(json: ["moved": 1])
+            }
             #expect(answer.status == status, "\(body) under a digest of \(signed ?? "nothing")")
         }
     }
 
     @Test func aWishIsDoneOnceForItsAccount() throws {
-        let duties = AskedDuties()
+        let duties = DecideBackendChecks()
         var times: Int64 = 0
         func moved(_ request: RawRequest) throws -> String {
             try duties.answer(request) {
@@ -48,7 +50,7 @@ import Testing
         #expect(try moved(Self.request("a", signed: "a")) == #"{"moved":3}"#)
     }
 
-    /// The row is worth what the example is worth.
+    /// The row tests the configuration of the example, so both must be equal.
     @Test func nginxIsSetUpAsTheExampleSays() throws {
         let path = "/" + #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
         let example = String(decoding: try Files.read("\(path)/Examples/decide/nginx.conf"), as: UTF8.self)

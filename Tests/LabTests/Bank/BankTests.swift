@@ -12,19 +12,21 @@ import Testing
     @Test func moneyMovesWhole() throws {
         let bank = try bank()
         #expect(try bank.transfer(30, from: "anna", to: "bob", note: "rent") == .moved(30))
-        #expect(try bank.balance(of: "anna") == Bank.opening - 30)
-        #expect(try bank.balance(of: "bob") == Bank.opening + 30)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance - 30)
+        #expect(try bank.balance(of: "bob") == Bank.openingBalance + 30)
         let entry = try #require(try bank.journal().first)
         #expect((entry.from, entry.to, entry.amount, entry.note) == ("anna", "bob", 30, "rent"))
     }
 
-    @Test(arguments: [0, -5, Bank.opening + 1]) func noOverdraftAndNothingBackwards(_ amount: Int) throws {
+    @Test(arguments: [0, -5, Bank.openingBalance + 1]) func noOverdraftAndNothingBackwards(_ amount: Int)
+        throws
+    {
         let bank = try bank()
         guard case .refused = try bank.transfer(amount, from: "anna", to: "bob") else {
             Issue.record("\(amount) was moved")
             return
         }
-        #expect(try bank.balance(of: "anna") == Bank.opening)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance)
         #expect(try bank.journal().isEmpty)
     }
 
@@ -34,13 +36,13 @@ import Testing
             Issue.record("money went to nobody")
             return
         }
-        #expect(try bank.balance(of: "anna") == Bank.opening)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance)
     }
 
     @Test func everyAccountHasASecretOfItsOwn() throws {
         let bank = try bank()
-        #expect(try bank.secret(of: "anna") != bank.secret(of: "bob"))
-        #expect(try bank.secret(of: "anna").hasPrefix("card 4929 "))
+        #expect(try bank.cardNumber(of: "anna") != bank.cardNumber(of: "bob"))
+        #expect(try bank.cardNumber(of: "anna").hasPrefix("card 4929 "))
     }
 
     @Test func manyTransfersAtOnceLoseNothing() async throws {
@@ -48,8 +50,8 @@ import Testing
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<50 { group.addTask { _ = try? bank.transfer(3, from: "anna", to: "bob") } }
         }
-        #expect(try bank.balance(of: "anna") == Bank.opening - 150)
-        #expect(try bank.balance(of: "bob") == Bank.opening + 150)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance - 150)
+        #expect(try bank.balance(of: "bob") == Bank.openingBalance + 150)
     }
 
     @Test func theUpstreamBelievesTheGateway() throws {
@@ -62,7 +64,7 @@ import Testing
                 upstream.port, .form("/transfer", order, fields: [("Countersign-Account", account)]))
             #expect(answer.text == #"{"moved":10}"#)
         }
-        #expect(try bank.balance(of: "anna") == Bank.opening - 20)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance - 20)
     }
 
     @Test func whereNobodyIsSignedInTheAppSaysWhoseMoneyItIs() throws {
@@ -71,10 +73,10 @@ import Testing
         defer { upstream.stop() }
         let answer = try exchange(upstream.port, .form("/transfer?user=bob", "to=bob&amount=10&user=anna"))
         #expect(answer.text == #"{"moved":10}"#)
-        #expect(try bank.balance(of: "anna") == Bank.opening - 10)
+        #expect(try bank.balance(of: "anna") == Bank.openingBalance - 10)
         #expect(try exchange(upstream.port, .form("/transfer", "to=bob&amount=10")).status == 401)
-        let balance = try exchange(upstream.port, RawRequest("GET", "/balance?user=anna"))
-        #expect(balance.text.contains(try bank.secret(of: "anna")))
+        let balance = try exchange(upstream.port, RawRequest(method: "GET", target: "/balance?user=anna"))
+        #expect(balance.text.contains(try bank.cardNumber(of: "anna")))
     }
 
     @Test func ofSeveralMembersTheLastCounts() throws {
@@ -85,7 +87,7 @@ import Testing
         let answer = try exchange(
             upstream.port, .form("/transfer", text, fields: [("Content-Type", "application/json")]))
         #expect(answer.text == #"{"moved":7}"#)
-        #expect(try bank.balance(of: "bob") == Bank.opening + 7)
+        #expect(try bank.balance(of: "bob") == Bank.openingBalance + 7)
     }
 }
 

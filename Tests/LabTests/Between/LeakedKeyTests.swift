@@ -7,28 +7,29 @@ import Testing
 
 @Suite struct LeakedKeyTests {
     private let order = RawRequest(
-        "POST", "/transfer", fields: [("Host", "bank.test")], body: Array("to=bob&amount=10".utf8))
+        method: "POST", target: "/transfer", fields: [("Host", "bank.test")],
+        body: Array("to=bob&amount=10".utf8))
 
-    // Made once: making RSA keys takes most of the time here.
+    // Made once, since RSA key generation takes most of the time.
     private static let rsa = issued(.rsa(2048))
     private static let elliptic = issued(.p256)
 
-    private static func issued(_ key: CertificateRequest.Key) -> Result<Issued, any Error> {
+    private static func issued(_ key: CertificateRequest.Key) -> Result<IssuedCertificate, any Error> {
         var request = CertificateRequest("bank.test", hosts: ["bank.test"], at: Int64(time(nil)))
         request.key = key
-        return Result { try Issued.selfSigned(request) }
+        return Result { try IssuedCertificate.selfSigned(request) }
     }
 
-    /// What a tap hears of one order, and the server's key.
+    /// The recording of one order, and the server's key.
     private func recorded(
-        _ key: Result<Issued, any Error>, through identity: (inout TestServer.Identity) -> Void
+        _ key: Result<IssuedCertificate, any Error>, through identity: (inout TestServer.Credentials) -> Void
     ) async throws -> (recording: Recording, key: String) {
         let issued = try key.get()
-        var shown = TestServer.Identity([issued])
+        var shown = TestServer.Credentials([issued])
         identity(&shown)
         let server = try echo(.tls(shown))
         let network = try Network(security: .tls(authority: issued, host: "bank.test"))
-        network.lead(to: server.port)
+        network.setServerPort(server.port)
         let tap = network.listen()
         let answer = try await victim(of: network, order)
         #expect(answer.text == "POST /transfer: to=bob&amount=10")
@@ -36,54 +37,55 @@ import Testing
     }
 
     @Test(
-        arguments: ["AES128-GCM-SHA256", "AES256-GCM-SHA384"], [TestServer.Identity.MasterSecret.extended, .ofRandoms])
-    func rsaKeyExchangeIsRead(suite: String, masterSecret: TestServer.Identity.MasterSecret) async throws {
+        arguments: ["AES128-GCM-SHA256", "AES256-GCM-SHA384"],
+        [TestServer.Credentials.MasterSecret.extended, .ofRandoms])
+    func rsaKeyExchangeIsRead(suite: String, masterSecret: TestServer.Credentials.MasterSecret) async throws {
         let (recording, key) = try await recorded(Self.rsa) {
             $0.newest = .tls12
             $0.suites = suite
             $0.masterSecret = masterSecret
         }
         #expect(!recording.contains("bob"))
-        let results = try LeakedKey(pem: key).read(recording)
+        let results = try TLSDecryptor(pem: key).decrypt(recording)
         let opened = Recording(try results.map { try $0.get() })
         #expect(opened.exchanges.map(\.request.body) == [order.body])
         #expect(opened.exchanges.first?.response?.text == "POST /transfer: to=bob&amount=10")
     }
 
-    /// Apps resume sessions: a second conversation has no key exchange of its own.
+    /// Apps resume TLS sessions: the second connection has no key exchange.
     @Test func resumedSessionsAreReadWithTheFirstOnes() throws {
         let issued = try Self.rsa.get()
-        var identity = TestServer.Identity([issued])
+        var identity = TestServer.Credentials([issued])
         identity.newest = .tls12
         identity.suites = "AES128-GCM-SHA256"
         let server = try echo(.tls(identity))
         let network = try Network(security: .tls(authority: issued, host: "bank.test"))
-        network.lead(to: server.port)
+        network.setServerPort(server.port)
         let tap = network.listen()
         let session = try resumableSession(network.publicPort, resuming: nil)
         defer { SSL_SESSION_free(session) }
         SSL_SESSION_free(try resumableSession(network.publicPort, resuming: session))
 
         let recording = tap.stop()
-        let key = try LeakedKey(pem: String(decoding: issued.pem().key, as: UTF8.self))
-        let opened = Recording(try key.read(recording).map { try $0.get() })
+        let key = try TLSDecryptor(pem: String(decoding: issued.pem().key, as: UTF8.self))
+        let opened = Recording(try key.decrypt(recording).map { try $0.get() })
         #expect(opened.exchanges.map(\.request.target) == ["/transfer", "/transfer"])
-        #expect(key.read(recording.conversations[1]) == .failure(.resumesUnknownSession))
+        #expect(key.decrypt(recording.connections[1]) == .failure(.resumesUnknownSession))
     }
 
-    /// Sends an order, and gives the session for a next time.
+    /// Sends an order, and returns the TLS session for resumption.
     private func resumableSession(_ port: UInt16, resuming session: OpaquePointer?) throws -> OpaquePointer? {
-        let side = try TLSSide.client()
+        let side = try TLSEndpoint.client()
         let tls = try #require(SSL_new(side.pointer))
         SSL_set_fd(tls, try Socket.connect(to: "127.0.0.1", port: port))
         if let session { SSL_set_session(tls, session) }
         #expect(SSL_connect(tls) == 1)
         #expect(SSL_session_reused(tls) == (session == nil ? 0 : 1))
-        let link = Link(SSL_get_fd(tls), tls: tls)
+        let link = RawConnection(SSL_get_fd(tls), tls: tls)
         link.write(order.bytes)
         var reader = MessageReader(link)
         #expect(try reader.response(to: "POST").message.status == 200)
-        // What was not closed as it should be is not resumed.
+        // OpenSSL resumes only sessions that were shut down properly.
         SSL_shutdown(tls)
         return SSL_get1_session(tls)
     }
@@ -94,35 +96,39 @@ import Testing
             $0.suites = "AES128-GCM-SHA256"
         }
         let another = try Self.issued(.rsa(2048)).get()
-        let results = try LeakedKey(pem: String(decoding: another.pem().key, as: UTF8.self)).read(recording)
+        let results = try TLSDecryptor(pem: String(decoding: another.pem().key, as: UTF8.self)).decrypt(
+            recording)
         #expect(results == [.failure(.isOfAnotherKey)])
     }
 
-    /// Elliptic keys on the curve of the client's share give something to try; others do not.
+    /// An elliptic key on the curve of the client's share can be tried; others cannot.
     @Test(arguments: [
-        ("ECDHE-RSA-AES128-GCM-SHA256", TestServer.Identity.Version.tls12), ("ECDHE-ECDSA-AES256-GCM-SHA384", .tls12),
+        ("ECDHE-RSA-AES128-GCM-SHA256", TestServer.Credentials.Version.tls12),
+        ("ECDHE-ECDSA-AES256-GCM-SHA384", .tls12),
         ("ECDHE-ECDSA-CHACHA20-POLY1305", .tls12), ("", .tls13),
     ])
-    func forwardSecrecyHolds(suite: String, newest: TestServer.Identity.Version) async throws {
+    func forwardSecrecyHolds(suite: String, newest: TestServer.Credentials.Version) async throws {
         let (recording, key) = try await recorded(suite.contains("ECDSA") ? Self.elliptic : Self.rsa) {
             $0.newest = newest
             $0.suites = suite
         }
-        #expect(recording.conversations.count == 1)
-        let results = try LeakedKey(pem: key).read(recording)
+        #expect(recording.connections.count == 1)
+        let results = try TLSDecryptor(pem: key).decrypt(recording)
         let kind = suite.contains("ECDSA") ? "EC" : "RSA"
         #expect(
             results == [
-                .failure(.needsEphemeralKey(tried: "an \(kind) key agrees on nothing with a share on group 29"))
+                .failure(
+                    .needsEphemeralKey(tried: "an \(kind) key agrees on nothing with a share on group 29"))
             ])
     }
 
-    /// The published trace of TLS 1.3: with the ephemeral key, which a recording never has, all of it opens. So what is tried with a
-    /// certificate's key would open what it could.
+    /// The published trace of TLS 1.3: with the ephemeral key, which a recording never contains, all of it is
+    /// decrypted. So the attempt with a certificate's key would succeed if it could.
     @Test func theEphemeralKeyWouldOpenIt() throws {
         let trace = try Trace.load()
-        let opened = try LeakedKey(pem: trace.ephemeralKey).read(trace.conversation).get()
-        #expect(opened == Conversation(client: Trace.bytes(trace.data), server: Trace.bytes(trace.data)))
+        let opened = try TLSDecryptor(pem: trace.ephemeralKey).decrypt(trace.conversation).get()
+        #expect(
+            opened == RecordedConnection(client: Trace.bytes(trace.data), server: Trace.bytes(trace.data)))
     }
 
     @Test func anotherKeyOnTheSameCurveIsTriedInVain() throws {
@@ -133,16 +139,18 @@ import Testing
             -----END PRIVATE KEY-----
             """
         #expect(
-            try LeakedKey(pem: wrong).read(trace.conversation)
+            try TLSDecryptor(pem: wrong).decrypt(trace.conversation)
                 == .failure(
                     .needsEphemeralKey(
-                        tried: "what the key agrees on with the client's share does not open the first record")))
+                        tried: "what the key agrees on with the client's share does not open the first record"
+                    )))
     }
 
-    /// No reason to trap, and never read as something else. 61 and 37 fall on every part of messages and records.
+    /// Truncated or changed recordings neither trap nor yield other contents. Steps of 61 and 37 cover every
+    /// part of messages and records.
     @Test func whatIsCutOrChangedIsReadAsFarAsItGoesOrNotAtAll() throws {
         let trace = try Trace.load()
-        let key = try LeakedKey(pem: trace.ephemeralKey)
+        let key = try TLSDecryptor(pem: trace.ephemeralKey)
         let whole = trace.conversation.server
         var damaged = stride(from: 0, to: whole.count, by: 61).map { Array(whole.prefix($0)) }
         for index in stride(from: 0, to: whole.count, by: 37) {
@@ -152,7 +160,7 @@ import Testing
         }
         var unreadable = 0
         for server in damaged {
-            switch key.read(Conversation(client: trace.conversation.client, server: server)) {
+            switch key.decrypt(RecordedConnection(client: trace.conversation.client, server: server)) {
             case .failure: unreadable += 1
             case .success(let opened):
                 #expect(opened.client == Trace.bytes(trace.data))
@@ -163,13 +171,14 @@ import Testing
     }
 
     @Test func plainHTTPIsNotTLS() throws {
-        let result = try LeakedKey(pem: Trace.load().ephemeralKey).read(Conversation(client: order.bytes))
+        let result = try TLSDecryptor(pem: Trace.load().ephemeralKey).decrypt(
+            RecordedConnection(client: order.bytes))
         #expect(result == .failure(.noHandshake("this is not TLS")))
     }
 
     @Test func whatIsNoKeyIsRefused() {
-        #expect(throws: StageFault.self) {
-            try LeakedKey(pem: "-----BEGIN PRIVATE KEY-----\nno\n-----END PRIVATE KEY-----")
+        #expect(throws: LabError.self) {
+            try TLSDecryptor(pem: "-----BEGIN PRIVATE KEY-----\nno\n-----END PRIVATE KEY-----")
         }
     }
 }
@@ -181,10 +190,13 @@ private struct Trace: Decodable {
     var ephemeralKey: String
     var data: String
 
-    var conversation: Conversation { Conversation(client: Trace.bytes(client), server: Trace.bytes(server)) }
+    var conversation: RecordedConnection {
+        RecordedConnection(client: Trace.bytes(client), server: Trace.bytes(server))
+    }
 
     static func load() throws -> Trace {
-        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Vectors/lab")
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(
+            path: "../../../Vectors/lab")
         return try JSONDecoder().decode(
             Trace.self, from: Data(contentsOf: folder.appending(path: "tls13-handshake.json")))
     }

@@ -5,7 +5,8 @@ import Testing
 @testable import CountersignLab
 
 @Suite struct TsharkTests {
-    /// Both sides from their SYN on; out of order, sent twice, with a gap; another connection in between; a line that is not done.
+    /// Both sides from their SYN on; out of order, repeated, with a gap; another connection in between; an
+    /// incomplete line.
     @Test func segmentsAreOneStream() {
         let packets = TsharkPackets(
             lines: """
@@ -23,34 +24,36 @@ import Testing
                 0\t80\t50000\t10\t0\t4f
                 """)
         #expect(
-            packets.conversations(with: 80) == [
-                Conversation(client: Array("abcdefgh".utf8), server: Array("OK".utf8)),
-                Conversation(client: Array("xy".utf8)),
+            packets.connections(with: 80) == [
+                RecordedConnection(client: Array("abcdefgh".utf8), server: Array("OK".utf8)),
+                RecordedConnection(client: Array("xy".utf8)),
             ])
     }
 
-    /// Where this machine lets it: what tshark reads off the interface is what the relay passed on, byte for byte.
+    /// Where the machine permits capturing: tshark reads from the interface exactly the bytes that the relay
+    /// forwarded.
     @Test(.enabled(if: access("/usr/bin/tshark", X_OK) == 0 && geteuid() == 0))
     func tsharkHearsWhatTheRelayHears() async throws {
         let bank = try Authority("bank's")
         let server = try echo(bank.server("bank.test"))
         let network = try Network(security: .tls(authority: bank.root, host: "bank.test"))
-        network.lead(to: server.port)
+        network.setServerPort(server.port)
         let own = network.listen()
         let theirs = try await network.listen(by: .tshark)
         for size in [10, 100_000] {
-            let order = RawRequest("POST", "/\(size)", body: Array(repeating: UInt8(ascii: "x"), count: size))
+            let order = RawRequest(
+                method: "POST", target: "/\(size)", body: Array(repeating: UInt8(ascii: "x"), count: size))
             #expect(try await victim(of: network, order).status == 200)
         }
-        let heard = theirs.stop().conversations
+        let heard = theirs.stop().connections
         #expect(heard.count == 2)
-        #expect(heard == own.stop().conversations)
+        #expect(heard == own.stop().connections)
         #expect(Recording(heard).exchanges.isEmpty)
     }
 
     @Test func whatFollowsAGapIsNotSaid() {
         let packets = TsharkPackets(lines: "0\t5\t80\t1\t0\t61\n0\t5\t80\t3\t0\t62\n")
-        #expect(packets.conversations(with: 80) == [Conversation(client: Array("a".utf8))])
+        #expect(packets.connections(with: 80) == [RecordedConnection(client: Array("a".utf8))])
     }
 }
 

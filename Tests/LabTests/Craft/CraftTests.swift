@@ -4,17 +4,17 @@ import Testing
 
 @testable import CountersignLab
 
-/// What attackers read from requests, and write in their place.
+/// The values that attacks read from requests, and the requests that they write.
 @Suite struct CraftTests {
-    private let destination = Destination(
+    private let destination = SigningContext(
         authority: "bank.test:80", transport: .plain, platform: "ios", version: "2.0")
     private let key = AppKey(
         id: "app", secret: Secret(copying: Array("a2V5IG9mIHRoZSBhcHAsIDMyIGJ5dGVzIGxvbmcgLi4".utf8).span),
         ladder: "pepper")
 
-    private func craft(_ name: String) throws -> any Craft {
+    private func craft(_ name: String) throws -> any SchemeAttackKit {
         let row = try #require(RowCatalogue.all.first { $0.name.description == name })
-        return CraftCatalogue.craft(for: row, at: destination)
+        return AttackKitCatalogue.attackKit(for: row, in: destination)
     }
 
     @Test(arguments: [
@@ -25,14 +25,14 @@ import Testing
         let request = try #require(craft.login(name: "anna", password: "a b&c", key: key))
         let login = try #require(craft.login(in: RawExchange(request: request, response: nil)))
         #expect(login.name == "anna")
-        // What was read is enough to send it again.
+        // The captured values suffice to repeat the request.
         #expect(craft.login(login, key: nil) == request)
     }
 
     @Test(arguments: ["md5", "form-md5", "tokens-pinned", "md5+gateway", "message-signatures-password"])
     func aTokenThatWasWrittenIsRead(row: String) throws {
         let craft = try craft(row)
-        let order = Order(payer: "anna", payee: "thief", amount: 7)
+        let order = TransferOrder(payer: "anna", payee: "thief", amount: 7)
         let token = CapturedToken(token: "b_token", userID: "7")
         let request = try #require(craft.transfer(order, token: token, key: key))
         #expect(request.isTransfer)
@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: RowCatalogue.all.map(\.name.description))
     func nobodySignsWithoutTheKey(row: String) throws {
-        let order = Order(payer: "anna", payee: "thief", amount: 7)
+        let order = TransferOrder(payer: "anna", payee: "thief", amount: 7)
         let token = CapturedToken(token: "t", userID: "7")
         let request = try craft(row).transfer(order, token: token, key: nil)
         let profile = try #require(RowCatalogue.all.first { $0.name.description == row })
@@ -66,7 +66,7 @@ import Testing
     ])
     func anotherTimeChangesNothingElse(row: String) throws {
         let craft = try craft(row)
-        let order = Order(payer: "anna", payee: "thief", amount: 7)
+        let order = TransferOrder(payer: "anna", payee: "thief", amount: 7)
         let token = row == "countersign" ? nil : CapturedToken(token: "t", userID: "7")
         let request = try #require(craft.transfer(order, token: token, key: key))
         let later = try #require(craft.restamped(request, at: 2_000_000_000))
@@ -80,12 +80,15 @@ import Testing
     ])
     func eachAmbiguityHasSomethingToTry(row: String) throws {
         let craft = try craft(row)
-        let theft = Order(payer: "anna", payee: "thief", amount: 500)
+        let theft = TransferOrder(payer: "anna", payee: "thief", amount: 500)
         let token = CapturedToken(token: "t", userID: "7")
         for ambiguity in craft.ambiguities {
-            var order = Order(payer: "me", payee: "shop", amount: 5)
-            if case .ownTransfer(let payee) = ambiguity.bait { order.payee = try #require(payee(theft, token)) }
-            let request = try #require(craft.transfer(order, token: row == "countersign" ? nil : token, key: key))
+            var order = TransferOrder(payer: "me", payee: "shop", amount: 5)
+            if case .ownTransfer(let payee) = ambiguity.source {
+                order.payee = try #require(payee(theft, token))
+            }
+            let request = try #require(
+                craft.transfer(order, token: row == "countersign" ? nil : token, key: key))
             let changed = ambiguity.apply(request, theft)
             #expect(!changed.isEmpty, "\(ambiguity.name)")
             for one in changed { #expect(one != request, "\(ambiguity.name)") }

@@ -4,7 +4,7 @@ import Testing
 @testable import CountersignLab
 
 @Suite struct MD5ExtensionTests {
-    /// Around every edge of the padding: the length that fits one block, and those that need another.
+    /// Lengths around each limit of the padding: those that fit in one block, and those that need another.
     @Test(arguments: [0, 1, 54, 55, 56, 57, 63, 64, 65, 119, 120, 128, 200])
     func whoKnowsDigestAndLengthGoesOn(count: Int) throws {
         let secret = (0..<count).map { UInt8(truncatingIfNeeded: $0 * 7 + 3) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct UnescapedJoinTests {
     @Test(arguments: [
-        // auth-v1: the app's own user and what it signs with stand behind.
+        // auth-v1: the app's own user and its authentication parameters follow.
         (
             "user=me&to=thief%26user%3Danna%26v%3D&amount=5&auth_key=k&auth_signature=s",
             "amount=5&auth_key=k&to=thief&user=anna&v=%26user%3Dme&auth_signature=s"
@@ -14,14 +14,14 @@ import Testing
     func theSameTextIsCutElsewhere(form: String, recut: String) throws {
         let join = UnescapedJoin { $0 == "auth_signature" }
         let before = RawForm(reading: form)
-        let after = try #require(join.recut(before))
+        let after = try #require(join.reparsed(before))
         #expect(after.text == recut)
         let text = (UnescapedJoin.text(join.sorted(before)), UnescapedJoin.text(join.sorted(after)))
-        // A name without `=` gains one: that is the reader's spelling, not the signer's.
+        // A name without `=` gains one: it is in the form of the parser, not of the signer.
         if recut.contains("user") { #expect(text.0 == text.1) }
     }
 
     @Test func anHonestPayeeLeavesNoRoom() {
-        #expect(UnescapedJoin { _ in false }.recut(RawForm(reading: "to=shop&amount=5")) == nil)
+        #expect(UnescapedJoin { _ in false }.reparsed(RawForm(reading: "to=shop&amount=5")) == nil)
     }
 }

@@ -3,7 +3,7 @@ import CountersignLab
 import CountersignTestKit
 import Testing
 
-/// What the lab stages as the field's servers has to be what the field's clients speak to.
+/// Proves that legacy clients work with the lab's reference servers.
 @Suite struct ReferenceServerTests {
     private struct Said: Decodable {
         var moved: Int?
@@ -12,7 +12,8 @@ import Testing
     }
 
     private static let plain = [
-        "plain-get", "plain-post", "base64", "md5", "md5-salt", "hmac-md5", "hmac-md5-time", "form-md5", "auth-v1",
+        "plain-get", "plain-post", "base64", "md5", "md5-salt", "hmac-md5", "hmac-md5-time", "form-md5",
+        "auth-v1",
         "auth-v2",
         "auth-v4", "sigv4",
     ]
@@ -23,9 +24,9 @@ import Testing
         if scene.row.hasPasswords { try await client.logIn("anna", Scene.password) }
         #expect(try await client.value(for: scene.order, as: Said.self).moved == 10)
         let said = try await client.value(for: scene.question, as: Said.self)
-        #expect(said.balance == Bank.opening - 10)
-        #expect(said.card == (try scene.bank.secret(of: "anna")))
-        #expect(try scene.balance("bob") == Bank.opening + 10)
+        #expect(said.balance == Bank.openingBalance - 10)
+        #expect(said.card == (try scene.bank.cardNumber(of: "anna")))
+        #expect(try scene.balance("bob") == Bank.openingBalance + 10)
         await scene.stop()
     }
 
@@ -80,14 +81,16 @@ import Testing
         let (first, second) = (try scene.client(), try scene.client())
         try await first.logIn("anna", Scene.password)
         try await second.logIn("anna", Scene.password)
-        await #expect(throws: CountersignError.self) { _ = try await first.value(for: scene.order, as: Said.self) }
+        await #expect(throws: CountersignError.self) {
+            _ = try await first.value(for: scene.order, as: Said.self)
+        }
         #expect(first.state != second.state)
         #expect(try await second.value(for: scene.order, as: Said.self).moved == 10)
         await scene.stop()
     }
 
     @Test func overTLSTheKeyIsExchangedAsOldServersHaveIt() async throws {
-        let authorities = try Authorities(serverKey: .rsa(2048))
+        let authorities = try StageCertificates(serverKey: .rsa(2048))
         let scene = try Scene("tokens-tls", tls: authorities)
         let client = try scene.client(trusting: authorities)
         try await client.logIn("anna", Scene.password)
@@ -104,14 +107,14 @@ import Testing
         try await scene.server.restart()
         #expect(scene.server.port == port)
         #expect(try scene.send(request).text == #"{"moved":10}"#)
-        guard case .listens(let other) = try await scene.server.secondNode() else {
+        guard case .listens(let other) = try await scene.server.startSecondNode() else {
             Issue.record("no second node")
             return
         }
         #expect(other != port)
         #expect(try exchange(other, request).text == #"{"moved":10}"#)
         await scene.stop()
-        #expect(throws: StageFault.self) { try scene.send(request) }
+        #expect(throws: LabError.self) { try scene.send(request) }
     }
 
     @Test func onlyFormMD5KnowsRetiredVersions() async throws {
@@ -122,12 +125,12 @@ import Testing
             return
         }
         await #expect(throws: CountersignError.self) { try await client.logIn("anna", Scene.password) }
-        try await scene.server.bringBack(scene.app)
+        try await scene.server.reinstate(scene.app)
         await client.resume()
         try await client.logIn("anna", Scene.password)
         await scene.stop()
         let other = try Scene("md5")
-        guard case .isNotKnownHere = try await other.server.retire(other.app) else {
+        guard case .unsupported = try await other.server.retire(other.app) else {
             Issue.record("a ladder server that knows versions")
             return
         }

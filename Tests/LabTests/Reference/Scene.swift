@@ -7,16 +7,18 @@ import CountersignWire
 import Foundation
 import Testing
 
-/// A reference server with a bank, two users, and an app of one of them: our own client of older schemes.
+/// A reference server with a bank and two users, and the app of one of them: Countersign's client of older
+/// schemes.
 struct Scene {
     static let password = "marlin+1 984"
     let row: RowProfile
     let bank: Bank
     let server: ReferenceServer
     let folder: String
-    let app = AppKey(id: "app-id", secret: Secret(copying: Array("app secret".utf8).span), ladder: "salt or key")
+    let app = AppKey(
+        id: "app-id", secret: Secret(copying: Array("app secret".utf8).span), ladder: "salt or key")
 
-    init(_ name: String, tls authorities: Authorities? = nil) throws {
+    init(_ name: String, tls authorities: StageCertificates? = nil) throws {
         row = try #require(RowCatalogue.all.first { $0.name == RowName(name) })
         folder = try newFolder()
         bank = try Bank(folder: folder)
@@ -39,17 +41,18 @@ struct Scene {
 
     // MARK: The app
 
-    func client(trusting authorities: Authorities? = nil) throws -> LegacyClient {
+    func client(trusting authorities: StageCertificates? = nil) throws -> LegacyClient {
         var options = LegacyOptions()
-        options.bearerSecrets = authorities == nil ? .inTheClearToWhoeverListens : .toAnyCertificateThatVerifies
+        options.bearerSecrets =
+            authorities == nil ? .inTheClearToWhoeverListens : .toAnyCertificateThatVerifies
         options.encryption = authorities == nil ? .noneSoThatAnybodyReadsAndChangesEverything : .required
         if let authorities {
             var transport = TransportOptions()
             transport.authorities = .instead([authorities.bank.certificate])
-            transport.addresses = [try Trust.Host(Setting.host): try Trust.Host("127.0.0.1")]
-            options.carriage = .standard(transport)
+            transport.addresses = [try Trust.Host(BankApp.host): try Trust.Host("127.0.0.1")]
+            options.transport = .standard(transport)
         }
-        let origin = authorities == nil ? "http://127.0.0.1" : "https://\(Setting.host)"
+        let origin = authorities == nil ? "http://127.0.0.1" : "https://\(BankApp.host)"
         return try LegacyClient(
             scheme: try scheme, baseURL: "\(origin):\(server.port)", login: login,
             vault: .folder(try newFolder()), trust: .system, options: options)
@@ -59,7 +62,8 @@ struct Scene {
         get throws {
             let secret = "app secret"
             switch row.scheme {
-            case .formMD5: return try .formMD5(appID: app.id, privateKey: secret, platform: "ios", version: "2.0")
+            case .formMD5:
+                return try .formMD5(appID: app.id, privateKey: secret, platform: "ios", version: "2.0")
             case .apiKey(.authV1): return try .authV1(key: app.id, secret: secret)
             case .apiKey(.authV2): return try .authV2(clientID: app.id, secret: secret)
             case .apiKey(.authV4): return try .authV4(clientID: app.id, secret: secret)
@@ -84,13 +88,14 @@ struct Scene {
         }
     }
 
-    /// Ten to bob, from anna. As it would be sent.
+    /// A transfer of ten from anna to bob, as the app sends it.
     var order: APIRequest {
         let isJSON = row.scheme == .apiKey(.authV4)
         let body = isJSON ? #"{"user":"anna","to":"bob","amount":10}"# : "user=anna&to=bob&amount=10"
         let type = isJSON ? "application/json" : "application/x-www-form-urlencoded"
         var order = APIRequest(
-            .post, "/transfer", fields: [HeaderField("Content-Type", type)], body: .bytes(Array(body.utf8)))
+            .post, "/transfer", fields: [HeaderField("Content-Type", value: type)],
+            body: .bytes(Array(body.utf8)))
         order.caller = row.hasPasswords ? .account : .app
         return order
     }
@@ -106,8 +111,9 @@ struct Scene {
         let signed = try await client.signed(order)
         let url = try #require(URL(string: signed.url))
         let query = url.query(percentEncoded: true).map { "?\($0)" } ?? ""
-        var request = RawRequest("POST", url.path(percentEncoded: true) + query)
-        request.fields = RawFields(signed.fields.map { .init($0.name, String(decoding: $0.value, as: UTF8.self)) })
+        var request = RawRequest(method: "POST", target: url.path(percentEncoded: true) + query)
+        request.fields = RawFields(
+            signed.fields.map { .init(name: $0.name, value: String(decoding: $0.value, as: UTF8.self)) })
         request.fields["Host"] = "127.0.0.1:\(server.port)"
         if case .bytes(let bytes) = signed.body { request.body = bytes }
         return request

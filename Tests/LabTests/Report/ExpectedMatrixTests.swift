@@ -9,12 +9,14 @@ import Testing
 
     private static func differences(_ rows: String, _ report: LabReport) throws -> [String] {
         try expectation(rows).differences(
-            from: report.matrix, rows: ["md5", "sigv4", "countersign"], attacks: SampleMatrix.attacks.map(\.name)
+            from: report.matrix, rows: ["md5", "sigv4", "countersign"],
+            attacks: SampleMatrix.attacks.map(\.name)
         ).map(\.description)
     }
 
     private static let md5 = """
-        {"scheme":"md5","cells":{"eavesdrop":{"verdict":"F","how":"another way"},"tamper-path":{"verdict":"H"},
+        {"scheme":"md5","cells":{"eavesdrop":{"verdict":"F","how":"another way"},\
+        "tamper-path":{"verdict":"H"},
         "tamper-body":{"verdict":"F"},"replay-at-once":{"verdict":"–"}}}
         """
     private static let run = SampleMatrix.report([
@@ -49,7 +51,10 @@ import Testing
                 "md5 eavesdrop: not in the expectation; got F: 250 went to the thief"
             ),
             ("\"tamper-path\"", "\"tamper-paths\"", "md5 tamper-paths: expected, but there is no such cell"),
-            ("\"verdict\":\"–\"", "\"verdict\":\"H\"", "md5 replay-at-once: expected H, got –: no key in the app"),
+            (
+                "\"verdict\":\"–\"", "\"verdict\":\"H\"",
+                "md5 replay-at-once: expected H, got –: no key in the app"
+            ),
         ])
     func differing(_ row: (old: String, new: String, said: String)) throws {
         let rows = Self.md5.replacing(row.old, with: row.new)
@@ -65,7 +70,8 @@ import Testing
                 [SampleMatrix.row("md5", [cell])], Array(SampleMatrix.attacks.prefix(1)))
             let said = try Self.differences(rows, report)
             #expect(said.count == 1)
-            #expect(said.first?.contains(cell == nil ? "was not run" : "could not be staged: the server") == true)
+            #expect(
+                said.first?.contains(cell == nil ? "was not run" : "could not be staged: the server") == true)
         }
     }
 
@@ -80,6 +86,6 @@ import Testing
             #"{"rows":[{"scheme":"md5","cells":{"a":{"verdict":"H"},"a":{"verdict":"F"}}}]}"#,
         ])
     func malformed(_ text: String) {
-        #expect(throws: MalformedExpectation.self) { try ExpectedMatrix(reading: Array(text.utf8)) }
+        #expect(throws: LabError.self) { try ExpectedMatrix(reading: Array(text.utf8)) }
     }
 }

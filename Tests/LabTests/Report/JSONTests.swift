@@ -20,8 +20,13 @@ import Testing
 
     @Test func stepsAreTold() throws {
         let cell = Cell(
-            .fell, how: "moved", steps: [Step(.victim, "signs in", showing: "POST /\u{0}"), Step(.server, "answers")])
-        let report = SampleMatrix.report([SampleMatrix.row("md5", [.success(cell)])], [SampleMatrix.attacks[0]])
+            .fell, how: "moved",
+            steps: [
+                AttackStep(.victim, action: "signs in", showing: "POST /\u{0}"),
+                AttackStep(.server, action: "answers"),
+            ])
+        let report = SampleMatrix.report(
+            [SampleMatrix.row("md5", [.success(cell)])], [SampleMatrix.attacks[0]])
         let document = try JSONReader.read(Array(report.json.text.utf8))
         let steps = document.root["rows"]?.elements?[0]["cells"]?["eavesdrop"]?["steps"]?.elements
         #expect(steps?.map { $0["actor"]?.string } == ["victim", "server"])

@@ -19,9 +19,10 @@ import Testing
         let matrix = SampleMatrix.mixed.matrix
         #expect(matrix.columns == [.eavesdrop, .tamper, .replay])
         #expect(
-            matrix.rows.map { row in matrix.columns.map { matrix.mark(row, $0).rawValue }.joined() } == [
-                "FF–", "H!H", "HHH",
-            ])
+            matrix.rows.map { row in matrix.columns.map { matrix.mark(for: row, in: $0).rawValue }.joined() }
+                == [
+                    "FF–", "H!H", "HHH",
+                ])
     }
 
     @Test func cellsAreCounted() {
@@ -32,13 +33,14 @@ import Testing
     }
 
     @Test func whatWasSelectedAndNotRunIsAFault() {
-        let matrix = Matrix(rows: [SampleMatrix.row("md5", [nil, SampleMatrix.held])], attacks: SampleMatrix.attacks)
+        let matrix = Matrix(
+            rows: [SampleMatrix.row("md5", [nil, SampleMatrix.held])], attacks: SampleMatrix.attacks)
         #expect(matrix.tally[.notStaged] == 3)
         #expect(matrix.faults.map(\.attack) == ["eavesdrop", "tamper-body", "replay-at-once"])
     }
 
     @Test func onlyOurOwnRowsMustNotFall() {
-        let fell = Array(repeating: SampleMatrix.fell as Result<Cell, StageFault>?, count: 4)
+        let fell = Array(repeating: SampleMatrix.fell as Result<Cell, LabError>?, count: 4)
         let rows: [RowName] = ["md5", "message-signatures-password", "countersign", "countersign-no-tls"]
         let matrix = Matrix(rows: rows.map { SampleMatrix.row($0, fell) }, attacks: SampleMatrix.attacks)
         #expect(Set(matrix.broken.map(\.row)) == ["countersign", "countersign-no-tls"])

@@ -4,14 +4,14 @@ import Testing
 
 @testable import CountersignLab
 
-/// Rows whose server is not installed are said not to have been run, with the reason, and counted, wherever a report
-/// is read; and nothing is made a verdict of.
+/// Every report lists and counts rows whose server is not installed as not run, with the reason, and gives
+/// them no verdict.
 @Suite struct NotRunTests {
     private static func found() async throws -> Matrix {
-        var settings = LabSettings(binary: try Binary(), jobs: 1)
+        var settings = LabSettings(binary: try CountersignBinary(), jobs: 1)
         settings.nginx = nil
         let rows = RowCatalogue.all.filter { $0.server == .nginxAsking }
-        return await Lab(settings: settings).run(rows, SampleMatrix.attacks) { _ in }
+        return await Lab(settings: settings).run(rows: rows, attacks: SampleMatrix.attacks) { _ in }
     }
 
     @Test func rowsOfNginxAreNotRunWithoutIt() async throws {
@@ -26,7 +26,7 @@ import Testing
     @Test func everyReportSaysSo() async throws {
         var report = SampleMatrix.mixed
         report.matrix.notRun = Array(try await Self.found().notRun.suffix(1))
-        let text = MatrixText(report, .plain).text
+        let text = MatrixText(report, style: .plain).text
         #expect(text.contains("not run\n  countersign-decide: \(Nginx.absence)\n"))
         #expect(text.contains("; 1 row was not run. "))
         let listed = try #require(JSONReader.read(Array(report.json.text.utf8)).root["not_run"]?.elements)
@@ -36,7 +36,7 @@ import Testing
         #expect(page.contains("<code>countersign-decide</code> was not run: \(Nginx.absence)"))
         #expect(page.contains("<dt>rows not run</dt><dd>1</dd>"))
         #expect(!MatrixPage(SampleMatrix.mixed).html.contains("not run"))
-        #expect(!MatrixText(SampleMatrix.mixed, .plain).text.contains("not run"))
+        #expect(!MatrixText(SampleMatrix.mixed, style: .plain).text.contains("not run"))
     }
 
     @Test func nginxIsLookedForInPathAndWhereSystemsPutIt() throws {

@@ -1,6 +1,6 @@
 @testable import CountersignLab
 
-/// An attack that is never run: a head of a table.
+/// An attack that is never run, for a column head.
 struct SampleAttack: Attack {
     let name: AttackName
     let column: Column
@@ -13,32 +13,34 @@ struct SampleAttack: Attack {
     }
 
     func exemption(of row: RowProfile) -> String? { nil }
-    func run(on stage: Stage) async throws -> Outcome { throw StageFault("never run") }
+    func run(on stage: Stage) async throws -> AttackOutcome { throw LabError("never run") }
 }
 
-/// Reports with cells written down, to test what is made of them.
+/// Reports with fixed cells, to test their output.
 enum SampleMatrix {
     static let attacks: [any Attack] = [
         SampleAttack("eavesdrop", .eavesdrop), SampleAttack("tamper-path", .tamper),
         SampleAttack("tamper-body", .tamper), SampleAttack("replay-at-once", .replay),
     ]
 
-    static let fell = Result<Cell, StageFault>.success(Cell(.fell, how: "250 went to the thief"))
-    static let held = Result<Cell, StageFault>.success(Cell(.held, how: "refused: replayed"))
-    static let notApplicable = Result<Cell, StageFault>.success(Cell(.notApplicable, how: "no key in the app"))
-    static let fault = Result<Cell, StageFault>.failure(StageFault("the server did not start"))
+    static let fell = Result<Cell, LabError>.success(Cell(.fell, how: "250 went to the thief"))
+    static let held = Result<Cell, LabError>.success(Cell(.held, how: "refused: replayed"))
+    static let notApplicable = Result<Cell, LabError>.success(Cell(.notApplicable, how: "no key in the app"))
+    static let fault = Result<Cell, LabError>.failure(LabError("the server did not start"))
 
-    static func row(_ name: RowName, _ cells: [Result<Cell, StageFault>?]) -> Matrix.Row {
+    static func row(_ name: RowName, _ cells: [Result<Cell, LabError>?]) -> Matrix.Row {
         var row = Matrix.Row(name: name, summary: "a scheme")
         for (attack, cell) in zip(attacks, cells) { row.cells[attack.name] = cell }
         return row
     }
 
     static func report(_ rows: [Matrix.Row], _ attacks: [any Attack] = attacks) -> LabReport {
-        LabReport(matrix: Matrix(rows: rows, attacks: attacks), began: 1_777_638_600, seconds: 192.04, version: "1.2.3")
+        LabReport(
+            matrix: Matrix(rows: rows, attacks: attacks), began: 1_777_638_600, seconds: 192.04,
+            version: "1.2.3")
     }
 
-    /// One of each letter.
+    /// One cell of each letter.
     static let mixed = report([
         row("md5", [fell, held, fell, notApplicable]), row("md5+gateway", [held, held, fault, held]),
         row("countersign", [held, held, held, held]),

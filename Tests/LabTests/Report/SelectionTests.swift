@@ -2,8 +2,11 @@ import CountersignLab
 import Testing
 
 @Suite struct SelectionTests {
-    private static func select(_ rows: [String], _ attacks: [String]) throws -> (rows: [String], attacks: [String]) {
-        let selection = try Selection(rows: rows, attacks: attacks, of: RowCatalogue.all, SampleMatrix.attacks)
+    private static func select(_ rows: [String], _ attacks: [String]) throws -> (
+        rows: [String], attacks: [String]
+    ) {
+        let selection = try Selection(
+            rows: rows, attacks: attacks, allRows: RowCatalogue.all, allAttacks: SampleMatrix.attacks)
         return (selection.rows.map(\.name.description), selection.attacks.map(\.name.description))
     }
 
@@ -36,10 +39,10 @@ import Testing
 
     @Test("words that name nothing", arguments: ["md6", "md5,", "", "MD5", "md5 "])
     func unknown(_ word: String) {
-        let error = #expect(throws: UnknownName.self) { try Self.select([word], []) }
+        let error = #expect(throws: SelectionError.self) { try Self.select([word], []) }
         #expect(error?.kind == .row)
         #expect(error?.known.contains("md5") == true)
-        #expect(throws: UnknownName.self) { try Self.select([], [word]) }
+        #expect(throws: SelectionError.self) { try Self.select([], [word]) }
     }
 
     @Test func namesAreUnique() {

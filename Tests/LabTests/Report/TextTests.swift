@@ -2,8 +2,8 @@ import CountersignLab
 import Testing
 
 @Suite struct TextTests {
-    private static func lines(_ report: LabReport, _ style: Paint.Style = .plain) -> [Substring] {
-        MatrixText(report, style).text.split(separator: "\n", omittingEmptySubsequences: false)
+    private static func lines(_ report: LabReport, _ style: TerminalPainter.Style = .plain) -> [Substring] {
+        MatrixText(report, style: style).text.split(separator: "\n", omittingEmptySubsequences: false)
     }
 
     @Test func theTable() {
@@ -16,10 +16,11 @@ import Testing
         #expect(lines.contains("  md5+gateway tamper-body: the server did not start"))
         #expect(
             lines.last
-                == "10 attacks carried out: 8 held, 2 fell; 1 do not apply; 1 could not be staged. 3 min 12 s")
+                == "10 attacks carried out: 8 held, 2 fell; 1 do not apply; 1 could not be staged. 3 min 12 s"
+        )
     }
 
-    /// All rows and columns there are, each line at its longest.
+    /// All rows and columns, each line at its longest.
     @Test func theWholeTableFits() {
         let attacks = Column.allCases.map { SampleAttack(AttackName($0.rawValue), $0) }
         let rows = RowCatalogue.all.map { Matrix.Row(name: $0.name, summary: $0.summary) }
@@ -29,11 +30,13 @@ import Testing
     }
 
     @Test func coloursAreForTerminals() {
-        #expect(!MatrixText(SampleMatrix.mixed, .plain).text.contains("\u{1B}"))
-        let coloured = MatrixText(SampleMatrix.mixed, .coloured).text
-        for code in ["1;31mF", "32mH", "2m–", "1;33m!"] { #expect(coloured.contains("\u{1B}[\(code)\u{1B}[0m")) }
+        #expect(!MatrixText(SampleMatrix.mixed, style: .plain).text.contains("\u{1B}"))
+        let coloured = MatrixText(SampleMatrix.mixed, style: .coloured).text
+        for code in ["1;31mF", "32mH", "2m–", "1;33m!"] {
+            #expect(coloured.contains("\u{1B}[\(code)\u{1B}[0m"))
+        }
         let bare = coloured.replacing(#/\x{1B}\[[0-9;]*m/#, with: "")
-        #expect(bare == MatrixText(SampleMatrix.mixed, .plain).text)
+        #expect(bare == MatrixText(SampleMatrix.mixed, style: .plain).text)
     }
 
     @Test func whatHasOneReasonIsOneLine() {
@@ -49,10 +52,11 @@ import Testing
     }
 
     @Test func oneRowSaysHow() {
-        let long = Result<Cell, StageFault>.success(
+        let long = Result<Cell, LabError>.success(
             Cell(.held, how: Array(repeating: "how", count: 60).joined(separator: " ")))
         let report = SampleMatrix.report([
-            SampleMatrix.row("md5", [SampleMatrix.fell, long, SampleMatrix.fault, SampleMatrix.notApplicable])
+            SampleMatrix.row(
+                "md5", [SampleMatrix.fell, long, SampleMatrix.fault, SampleMatrix.notApplicable])
         ])
         let lines = Self.lines(report)
         #expect(lines[0] == "md5  a scheme")
@@ -70,10 +74,10 @@ import Testing
     }
 
     @Test func whatATerminalWouldObeyIsWrittenOut() {
-        let cell = Result<Cell, StageFault>.success(Cell(.fell, how: "read \u{1B}[2Jsecret"))
+        let cell = Result<Cell, LabError>.success(Cell(.fell, how: "read \u{1B}[2Jsecret"))
         let report = SampleMatrix.report([SampleMatrix.row("countersign", [cell, cell, cell, cell])])
-        #expect(!MatrixText(report, .plain).text.contains("\u{1B}"))
-        #expect(MatrixText(report, .plain).text.contains("read \\u001b[2Jsecret"))
-        #expect(MatrixText(report, .plain).text.contains("our own fell"))
+        #expect(!MatrixText(report, style: .plain).text.contains("\u{1B}"))
+        #expect(MatrixText(report, style: .plain).text.contains("read \\u001b[2Jsecret"))
+        #expect(MatrixText(report, style: .plain).text.contains("our own fell"))
     }
 }

@@ -5,21 +5,21 @@ import Testing
 
 @testable import Countersign
 
-/// Proves that a legacy client's calls go through interceptors, are told of, and poll as
-/// `CountersignClient`'s do.
+/// Proves that a legacy client's calls pass interceptors, emit events and poll like those of
+/// `CountersignClient`.
 @Suite(.timeLimit(.minutes(1))) struct LegacyCallTests {
     static let renewed = #"{"token":"t-two"}"#
     static let ranOut = #"{"err":{"code":-101,"msg":"token"}}"#
 
-    /// A server whose first token has run out where a test says so.
+    /// A server whose first token has expired if `isOut`.
     static func server(isOut: Bool = false) -> MockTransport {
         MockTransport { seen in
             switch seen.target {
-            case "/login/login.php": return MockAnswer(text: LegacyClientTests.login)
-            case "/login/token.php": return MockAnswer(text: renewed)
+            case "/login/login.php": return MockResponse(text: LegacyClientTests.login)
+            case "/login/token.php": return MockResponse(text: renewed)
             default:
                 let isOld = seen.value(of: "authorization") == "Bearer t-one"
-                return isOut && isOld ? MockAnswer(text: ranOut) : MockAnswer(text: "done")
+                return isOut && isOld ? MockResponse(text: ranOut) : MockResponse(text: "done")
             }
         }
     }
@@ -29,7 +29,7 @@ import Testing
         _ change: (inout LegacyOptions) -> Void = { _ in }
     ) throws -> LegacyClient {
         var options = LegacyOptions()
-        options.carriage = .custom(carrier)
+        options.transport = .custom(carrier)
         change(&options)
         return try LegacyClient(
             scheme: scheme, baseURL: "https://old.example.com", login: LegacyLogin(.md5),
@@ -40,8 +40,39 @@ import Testing
             options: options)
     }
 
+    private struct Order: Decodable, Equatable {
+        let orderNumber: Int
+    }
+
+    @Test("values come in as JSON by the client's coding, and what is none is told apart from a failure")
+    func values() async throws {
+        let folder = try TestFolder()
+        defer { withExtendedLifetime(folder) {} }
+        let carrier = MockTransport { seen in
+            switch seen.target {
+            case "/orders": MockResponse(201, text: #"{"order_number":7}"#)
+            case "/gone": MockResponse(404, text: #"{"order_number":7}"#)
+            default: MockResponse(text: "{}")
+            }
+        }
+        let client = try Self.client(carrier, folder) { $0.json = .snakeCase }
+        let order = try await client.value(for: APIRequest("/orders").byTheApp(), as: Order.self)
+        #expect(order == Order(orderNumber: 7))
+        await #expect {
+            try await client.value(for: APIRequest("/gone").byTheApp(), as: Order.self)
+        } throws: { error in
+            guard case CountersignError.status(let response, let body) = error else { return false }
+            return response.status == 404 && body == Array(#"{"order_number":7}"#.utf8)
+        }
+        await #expect {
+            try await client.value(for: APIRequest("/other").byTheApp(), as: Order.self)
+        } throws: { error in
+            if case CountersignError.decoding = error { true } else { false }
+        }
+    }
+
     @Test(
-        "interceptors see each call before it is signed, the first as the outermost, and may answer themselves"
+        "interceptors see each call before it is signed, the first outermost, and may respond"
     )
     func interceptors() async throws {
         let folder = try TestFolder()
@@ -67,7 +98,7 @@ import Testing
         }
     }
 
-    /// Somebody else signs in between an interceptor's two calls.
+    /// Another account signs in between the two calls of an interceptor.
     struct Meanwhile: APIInterceptor {
         let happens: @Sendable () async throws -> Void
 
@@ -84,12 +115,12 @@ import Testing
         defer { withExtendedLifetime(folder) {} }
         let users = Locked(7)
         let carrier = MockTransport { seen in
-            guard seen.target == "/login/login.php" else { return MockAnswer(text: "done") }
+            guard seen.target == "/login/login.php" else { return MockResponse(text: "done") }
             let user = users.with { user in
                 user += 1
                 return user
             }
-            return MockAnswer(text: #"{"userId":\#(user),"token":"t-\#(user)"}"#)
+            return MockResponse(text: #"{"userId":\#(user),"token":"t-\#(user)"}"#)
         }
         let other = Locked<LegacyClient?>(nil)
         let client = try Self.client(carrier, folder) {
@@ -143,9 +174,10 @@ import Testing
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
         let carrier = MockTransport([
-            .answer(MockAnswer(text: LegacyClientTests.login)), .answer(MockAnswer(text: "one")),
-            .fail(TransportError(.timedOut(.total), .outcomeUnknown)), .answer(MockAnswer(text: "two")),
-            .answer(MockAnswer(text: #"{"err":{"code":-100,"msg":"over"}}"#)),
+            .answer(MockResponse(text: LegacyClientTests.login)), .answer(MockResponse(text: "one")),
+            .fail(TransportError(.timedOut(.total), fate: .outcomeUnknown)),
+            .answer(MockResponse(text: "two")),
+            .answer(MockResponse(text: #"{"err":{"code":-100,"msg":"over"}}"#)),
         ])
         let client = try Self.client(carrier, folder)
         try await client.logIn("anna", "pass word")

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Countersign
 
-/// Proves that behind the gate a legacy client's session opens only with somebody present, and that who
-/// cannot open it can sign in anew.
+/// Proves that a legacy client's session behind the presence gate opens only with user presence, and that a
+/// user can sign in again without it.
 @Suite(.timeLimit(.minutes(1))) struct LegacyGateTests {
     private let person = PresenceTests.Person()
     private let carrier = LegacyCallTests.server()
@@ -70,7 +70,7 @@ import Testing
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
         try await process(folder).logIn("anna", "pass word")
-        // The same vault, read by a build that asks for nobody.
+        // The same vault, read by a build without the presence gate.
         let nosy = try LegacyCallTests.client(carrier, folder)
         #expect(await nosy.resume() == .signedOut(.nobody))
         await #expect { try await nosy.data(for: APIRequest("/orders")) } throws: { error in
@@ -178,7 +178,7 @@ import Testing
     }
 }
 
-/// The first event that is no state.
+/// The first event that is not a state.
 private func firstNews(of stream: AsyncStream<CountersignEvent>) async -> CountersignEvent? {
     await first(of: stream) { if case .state = $0 { false } else { true } }
 }

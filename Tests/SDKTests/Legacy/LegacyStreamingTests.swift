@@ -5,8 +5,8 @@ import Testing
 
 @testable import Countersign
 
-/// Proves what of a legacy request's body is in memory, what of it is signed, and that a stream is sent at
-/// most as often as it can be.
+/// Proves how much of a legacy request's body is in memory, which part of it is signed, and that a stream is
+/// sent at most as often as it can be read.
 @Suite(.timeLimit(.minutes(1))) struct LegacyStreamingTests {
     /// Counts how often it is read.
     private struct Pieces: AsyncSequence, Sendable {
@@ -88,7 +88,7 @@ import Testing
         let carrier = LegacyCallTests.server(isOut: true)
         let client = try await signedIn(carrier, folder, .unsigned)
         func body() -> APIRequest.Body {
-            .once(OnceBody(.bytes(2), Pieces(made: Locked(0), pieces: Self.text)), sha256: [])
+            .once(OnceBody(.bytes(2), pieces: Pieces(made: Locked(0), pieces: Self.text)), sha256: [])
         }
         await #expect { try await client.upload(APIRequest(.post, "/a"), from: body()) } throws: { error in
             if case CountersignError.bodyUsedUp = error { true } else { false }
@@ -113,14 +113,14 @@ import Testing
         let long = [UInt8](repeating: 0x61, count: 200_000)
         let carrier = MockTransport { seen in
             switch seen.target {
-            case "/login/login.php": return MockAnswer(text: LegacyClientTests.login)
-            case "/login/token.php": return MockAnswer(text: LegacyCallTests.renewed)
-            case "/missing": return MockAnswer(404, text: "no")
+            case "/login/login.php": return MockResponse(text: LegacyClientTests.login)
+            case "/login/token.php": return MockResponse(text: LegacyCallTests.renewed)
+            case "/missing": return MockResponse(404, text: "no")
             default:
                 guard seen.value(of: "authorization") == "Bearer t-two" else {
-                    return MockAnswer(text: LegacyCallTests.ranOut)
+                    return MockResponse(text: LegacyCallTests.ranOut)
                 }
-                var answer = MockAnswer(200, fields: [HeaderField("Content-Length", "200000")])
+                var answer = MockResponse(200, fields: [HeaderField("Content-Length", value: "200000")])
                 answer.pieces = [Array(long[..<100_000]), Array(long[100_000...])]
                 return answer
             }
@@ -154,8 +154,8 @@ import Testing
         let long = "  {" + String(repeating: " ", count: 70_000) + "}"
         let carrier = MockTransport { seen in
             seen.target == "/login/login.php"
-                ? MockAnswer(text: LegacyClientTests.login)
-                : MockAnswer(text: seen.target == "/long" ? long : "{}")
+                ? MockResponse(text: LegacyClientTests.login)
+                : MockResponse(text: seen.target == "/long" ? long : "{}")
         }
         let client = try await signedIn(carrier, folder, .unsigned)
         #expect(

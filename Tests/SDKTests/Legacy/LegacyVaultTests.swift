@@ -5,25 +5,27 @@ import Testing
 
 @testable import Countersign
 
-/// What a legacy client does with the vault, and how long it waits for a server with the lease in hand.
+/// A legacy client's use of the vault, and how long it waits for a server while it holds the lease.
 @Suite(.timeLimit(.minutes(1))) struct LegacyVaultTests {
     private func client(
         _ carrier: MockTransport, _ folder: TestFolder, _ remembering: LegacyOptions.Remembering
     ) throws -> LegacyClient {
         var options = LegacyOptions()
-        options.carriage = .custom(carrier)
+        options.transport = .custom(carrier)
         options.remembers = remembering
         return try LegacyClient(
             scheme: .unsigned, baseURL: "https://old.example.com", login: LegacyLogin(.md5),
             vault: .folder(folder.path),
-            trust: [.host("old.example.com", pins: [LegacyClientTests.pin], backups: [LegacyClientTests.backup])],
+            trust: [
+                .host("old.example.com", pins: [LegacyClientTests.pin], backups: [LegacyClientTests.backup])
+            ],
             options: options)
     }
 
     @Test func whatAnEarlierVersionKeptDoesNotComeBack() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
-        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        let carrier = MockTransport { _ in MockResponse(text: LegacyClientTests.login) }
         try await client(carrier, folder, .session).logIn("anna", "pass word")
         let anna = CountersignState.active(CountersignAccount(name: "anna", session: "7"))
         #expect(await (try client(carrier, folder, .session)).resume() == anna, "it is kept")
@@ -34,7 +36,7 @@ import Testing
     @Test func norDoesWhatWasKeptMeanwhileOnceSomebodySignsOut() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
-        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        let carrier = MockTransport { _ in MockResponse(text: LegacyClientTests.login) }
         let forgetful = try client(carrier, folder, .nothing)
         try await forgetful.logIn("anna", "pass word")
         try await client(carrier, folder, .session).logIn("anna", "pass word")
@@ -45,7 +47,7 @@ import Testing
     @Test func aVaultThatCannotBeReadIsSaidToBeSoAndNothingIsSent() async throws {
         let folder = try TestFolder()
         defer { withExtendedLifetime(folder) {} }
-        let carrier = MockTransport { _ in MockAnswer(text: LegacyClientTests.login) }
+        let carrier = MockTransport { _ in MockResponse(text: LegacyClientTests.login) }
         try await client(carrier, folder, .session).logIn("anna", "pass word")
         try folder.spoil("items.key")
         let later = try client(carrier, folder, .session)
@@ -65,19 +67,20 @@ import Testing
             do {
                 try await Task.sleep(for: .seconds(600))
             } catch {
-                throw TransportError(.cancelled, .outcomeUnknown)
+                throw TransportError(.cancelled, fate: .outcomeUnknown)
             }
-            return MockAnswer(text: "")
+            return MockResponse(text: "")
         }
-        let origin = try BaseURL("https://old.example.com", .required).origin
+        let origin = try BaseURL("https://old.example.com", encryption: .required).origin
         var transport = LegacyTransport(
             carrier: carrier, origin: origin, most: 100, events: Broadcast(.recent(1)), renewals: [])
         transport.patience = .milliseconds(50)
         let impatient = transport
         await #expect {
-            _ = try await impatient.send(Draft(method: "POST", target: Array("/".utf8), authority: "old.example.com"))
+            _ = try await impatient.send(
+                Draft(method: "POST", target: Array("/".utf8), authority: "old.example.com"))
         } throws: { error in
-            guard let problem = error as? TransportProblem else { return false }
+            guard let problem = error as? RequestDeliveryError else { return false }
             return (problem.underlying as? TransportError)?.cause == .timedOut(.total)
         }
         #expect(carrier.seen.count == 1)

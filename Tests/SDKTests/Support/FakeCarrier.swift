@@ -14,7 +14,7 @@ actor FakeBackend {
         case refuse(String, [(name: String, value: JSONValue)] = [])
         /// The authority signs this answer, and these bytes arrive.
         case sign([UInt8], arriving: [UInt8])
-        /// Nothing comes until whoever waits is cancelled.
+        /// No response until the waiting call is cancelled.
         case silence
     }
 
@@ -50,19 +50,21 @@ actor FakeBackend {
         case .refuse(let code, let members):
             let draft = draft(request)
             guard let response = try? await authority.refuse(code, members, to: draft) else {
-                throw TransportError(.machine("the authority of the tests"), .notSent)
+                throw TransportError(.machine("the authority of the tests"), fate: .notSent)
             }
             return FakeBackend.response(response)
         case .sign(let body, let arriving):
             guard let response = try? await authority.sign(body, answering: draft(request)) else {
-                throw TransportError(.machine("the authority of the tests"), .notSent)
+                throw TransportError(.machine("the authority of the tests"), fate: .notSent)
             }
             let message = response.message
-            let fields = message.fields.map { HeaderField(message.text($0.name), message.text($0.value)) }
+            let fields = message.fields.map {
+                HeaderField(message.text($0.name), value: message.text($0.value))
+            }
             return FakeBackend.response(200, fields, arriving)
         case .silence:
             try? await Task.sleep(for: .seconds(60))
-            throw TransportError(.cancelled, .outcomeUnknown)
+            throw TransportError(.cancelled, fate: .outcomeUnknown)
         }
     }
 
@@ -70,7 +72,7 @@ actor FakeBackend {
         of authority: FakeAuthority, to request: OutgoingRequest
     ) async throws(TransportError) -> IncomingResponse {
         guard let response = try? await authority.answer(draft(request)) else {
-            throw TransportError(.machine("the authority of the tests"), .notSent)
+            throw TransportError(.machine("the authority of the tests"), fate: .notSent)
         }
         return FakeBackend.response(response)
     }
@@ -80,7 +82,7 @@ actor FakeBackend {
             method: request.method, target: request.target, authority: request.authority,
             transport: request.origin.security == .tls ? .tls : .plain)
         draft.fields = request.fields.map { field in
-            var copy = Draft.Field(field.name, "")
+            var copy = Draft.Field(name: field.name, value: "")
             copy.value = field.value
             return copy
         }
@@ -98,18 +100,20 @@ actor FakeBackend {
         guard case .bytes(let count) = length,
             let field = request.fields.first(where: { $0.name == "Content-Digest" }),
             let digest = Base64.decode(
-                String(decoding: field.value.dropFirst("sha-256=:".utf8.count).dropLast(), as: UTF8.self), .standard)
+                String(decoding: field.value.dropFirst("sha-256=:".utf8.count).dropLast(), as: UTF8.self),
+                as: .standard)
         else { return nil }
         return Draft.StreamedBody(length: count, digest: digest)
     }
 
     private static func response(_ response: Response) -> IncomingResponse {
         let message = response.message
-        let fields = message.fields.map { HeaderField(message.text($0.name), message.text($0.value)) }
+        let fields = message.fields.map { HeaderField(message.text($0.name), value: message.text($0.value)) }
         return FakeBackend.response(response.status, fields, message.body)
     }
 
-    private static func response(_ status: Int, _ fields: [HeaderField], _ body: [UInt8]) -> IncomingResponse {
+    private static func response(_ status: Int, _ fields: [HeaderField], _ body: [UInt8]) -> IncomingResponse
+    {
         IncomingResponse(status: status, fields: fields, body: ResponseBody(WholeBody(body)))
     }
 }
@@ -118,26 +122,32 @@ extension FakeAuthority {
     /// A success in the session's name.
     func sign(_ body: [UInt8], answering draft: Draft) throws -> Response {
         guard let session else { throw Problem.broken }
-        let signer = Credentials(keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
+        let signer = Credentials(
+            keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
         let fields = try MessageSignatures().sign(
             status: 200, body: body, answering: draft.request(), as: signer, at: now)
         return Response(status: 200, fields: fields ?? [], body: body)
     }
 
-    /// A refusal in the authority's name, with more members.
-    func refuse(_ code: String, _ members: [(name: String, value: JSONValue)], to draft: Draft) throws -> Response {
+    /// A refusal in the authority's name, with more members; `unavailable` and `busy` say when to ask again.
+    func refuse(_ code: String, _ members: [(name: String, value: JSONValue)], to draft: Draft) throws
+        -> Response
+    {
         let body = Array(JSONValue.object([("code", .string(code))] + members).text.utf8)
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
-        let status = code == "update-required" ? 426 : 403
-        let fields = try MessageSignatures().sign(
+        let status = ["update-required": 426, "unavailable": 503][code] ?? 403
+        var fields = try MessageSignatures().sign(
             status: status, body: body, answering: draft.request(),
             as: Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+        if ["unavailable", "busy"].contains(code) {
+            fields?.append(Draft.Field(name: "Retry-After", value: "0"))
+        }
         return Response(status: status, fields: fields ?? [], body: body)
     }
 }
 
 /// The carrier's face of it.
-struct FakeCarrier: Carrier {
+struct FakeCarrier: RequestTransport {
     let backend: FakeBackend
 
     func send(

@@ -19,13 +19,14 @@ extension TestServer {
         options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
         change(&options)
         return try CountersignClient(
-            release: someRelease(), baseURL: "http://127.0.0.1:\(port)", vault: .folder(folder.path), trust: .system,
+            release: someRelease(), baseURL: "http://127.0.0.1:\(port)", vault: .folder(folder.path),
+            trust: .system,
             options: options)
     }
 }
 
 extension APIRequest {
-    /// In the app's own name: for backends that know nobody.
+    /// The request in the app's own name, for backends without accounts.
     func byTheApp() -> APIRequest {
         var request = self
         request.caller = .app
@@ -33,18 +34,18 @@ extension APIRequest {
     }
 }
 
-/// An authority whom the machine trusts, a server's certificate by it, and a key that nobody has.
+/// An authority that the machine trusts, a server certificate issued by it, and the pin of an unknown key.
 struct Certificates: Sendable {
     let time: Int64 = 2_000_000_000
-    let root: Issued
-    let leaf: Issued
+    let root: IssuedCertificate
+    let leaf: IssuedCertificate
 
     static let strange = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
     init() throws {
         var request = CertificateRequest("Root", at: time)
         request.role = .authority
-        root = try Issued.selfSigned(request)
+        root = try IssuedCertificate.selfSigned(request)
         leaf = try root.issue(CertificateRequest("Server", hosts: ["api.example.com"], at: time))
     }
 
@@ -60,12 +61,13 @@ struct Certificates: Sendable {
         transport.addresses[try Trust.Host("api.example.com")] = try Trust.Host("127.0.0.1")
         transport.clock.wall = { time }
         var options = CountersignOptions()
-        options.carriage = .standard(transport)
+        options.transport = .standard(transport)
         options.clock.wall = { time }
         options.missingAuthorityKey = .leavesRefusalsUnverified
         change(&options)
         return try CountersignClient(
-            release: someRelease(), baseURL: "https://api.example.com:\(server.port)", vault: .folder(folder.path),
+            release: someRelease(), baseURL: "https://api.example.com:\(server.port)",
+            vault: .folder(folder.path),
             trust: trust, options: options)
     }
 }

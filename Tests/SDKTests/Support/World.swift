@@ -20,7 +20,7 @@ struct World: Sendable {
         self.authority = authority
         backend = FakeBackend(authority)
         folder = try TestFolder()
-        options.carriage = .custom(FakeCarrier(backend: backend))
+        options.transport = .custom(FakeCarrier(backend: backend))
         options.clock = clock.device
         // Whatever the machine has that the tests run on.
         options.deviceKeyStorage = .softwareOnly
@@ -37,7 +37,7 @@ struct World: Sendable {
             options: options)
     }
 
-    /// A client with somebody signed in.
+    /// A client with a signed-in account.
     func signedIn(_ name: String = "alice") async throws -> CountersignClient {
         let client = try client()
         try await client.signUp(name, "correct horse")

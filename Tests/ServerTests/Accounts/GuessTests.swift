@@ -9,14 +9,14 @@ import Testing
 
 @testable import CountersignServer
 
-/// What is counted, and that names without an account look like the others.
+/// Login limits, and the equal treatment of names without an account.
 @Suite struct GuessTests {
     private static let few: LoginSettings = {
         var settings = LoginSettings.unlimited
-        settings.account = Allowance(burst: 3, oneEach: .seconds(60))
-        settings.address = Allowance(burst: 5, oneEach: .seconds(10))
-        settings.device = Allowance(burst: 2, oneEach: .seconds(30))
-        settings.work = Allowance(burst: 3, oneEach: .seconds(30))
+        settings.account = RateLimit(burst: 3, refillInterval: .seconds(60))
+        settings.address = RateLimit(burst: 5, refillInterval: .seconds(10))
+        settings.device = RateLimit(burst: 2, refillInterval: .seconds(30))
+        settings.work = RateLimit(burst: 3, refillInterval: .seconds(30))
         return settings
     }()
 
@@ -24,8 +24,9 @@ import Testing
         try await client.start(try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes)
     }
 
-    /// A start that is signed by the device.
-    private func signedStart(_ client: TestClient, at time: Int64, ke1: [UInt8]? = nil) async throws -> TestServer.Reply
+    /// A login start that the device signs.
+    private func signedStart(_ client: TestClient, at time: Int64, ke1: [UInt8]? = nil) async throws
+        -> TestServer.Reply
     {
         let ke1 = try ke1 ?? ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
         let transcript = client.binding.startProof(ke1: ke1, time: time)
@@ -58,7 +59,9 @@ import Testing
     func byAddress() async throws {
         let server = try TestServer(logins: GuessTests.few)
         for attempt in 0..<6 {
-            #expect(try await start(try TestClient(server, "user \(attempt)")).status == (attempt < 5 ? 200 : 429))
+            #expect(
+                try await start(try TestClient(server, "user \(attempt)")).status == (attempt < 5 ? 200 : 429)
+            )
         }
         var elsewhere = try TestClient(server, "bob")
         elsewhere.peer = "[2001:db8::1]:443"
@@ -75,7 +78,8 @@ import Testing
         #expect(try await elsewhere.signUp().status == 200)
     }
 
-    @Test("a device that the account knows signs in while strangers are locked out, and its proof is good once")
+    @Test(
+        "a device that the account knows signs in while strangers are locked out, and its proof is good once")
     func knownDevice() async throws {
         let server = try TestServer(logins: GuessTests.few)
         let bob = try TestClient(server, "bob")
@@ -90,14 +94,14 @@ import Testing
         let now = server.clock.now
         let ke1 = try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
         #expect(try await signedStart(bob, at: now, ke1: ke1).status == 200)
-        // The same proof again, one that is not fresh, and one by a device that the account does not know.
+        // The same proof again, a stale proof, and a proof of an unknown device.
         #expect(try await signedStart(bob, at: now, ke1: ke1).status == 429)
         #expect(try await signedStart(bob, at: now - 61).status == 429)
         #expect(try await signedStart(stranger, at: now).status == 429)
         var thief = stranger
         thief.device.signingKey = bob.device.signingKey
         #expect(try await signedStart(thief, at: now).status == 429)
-        // Its own allowance has an end too.
+        // The known device's own limit applies, too.
         #expect(try await signedStart(bob, at: now + 1).status == 200)
         #expect(try await signedStart(bob, at: now + 2).status == 429)
     }
@@ -105,19 +109,22 @@ import Testing
     @Test("a proof that does not hold is counted before it is looked at; one that holds is not counted")
     func proofs() async throws {
         var settings = LoginSettings.unlimited
-        settings.account = Allowance(burst: 1, oneEach: .seconds(86_400))
-        settings.work = Allowance(burst: 2, oneEach: .seconds(10))
+        settings.account = RateLimit(burst: 1, refillInterval: .seconds(86_400))
+        settings.work = RateLimit(burst: 2, refillInterval: .seconds(10))
         let server = try TestServer(logins: settings)
         let bob = try TestClient(server, "bob")
         try await bob.signUp()
         #expect(try await bob.logIn().status == 200)
         #expect(try await start(bob).status == 200)
-        // From here on only who is known for his device gets in.
+        // From here on only a known device is admitted.
         let now = server.clock.now
         for attempt in 0..<5 { #expect(try await signedStart(bob, at: now + Int64(attempt)).status == 200) }
         let stranger = try TestClient(server, "bob")
-        for attempt in 0..<2 { #expect(try await signedStart(stranger, at: now + Int64(attempt)).status == 429) }
-        #expect(try await signedStart(bob, at: now + 5).status == 429, "no proof from here is looked at any more")
+        for attempt in 0..<2 {
+            #expect(try await signedStart(stranger, at: now + Int64(attempt)).status == 429)
+        }
+        #expect(
+            try await signedStart(bob, at: now + 5).status == 429, "no proof from here is looked at any more")
         var elsewhere = bob
         elsewhere.peer = "198.51.100.7:1"
         #expect(try await signedStart(elsewhere, at: now + 6).status == 200)
@@ -126,11 +133,11 @@ import Testing
     }
 
     @Test(
-        "the end of a registration is debited to its address before anything is opened, and taken back where it came about"
+        "a registration finish is debited to its address before decryption, and refunded on success"
     )
     func registrationFinishes() async throws {
         var settings = LoginSettings.unlimited
-        settings.work = Allowance(burst: 3, oneEach: .seconds(600))
+        settings.work = RateLimit(burst: 3, refillInterval: .seconds(600))
         let server = try TestServer(logins: settings)
         let bob = try TestClient(server, "bob")
         var registering = try await bob.beginRegistration()
@@ -145,7 +152,7 @@ import Testing
     @Test("what could not be tried costs nothing")
     func unavailable() async throws {
         var settings = LoginSettings.unlimited
-        settings.work = Allowance(burst: 1, oneEach: .seconds(86_400))
+        settings.work = RateLimit(burst: 1, refillInterval: .seconds(86_400))
         let server = try TestServer(logins: settings)
         let registering = try await TestClient(server, "bob").beginRegistration()
         server.accounts.services.steps.stop()
@@ -168,7 +175,8 @@ import Testing
         bob.peer = "203.0.113.9:1"
         let guess = try await bob.beginRegistration(code: ResetCode().text)
         for expected in ["wrong-credentials", "wrong-credentials", "wrong-credentials", "too-many-attempts"] {
-            #expect(try await server.call("registration/finish", guess.body, from: bob.peer)["code"] == expected)
+            #expect(
+                try await server.call("registration/finish", guess.body, from: bob.peer)["code"] == expected)
         }
         bob.peer = "203.0.113.10:1"
         #expect(try await bob.signUp(code: code.text).status == 200)
@@ -192,8 +200,9 @@ import Testing
         for name in ["known", "locked"] { try await TestClient(server, name).signUp() }
         try server.change(try AccountName(normalizing: "locked"), .lock)
         let app = try #require(AppName("demo"))
-        let ladder = AccountDraft(app: app, name: try AccountName(normalizing: "ladder"), userID: 7, created: 1)
-        let draft = server.deployment.recording(.accountAdd, .account(ladder.name, of: app))
+        let ladder = AccountDraft(
+            app: app, name: try AccountName(normalizing: "ladder"), userID: 7, created: 1)
+        let draft = server.deployment.auditDraft(for: .accountAdd, on: .account(ladder.name, of: app))
         _ = try server.deployment.store.insert(ladder, recording: draft)
         var shapes: Set<String> = []
         for name in ["known", "locked", "ladder", "nobody"] {
@@ -209,7 +218,8 @@ import Testing
                 ])
             #expect(begun.status == 200 && finish.status == 401)
             shapes.insert(shape(begun) + shape(finish))
-            // Asked twice with one blinded password, each name evaluates it alike: its key stays.
+            // For one blinded password, repeated login starts evaluate alike for each name: its key is
+            // stable.
             let ke1 = try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
             let (first, second) = (try await client.start(ke1), try await client.start(ke1))
             #expect(first.bytes("ke2")?.prefix(32) == second.bytes("ke2")?.prefix(32), "\(name)")
@@ -218,7 +228,7 @@ import Testing
         #expect(shapes.count == 1, "\(shapes)")
     }
 
-    /// Everything of an answer but what is random: each of those members is told by its length.
+    /// The response without its random values: these members are represented by their length.
     private func shape(_ reply: TestServer.Reply) -> String {
         var body = String(decoding: reply.body, as: UTF8.self)
         for name in ["login_id", "ke2", "instance"] {

@@ -1,5 +1,5 @@
-// Where a device says that it keeps its keys: the server repeats it, binds it, and keeps it with the session;
-// old clients say nothing, and a word that is not known counts as nothing said.
+// The key storage that a device states: the server returns it, binds it to the login, and stores it with the
+// session; old clients state none, and an unknown word counts as none.
 import CountersignAuthority
 import CountersignHandshake
 import CountersignSeal
@@ -29,7 +29,7 @@ import Testing
         #expect(started["key_storage"] == (started.status == 200 ? storage?.rawValue : nil))
     }
 
-    /// Somebody on the way makes another of it, adds one or takes it away: the finish does not hold.
+    /// If a man in the middle changes, adds or removes the stated storage, the login finish is refused.
     @Test func isBound() async throws {
         let server = try TestServer()
         var bob = try TestClient(server, "bob")

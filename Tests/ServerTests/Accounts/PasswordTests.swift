@@ -8,7 +8,7 @@ import Testing
 
 @testable import CountersignServer
 
-/// Another password: from a session, by a reset code; and passwords that are sent.
+/// Password changes in a session and by a reset code, and logins with a sent password.
 @Suite struct PasswordTests {
     @Test("a change of password takes the old one and the device, and ends the other sessions")
     func change() async throws {
@@ -19,7 +19,7 @@ import Testing
         let other = try await TestClient(server, "bob", "old", on: "tablet").session()
         let reply = try await bob.change(to: "new", from: session)
         #expect(reply.status == 200 && reply.body == Array("{}\n".utf8))
-        await #expect(throws: OpaqueFailure.refused(.wrongPassword)) { try await bob.logIn() }
+        await #expect(throws: OpaqueError.wrongPassword) { try await bob.logIn() }
         let renamed = try TestClient(server, "bob", "new")
         #expect(try await renamed.logIn().status == 200)
         #expect(try await server.call("password/start", [:], as: session)["code"] == "malformed")
@@ -45,8 +45,9 @@ import Testing
         // Begun by one session, finished by another of the same account.
         let second = try await TestClient(server, "bob", "old", on: "tablet").session()
         let begun = try await bob.beginChange(to: "new", from: session)
-        #expect(try await server.call("password/finish", begun.body, as: second)["code"] == "wrong-credentials")
-        // What was begun for a change is no login, nor a login a change.
+        #expect(
+            try await server.call("password/finish", begun.body, as: second)["code"] == "wrong-credentials")
+        // A login begun for a change does not sign in, and a usual login does not authorize a change.
         let changing = try await bob.beginChange(to: "new", from: session)
         #expect(try await server.call("login/finish", changing.finishing.body)["code"] == "wrong-credentials")
         #expect(try await bob.logIn().status == 200)
@@ -71,7 +72,8 @@ import Testing
         #expect(try await new.logIn().status == 200)
         #expect(try await server.call("password/start", [:], as: session)["code"] == "session-ended")
         #expect(try await new.signUp(code: code.text)["code"] == "wrong-credentials")
-        let (late, _) = try server.deployment.resetAccount(old.name, of: app, lifetime: 60, at: server.clock.now)
+        let (late, _) = try server.deployment.resetAccount(
+            old.name, of: app, lifetime: 60, at: server.clock.now)
         server.clock.now += 60
         #expect(try await new.signUp(code: late.text)["code"] == "wrong-credentials")
         let nobody = try TestClient(server, "nobody")
@@ -99,7 +101,9 @@ import Testing
     @Test("a device is known as long as the password that it signed in by stands")
     func knownDevices() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
-        let (phone, tablet) = (try TestClient(server, "bob", "old"), try TestClient(server, "bob", "old", on: "tablet"))
+        let (phone, tablet) = (
+            try TestClient(server, "bob", "old"), try TestClient(server, "bob", "old", on: "tablet")
+        )
         try await phone.signUp()
         let app = try #require(AppName("demo"))
         let account = try #require(try server.deployment.store.account(phone.name, of: app))
@@ -123,7 +127,8 @@ import Testing
         #expect(try known() == [false, false])
     }
 
-    @Test("a start that says that a code will come opens nothing without one, nor with one that is not sealed")
+    @Test(
+        "a start that says that a code will come opens nothing without one, nor with one that is not sealed")
     func promised() async throws {
         let server = try TestServer(policy: [])
         let bob = try TestClient(server, "bob")
@@ -161,7 +166,9 @@ import Testing
             "-", with: " ")
         #expect(ResetCode(typed: spelled)?.hash == code.hash)
         #expect(Set((0..<100).map { _ in ResetCode().text }).count == 100)
-        for text in ["", "AAAA-AAAA-AAAA-AAAA-AAA", code.text + "A", "UUUU-AAAA-AAAA-AAAA-AAAA", "é" + code.text] {
+        for text in [
+            "", "AAAA-AAAA-AAAA-AAAA-AAA", code.text + "A", "UUUU-AAAA-AAAA-AAAA-AAAA", "é" + code.text,
+        ] {
             #expect(ResetCode(typed: text) == nil)
         }
     }
@@ -177,7 +184,8 @@ import Testing
         {
             let device: JSONValue = ["class": "desktop", "name": "browser"]
             return try await server.call(
-                "login/password", ["account": .string(name), "password": .string(password), "device": device],
+                "login/password",
+                ["account": .string(name), "password": .string(password), "device": device],
                 over: transport)
         }
         let reply = try await send("bob", "sent")

@@ -17,7 +17,7 @@ import Testing
         let reply = try await server.call("login/finish", finishing.body)
         #expect(reply.status == 200 && reply["account"] == "bob")
         #expect(reply["token"] == reply.signer?.keyID.description && reply["slots"] == "single")
-        // What the answer is signed under is what the client computes: under its own key it can call.
+        // The response is signed for the session that the client computes, whose key signs its requests.
         let session = try finishing.session(reply, server.release)
         let asked = try await server.call("password/start", [:], as: session)
         #expect(asked["detail"]?.contains("`ke1`") == true)
@@ -33,7 +33,7 @@ import Testing
         #expect(reply.status == 409 && reply["code"] == "name-taken")
         #expect(try await bob.logIn().status == 200)
         // One blinded password, evaluated twice: under two keys, and under neither of them twice.
-        let request = encoded([UInt8](try #require(Base64.decode(Self.element, .url))))
+        let request = encoded([UInt8](try #require(Base64.decode(Self.element, as: .url))))
         let first = try await server.call("registration/start", ["account": "bob", "request": request])
         let second = try await server.call("registration/start", ["account": "bob", "request": request])
         #expect(first.status == 200)
@@ -52,9 +52,10 @@ import Testing
         let decomposed = try TestClient(server, "Zoe\u{308}")
         #expect(try await decomposed.signUp().status == 409)
         #expect(try await decomposed.logIn().status == 200)
-        let request = encoded([UInt8](try #require(Base64.decode(Self.element, .url))))
+        let request = encoded([UInt8](try #require(Base64.decode(Self.element, as: .url))))
         for name in ["", "Bob", "zoe\u{308}", "b\u{0}b", " bob", "a  b", String(repeating: "x", count: 129)] {
-            let reply = try await server.call("registration/start", ["account": .string(name), "request": request])
+            let reply = try await server.call(
+                "registration/start", ["account": .string(name), "request": request])
             #expect(reply.status == 400 && reply["code"] == "malformed", "\(name)")
             #expect(reply["detail"]?.contains("account") == true)
         }
@@ -100,13 +101,13 @@ import Testing
     func closed() async throws {
         let server = try TestServer(policy: [])
         let bob = try TestClient(server, "bob")
-        let request = encoded([UInt8](try #require(Base64.decode(Self.element, .url))))
+        let request = encoded([UInt8](try #require(Base64.decode(Self.element, as: .url))))
         let reply = try await server.call("registration/start", ["account": "bob", "request": request])
         #expect(reply.status == 403 && reply["code"] == "forbidden")
         let app = try #require(AppName("demo"))
         let password = Secret(copying: Array("given".utf8).span)
         _ = try server.deployment.addAccount(bob.name, of: app, password: password, at: server.clock.now)
-        #expect(throws: Fault.self) {
+        #expect(throws: OperationalError.self) {
             try server.deployment.addAccount(bob.name, of: app, password: nil, at: server.clock.now)
         }
     }
@@ -115,7 +116,9 @@ import Testing
     func audit() async throws {
         let server = try TestServer()
         try await TestClient(server, "bob").signUp()
-        let records = try server.deployment.auditRecords(last: 1).map { String(decoding: $0.record, as: UTF8.self) }
+        let records = try server.deployment.auditRecords(last: 1).map {
+            String(decoding: $0.record, as: UTF8.self)
+        }
         #expect(records.first?.contains(#""action":"account.register""#) == true)
         #expect(records.first?.contains(#""actor":{"kind":"account","app":"demo","name":"bob"}"#) == true)
     }

@@ -7,7 +7,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// A device of somebody who knows a password. Each step is apart, so that a test may change what lies between.
+/// A device whose user knows a password. Each step is a separate call, so that a test can change the messages
+/// in between.
 struct TestClient {
     let server: TestServer
     var credentials: Credentials
@@ -17,13 +18,14 @@ struct TestClient {
     var device: Device
     let signing: PrivateKey
     var peer = "192.0.2.1:50000"
-    /// What is sent for `key_storage`; nil where the device's own is.
+    /// The value sent for `key_storage`; nil for the device's own.
     var statedStorage: JSONValue?
     /// Cheap: which stretching a client uses is its own matter, and Argon2id's cost is measured elsewhere.
-    var stretching: KeyStretching
+    var stretching: KeyStretchingFunction
 
-    init(_ server: TestServer, _ name: String, _ password: String = "correct horse", on label: String = "phone") throws
-    {
+    init(
+        _ server: TestServer, _ name: String, _ password: String = "correct horse", on label: String = "phone"
+    ) throws {
         self.server = server
         self.name = try AccountName(normalizing: name)
         self.password = password
@@ -31,9 +33,11 @@ struct TestClient {
         signing = try PrivateKey(random: .ecdsaP256)
         device = Device(
             signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
-            agreementKey: try AgreementKey().publicPoint, kind: .phone, name: try #require(Device.Name(label)))
+            agreementKey: try AgreementKey().publicPoint, kind: .phone, name: try #require(Device.Name(label))
+        )
         stretching = try #require(
-            KeyStretching.argon2id(memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
+            KeyStretchingFunction.argon2id(
+                memory: 8, passes: 1, lanes: 1, salt: [UInt8](repeating: 0, count: 16)))
     }
 
     var binding: LoginBinding {
@@ -59,7 +63,9 @@ struct TestClient {
 
     enum Announcement { case nothing, thatACodeWillCome }
 
-    func beginRegistration(code: String? = nil, saying announced: Announcement = .nothing) async throws -> Registering {
+    func beginRegistration(code: String? = nil, saying announced: Announcement = .nothing) async throws
+        -> Registering
+    {
         let client = try ClientRegistration(try secret())
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(name.description)), ("request", encoded(client.request.bytes)),
@@ -109,7 +115,7 @@ struct TestClient {
         }
         var body: JSONValue { .object(members) }
 
-        /// What the session that came of it signs its requests with.
+        /// The credentials with which the new session signs its requests.
         func session(_ reply: TestServer.Reply, _ release: Credentials) throws -> Credentials {
             let text = Array(try #require(reply["token"]).utf8)
             let token = SessionToken(text.span)
@@ -119,7 +125,8 @@ struct TestClient {
 
     var deviceMembers: JSONValue {
         var members: [(name: String, value: JSONValue)] = [
-            ("signing_key", encoded(device.signingKey.bytes)), ("agreement_key", encoded(device.agreementKey.bytes)),
+            ("signing_key", encoded(device.signingKey.bytes)),
+            ("agreement_key", encoded(device.agreementKey.bytes)),
             ("class", .string(device.kind.rawValue)), ("name", .string(device.name.description)),
         ]
         let storage = statedStorage ?? device.keyStorage.map { .string($0.rawValue) }
@@ -139,8 +146,8 @@ struct TestClient {
         return try await server.call("login/start", .object(members), as: credentials, from: peer)
     }
 
-    /// Starts, and makes the finish of it; `assumed` is what the client thinks it is bound to, where a test lets that differ
-    /// from what it sent.
+    /// Starts, and makes the finish of it; `assumed` is what the client thinks it is bound to, where a test
+    /// lets that differ from what it sent.
     func beginLogin(assuming assumed: LoginBinding? = nil) async throws -> Finishing {
         let client = try ClientLogin(try secret())
         let ke1 = client.ke1.bytes
@@ -175,7 +182,7 @@ struct TestClient {
         return try await server.call("login/finish", finishing.body, as: credentials, from: peer)
     }
 
-    /// Signs in, and answers what the session's requests are signed with.
+    /// Signs in, and returns the credentials of the session.
     func session() async throws -> Credentials {
         let finishing = try await beginLogin()
         let reply = try await server.call("login/finish", finishing.body, as: credentials, from: peer)
@@ -197,7 +204,9 @@ struct TestClient {
         }
     }
 
-    func beginChange(to password: String, from session: Credentials, code: String? = nil) async throws -> Changing {
+    func beginChange(to password: String, from session: Credentials, code: String? = nil) async throws
+        -> Changing
+    {
         var successor = self
         successor.password = password
         let registration = try ClientRegistration(try successor.secret())

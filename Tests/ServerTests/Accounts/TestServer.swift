@@ -23,30 +23,32 @@ final class TestClock: TimeSource {
     }
 }
 
-/// Writes at once: what a server's writer does, without its thread.
+/// Writes immediately, like a server's writer without its thread.
 struct DirectWriter: StoreWriter {
     let store: any Store
 
-    nonisolated(nonsending) func write<Result: Sendable>(
-        _ change: @escaping @Sendable (any Store) throws(Fault) -> Result
+    func write<Result: Sendable>(
+        _ change: @escaping @Sendable (any Store) throws(OperationalError) -> Result
     ) async throws(Refusal) -> Result {
-        do throws(Fault) {
+        do {
             return try change(store)
         } catch {
-            throw Refusal(.unavailable, error.message)
+            throw Refusal(.unavailable, detail: error.message)
         }
     }
 
-    func writeLater(_ change: @escaping @Sendable (any Store) throws(Fault) -> Void) { try? change(store) }
+    func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void) {
+        try? change(store)
+    }
 }
 
-/// An authority in this process: gate, routes and signed answers as a server has them, without its sockets.
+/// An authority in this process: a server's gate, routes and signed responses, without sockets.
 final class TestServer {
     static let authority = "api.example.com"
 
     let clock: TestClock
     let deployment: Deployment
-    let accounts: Accounts
+    let accounts: AccountSubsystem
     let gate: Gate
     let release: Credentials
     /// Another release of the same app.
@@ -60,28 +62,34 @@ final class TestServer {
         policy settings: [String] = ["registration=open"], logins: LoginSettings = .unlimited,
         now: Int64 = 1_800_000_000
     ) throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+            .path
         clock = TestClock(now)
-        let data = try DataFolder(folder, absence: .makesOne)
+        let data = try DataFolder(folder, absence: .create)
         let store = SQLiteStore(path: data.database)
         deployment = try Deployment(
-            folder: data, store: store, environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
+            folder: data, store: store,
+            environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
             clock: clock)
         release = try TestServer.release(deployment, "demo", "r_first", settings, now)
         otherRelease = try TestServer.release(deployment, "demo", "r_second", nil, now)
         otherApp = try TestServer.release(deployment, "other", "r_other", settings, now)
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: now - 3_600)
-        let keys = try LiveKeys(deployment)
+        let keys = try ReleaseKeyDirectory(deployment)
         let writer = DirectWriter(store: store)
         let sessions = try SessionService(
-            deployment, keys, reader: SQLiteStore(path: data.database), writer: writer, replay: replay, log: nil,
+            deployment: deployment, keys: keys, reader: SQLiteStore(path: data.database), writer: writer,
+            replay: replay, log: nil,
             clock: clock)
         gate = Gate(
-            authorities: Authorities([TestServer.authority]), keys: keys, sessions: sessions.live, replay: replay,
+            allowedHosts: AllowedHosts([TestServer.authority]), keys: keys, sessions: sessions.live,
+            replay: replay,
             clock: clock)
-        accounts = try Accounts(
-            logins, deployment, sessions, writer: writer, replay: replay, log: nil, clock: clock)
-        routes = RouteTable(prefix: "/countersign/v1", accounts.routes)
+        accounts = try AccountSubsystem(
+            settings: logins, deployment: deployment, sessions: sessions, writer: writer, replay: replay,
+            log: nil, clock: clock)
+        routes = RouteTable(prefix: "/countersign/v1", routes: accounts.routes)
     }
 
     deinit {
@@ -99,7 +107,8 @@ final class TestServer {
         _ = try deployment.addRelease(
             ReleaseDraft(
                 app: app, platform: try #require(Platform("ios")),
-                version: try #require(Version(settings == nil ? "2.0" : "1.0")), scheme: .messageSignatures, id: keyID,
+                version: try #require(Version(settings == nil ? "2.0" : "1.0")), scheme: .messageSignatures,
+                id: keyID,
                 secret: secret),
             at: now)
         return Credentials(keyID: keyID, key: SigningKey(secret))
@@ -108,7 +117,7 @@ final class TestServer {
     /// What an answer says.
     struct Reply {
         var status: Int
-        var fields: [Answer.Field]
+        var fields: [ServerResponse.Field]
         var body: [UInt8]
         var refusal: Refusal?
         var signer: Credentials?
@@ -118,39 +127,42 @@ final class TestServer {
             return document.root[name]?.string
         }
 
-        func bytes(_ name: String) -> [UInt8]? { self[name].flatMap { Base64.decode($0, .url) } }
+        func bytes(_ name: String) -> [UInt8]? { self[name].flatMap { Base64.decode($0, as: .url) } }
     }
 
     /// A call from `peer`, signed by `credentials`, as a gateway takes it.
     func call(
-        _ path: String, _ body: JSONValue, as credentials: Credentials? = nil, from peer: String = "192.0.2.1:50000",
+        _ path: String, _ body: JSONValue, as credentials: Credentials? = nil,
+        from peer: String = "192.0.2.1:50000",
         over transport: Request.Transport = .tls
     ) async throws -> Reply {
         var draft = Draft(
             method: "POST", target: Array("/countersign/v1/\(path)".utf8), authority: TestServer.authority,
             transport: transport)
         draft.body = Array(body.text.utf8)
-        let nonce = Base64.encode(SystemRandom().bytes(16).span, .url)
+        let nonce = Base64.encode(SystemRandom().bytes(16).span, as: .url)
         try MessageSignatures().sign(&draft, as: credentials ?? release, at: clock.now, nonce: nonce)
         return try await call(draft.request(), from: peer)
     }
 
     private func call(_ request: Request, from peer: String) async throws -> Reply {
         guard case .route(let route, let parameter) = routes.find(request) else {
-            throw Fault(.failed, "no route: \(request.text(request.path))")
+            throw OperationalError(.failed, message: "no route: \(request.text(request.path))")
         }
         var generator = EventGenerator(seed: 1)
         let event = EventID(&generator)
-        do throws(Refusal) {
+        do {
             let caller = try await gate.judge(request)
             let answered = try await route.answer(
                 RouteCall(
                     request: request, caller: caller, address: ClientAddress(NetworkAddress(withPort: peer)),
                     event: event, parameter: parameter, now: clock.now))
             let answer = answered.answer
-            return Reply(status: answer.status, fields: answer.fields, body: answer.body, signer: answered.signer)
+            return Reply(
+                status: answer.status, fields: answer.fields, body: answer.body, signer: answered.signer)
         } catch {
-            let answer = RefusalAnswer.make(error, dialect: .problem, .code, event: event, now: clock.now)
+            let answer = RefusalResponse.make(
+                error, dialect: .problem, disclosure: .code, event: event, now: clock.now)
             return Reply(status: answer.status, fields: answer.fields, body: answer.body, refusal: error)
         }
     }
@@ -160,7 +172,7 @@ extension LoginSettings {
     /// For tests of everything else.
     static var unlimited: LoginSettings {
         var settings = LoginSettings()
-        settings.account = Allowance(burst: 1_000_000, oneEach: .seconds(1))
+        settings.account = RateLimit(burst: 1_000_000, refillInterval: .seconds(1))
         settings.address = settings.account
         settings.device = settings.account
         settings.work = settings.account
@@ -169,11 +181,12 @@ extension LoginSettings {
 }
 
 extension TestServer {
-    /// As an administrator does it, but for the record of it.
+    /// Changes the account like an administrator, without an audit record.
     func change(_ name: AccountName, _ change: AccountChange) throws {
         let app = try #require(AppName("demo"))
         let account = try #require(try deployment.store.account(name, of: app))
-        let draft = deployment.recording(.accountLock, .account(name, of: app))
-        _ = try deployment.store.change(account.number, if: .anything, change, at: clock.now, recording: draft)
+        let draft = deployment.auditDraft(for: .accountLock, on: .account(name, of: app))
+        _ = try deployment.store.change(
+            account.number, if: .anything, applying: change, at: clock.now, recording: draft)
     }
 }

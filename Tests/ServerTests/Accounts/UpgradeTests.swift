@@ -8,17 +8,17 @@ import Testing
 
 @testable import CountersignServer
 
-/// Accounts that leave the ladder by a login. Over HTTP: Tests/Interop/test_login_ladder.py.
+/// Accounts that a login upgrades from the ladder to OPAQUE. Over HTTP: Tests/Interop/test_login_ladder.py.
 @Suite struct UpgradeTests {
     private let server: TestServer
-    private let signIn: LegacySignIn
+    private let signIn: any LegacyPasswordLogin
     private let app: AppName
 
     init() throws {
         server = try TestServer(policy: [
             "legacy-login=on", "legacy-upgrade=on", "legacy-salt=s", "legacy-key=k", "password-login=on",
         ])
-        signIn = server.accounts.services.ladder.signIn
+        signIn = server.accounts.services.legacyLogins.signIn
         app = try #require(AppName("demo"))
     }
 
@@ -30,9 +30,11 @@ import Testing
         return name
     }
 
-    private func logIn(_ name: AccountName, _ sent: String, at door: Rung.Door) throws -> LegacySignIn.Accepted? {
+    private func logIn(_ name: AccountName, _ sent: String, at door: Rung.LoginEndpoint) throws
+        -> LegacyLoginService.Accepted?
+    {
         let legacy = try #require(try LegacyApps(server.deployment).app(named: "demo"))
-        let attempt = LegacyAttempt(
+        let attempt = LegacyLoginAttempt(
             legacy, username: name.bytes, password: PasswordField(Array(sent.utf8).span), at: door)
         return try signIn.judge(try #require(attempt), at: server.clock.now)
     }
@@ -94,7 +96,9 @@ import Testing
     @Test("a digest, and an app that does not want it, give no registration")
     func stays() throws {
         let digested = try add("carol", on: .md5)
-        #expect(try #require(try logIn(digested, "8fe4c11451281c094a6578e6ddbf5eed", at: .form)).registration == nil)
+        #expect(
+            try #require(try logIn(digested, "8fe4c11451281c094a6578e6ddbf5eed", at: .form)).registration
+                == nil)
         let plain = try add("dave", on: .plainPost)
         #expect(try #require(try logIn(plain, "pw", at: .form)).registration != nil)
         try server.deployment.setPolicy(["legacy-upgrade=off"], of: app)

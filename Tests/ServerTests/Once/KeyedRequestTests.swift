@@ -6,21 +6,21 @@ import Testing
 
 @testable import CountersignServer
 
-/// What makes two requests one.
+/// The parts of a request that make two requests equal.
 @Suite struct KeyedRequestTests {
-    /// The request as it would be remembered; nil where it is not.
+    /// The request as it is recorded; nil if it is not recorded.
     private func read(
         _ server: TestServer, nonce: String, _ change: (inout Draft) -> Void
     ) async throws -> IdempotentRequest? {
         var draft = Draft(method: "POST", target: Array("/pay?a=1".utf8), authority: TestServer.authority)
-        draft.set("Idempotency-Key", "k")
-        draft.set("Content-Type", "text/plain")
+        draft.setField("Idempotency-Key", to: "k")
+        draft.setField("Content-Type", to: "text/plain")
         draft.body = Array("100".utf8)
         change(&draft)
         try MessageSignatures().sign(&draft, as: server.release, at: server.clock.now, nonce: nonce)
         let request = draft.request()
         let caller = try await server.gate.judge(request)
-        return try KeyedRequest.read(request, from: caller, calling: { .unknown }, at: 7)
+        return try IdempotencyKeyParser.read(request, from: caller, calling: { .unknown }, at: 7)
     }
 
     @Test func copiesAreOneAndAllElseIsNot() async throws {
@@ -28,11 +28,12 @@ import Testing
         let first = try #require(try await read(server, nonce: "n-first") { _ in })
         #expect(first.begun == 7 && first.scope.description == "release \(server.release.keyID)")
         #expect(try await read(server, nonce: "n-second") { _ in } == first)
-        // A field that is not part of what is asked may differ from copy to copy.
-        #expect(try await read(server, nonce: "n-accept") { $0.set("Accept", "text/html") } == first)
+        // A field that does not identify the request may differ between copies.
+        #expect(try await read(server, nonce: "n-accept") { $0.setField("Accept", to: "text/html") } == first)
         let changes: [(inout Draft) -> Void] = [
             { $0.method = "PUT" }, { $0.target = Array("/pay?a=2".utf8) }, { $0.target = Array("/pay".utf8) },
-            { $0.body = Array("101".utf8) }, { $0.body = [] }, { $0.set("Content-Type", "text/html") },
+            { $0.body = Array("101".utf8) }, { $0.body = [] },
+            { $0.setField("Content-Type", to: "text/html") },
             { $0.fields.removeAll { $0.name == "Content-Type" } },
         ]
         var digests = [first.digest]
@@ -42,7 +43,8 @@ import Testing
             digests.append(other.digest)
         }
         #expect(Set(digests).count == digests.count)
-        let otherKey = try #require(try await read(server, nonce: "n-key") { $0.set("Idempotency-Key", "l") })
+        let otherKey = try #require(
+            try await read(server, nonce: "n-key") { $0.setField("Idempotency-Key", to: "l") })
         #expect(otherKey.key != first.key && otherKey.digest == first.digest)
     }
 
@@ -68,7 +70,9 @@ import Testing
         let refusal = await #expect(throws: Refusal.self) {
             try await read(server, nonce: "n-malformed") { draft in
                 draft.fields.removeAll { $0.name == "Idempotency-Key" }
-                for value in values { draft.fields.append(Draft.Field("Idempotency-Key", value)) }
+                for value in values {
+                    draft.fields.append(Draft.Field(name: "Idempotency-Key", value: value))
+                }
             }
         }
         #expect(refusal?.code == .malformed)

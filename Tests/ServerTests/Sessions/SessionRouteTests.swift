@@ -18,7 +18,8 @@ import Testing
         let session = try await server.call("GET", "\(prefix)/session", as: own.credentials)
         #expect(session.status == 200)
         #expect(session["account"]?.string == "alice" && session["session"]?.string == "\(own.token.id)")
-        #expect(session["device"]?["class"]?.string == "phone" && session["device"]?["name"]?.string == "a phone")
+        #expect(
+            session["device"]?["class"]?.string == "phone" && session["device"]?["name"]?.string == "a phone")
         #expect(session.number("expires") == Int(server.clock.now) + 7_200)
         #expect(session.number("idle") == Int(server.clock.now) + 90 * 86_400)
 
@@ -35,15 +36,18 @@ import Testing
         let server = try SessionServer()
         let (own, other) = (try await server.signIn("alice"), try await server.signIn("alice"))
         let stranger = try await server.signIn("bob")
-        let denied = try await server.call("DELETE", "\(prefix)/sessions/\(stranger.token.id)", as: own.credentials)
+        let denied = try await server.call(
+            "DELETE", "\(prefix)/sessions/\(stranger.token.id)", as: own.credentials)
         #expect(denied.status == 404)
         #expect(try await server.call("GET", "/a", as: stranger.credentials).status == 200)
-        let done = try await server.call("DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
+        let done = try await server.call(
+            "DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
         #expect(done.status == 200)
         let ended = try await server.call("GET", "/a", as: other.credentials)
         #expect(ended.status == 401 && ended["code"]?.string == "session-ended")
         #expect(ended["reason"]?.string == "revoked" && ended.number("at") == Int(server.clock.now))
-        let again = try await server.call("DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
+        let again = try await server.call(
+            "DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
         #expect(again.status == 404)
     }
 
@@ -53,33 +57,37 @@ import Testing
         let own = try await server.signIn("alice")
         let told = try await server.call("POST", "\(prefix)/logout", as: own.credentials)
         #expect(told.status == 200)
-        let verify = VerifyAnswer([own.credentials.keyID: own.credentials.key])
+        let verify = ResponseVerifier([own.credentials.keyID: own.credentials.key])
         #expect(try verify(told.response, to: told.request) == .holds(own.credentials.keyID))
         let after = try await server.call("GET", "\(prefix)/session", as: own.credentials)
         #expect(after["reason"]?.string == "signed-out")
         #expect(try verify(after.response, to: after.request) == .holds(own.credentials.keyID))
     }
 
-    @Test("a refresh over the wire: its answer is signed under the key that is left, and bound to its request")
+    @Test(
+        "a refresh over the wire: its answer is signed under the key that is left, and bound to its request")
     func refresh() async throws {
         let server = try SessionServer()
         var own = try await server.signIn("alice")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
-        let told = try await server.call("POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
-        #expect(told.status == 200 && told["token"]?.string == "s_\(own.token.id).1" && told.number("epoch") == 1)
-        let verify = VerifyAnswer([own.credentials.keyID: own.credentials.key])
+        let told = try await server.call(
+            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+        #expect(
+            told.status == 200 && told["token"]?.string == "s_\(own.token.id).1" && told.number("epoch") == 1)
+        let verify = ResponseVerifier([own.credentials.keyID: own.credentials.key])
         #expect(try verify(told.response, to: told.request) == .holds(own.credentials.keyID))
 
-        // The answer to another copy of the same question, put in this one's place.
+        // The response to another copy of the same request, in place of this one's.
         server.clock.now += 1
-        let second = try await server.call("POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+        let second = try await server.call(
+            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
         #expect(second["ephemeral"]?.string == told["ephemeral"]?.string)
         #expect(throws: Refusal.self) { try verify(second.response, to: told.request) }
-        // One that says the same under a key out of the app.
-        let forger = VerifyAnswer([own.credentials.keyID: release.key])
+        // A response with the same content, signed with a key from the app.
+        let forger = ResponseVerifier([own.credentials.keyID: release.key])
         #expect(throws: Refusal.self) { try forger(told.response, to: told.request) }
 
-        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, .url) })
+        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, as: .url) })
         let agreed = try own.agreement.sharedSecret(with: #require(P256Point(ephemeral)))
         own.root = own.root.next(agreed: agreed)
         own.token.epoch = 1
@@ -93,8 +101,9 @@ import Testing
         let server = try SessionServer()
         var own = try await server.signIn("alice")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
-        let told = try await server.call("POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
-        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, .url) })
+        let told = try await server.call(
+            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, as: .url) })
         let agreed = try own.agreement.sharedSecret(with: #require(P256Point(ephemeral)))
         own.root = own.root.next(agreed: agreed)
         own.token.epoch = 1
@@ -121,7 +130,9 @@ import Testing
         func list() async throws -> (ids: [String], isCut: Bool) {
             let all = try await server.call("GET", "\(prefix)/sessions", as: own.credentials)
             let ids = try #require(all["sessions"]?.elements).compactMap { $0["session"]?.string }
-            guard case .bool(let isCut)? = all["more"]?.content else { throw Fault(.failed, "`more` is missing") }
+            guard case .bool(let isCut)? = all["more"]?.content else {
+                throw OperationalError(.failed, message: "`more` is missing")
+            }
             return (ids, isCut)
         }
         try await signInOthers(SessionRoutes.mostListed - 1)
@@ -134,7 +145,9 @@ import Testing
         let gone = try await server.call("DELETE", "\(prefix)/sessions/\(newest)", as: own.credentials)
         #expect(gone.status == 200)
         let rest = try await list()
-        #expect(rest.ids == ["\(own.token.id)"] + others.dropLast().suffix(SessionRoutes.mostListed) && rest.isCut)
+        #expect(
+            rest.ids == ["\(own.token.id)"] + others.dropLast().suffix(SessionRoutes.mostListed) && rest.isCut
+        )
     }
 
     @Test("a session's own key opens no route that is a release's, nor the other way round")
@@ -158,15 +171,20 @@ import Testing
         #expect(fields["countersign-account"]?.string == "z%C3%BCrich%2042%25")
         #expect(fields["countersign-session"]?.string == "\(own.token.id)")
         let assertion = try #require(fields["countersign-assertion"]?.string).split(separator: ".")
-        let claims = try JSONReader.read(#require(Base64.decode(String(assertion[1]), .url)))
-        #expect(claims.root["sub"]?.string == "z%C3%BCrich%2042%25" && claims.root["sid"]?.string == "\(own.token.id)")
+        let claims = try JSONReader.read(#require(Base64.decode(String(assertion[1]), as: .url)))
+        #expect(
+            claims.root["sub"]?.string == "z%C3%BCrich%2042%25"
+                && claims.root["sid"]?.string == "\(own.token.id)")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
         let bare = try await server.call("GET", "/a", as: release)
-        #expect(bare["headers"]?["countersign-account"] == nil && bare["headers"]?["countersign-session"] == nil)
+        #expect(
+            bare["headers"]?["countersign-account"] == nil && bare["headers"]?["countersign-session"] == nil)
     }
 
-    @Test("what is not a refresh is told so, and nothing else", arguments: ["{}", "[]", "{\"token\":\"s_x\"}", "{"])
+    @Test(
+        "what is not a refresh is told so, and nothing else",
+        arguments: ["{}", "[]", "{\"token\":\"s_x\"}", "{"])
     func malformed(_ body: String) throws {
-        #expect(throws: Refusal.self) { try TokenRoutes.Sent(Array(body.utf8)) }
+        #expect(throws: Refusal.self) { try TokenRoutes.TokenExchange(Array(body.utf8)) }
     }
 }

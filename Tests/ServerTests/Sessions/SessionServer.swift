@@ -11,24 +11,27 @@ import Testing
 @testable import CountersignAuthority
 @testable import CountersignServer
 
-/// A gateway in this process, from the engine's side: what it is handed is an exchange, and what it answers is signed.
+/// A gateway in this process, called as the engine calls it: it takes exchanges, and signs its responses.
 final class SessionServer {
     static let host = "api.example.com"
 
     let clock = TestClock(1_800_000_000)
     let deployment: Deployment
     let sessions: SessionService
-    let release: ReleaseKey
+    let release: AppRelease
     private let folder: String
     private let gateway: Gateway
     private let loop: EventLoop
 
     init(_ settings: [String] = ["slots=unlimited"]) throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)").path
-        let data = try DataFolder(folder, absence: .makesOne)
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
+            .path
+        let data = try DataFolder(folder, absence: .create)
         let store = SQLiteStore(path: data.database)
         deployment = try Deployment(
-            folder: data, store: store, environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
+            folder: data, store: store,
+            environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
             clock: clock)
         let app = try #require(AppName("demo"))
         _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: clock.now)
@@ -37,28 +40,32 @@ final class SessionServer {
             ReleaseDraft(
                 app: app, platform: try #require(Platform("ios")), version: try #require(Version("1.0")),
                 scheme: .messageSignatures, id: id, secret: Secret(random: 32)), at: clock.now)
-        let keys = try LiveKeys(deployment)
+        let keys = try ReleaseKeyDirectory(deployment)
         release = try #require(try keys.find(id))
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
         let writer = DirectWriter(store: store)
         sessions = try SessionService(
-            deployment, keys, reader: SQLiteStore(path: data.database), writer: writer, replay: replay, log: nil,
+            deployment: deployment, keys: keys, reader: SQLiteStore(path: data.database), writer: writer,
+            replay: replay, log: nil,
             clock: clock)
         loop = try EventLoop()
         gateway = Gateway(
             gate: Gate(
-                authorities: Authorities([SessionServer.host]), keys: keys, sessions: sessions.live, replay: replay,
+                allowedHosts: AllowedHosts([SessionServer.host]), keys: keys, sessions: sessions.live,
+                replay: replay,
                 clock: clock),
-            signing: try AnswerSigning(deployment), backend: .echo,
-            identity: Identity(Asserter(try AssertionKeys(deployment), issuer: "urn:us", audience: "urn:backend")),
-            once: Once(deployment, writer, OnceSettings()),
-            routes: RouteTable(prefix: "/countersign/v1", sessions.routes), limits: Limits(), tally: Tally(Meter()),
+            signing: try ResponseSigner(deployment), backend: .echo,
+            identity: CallerIdentityFields(
+                AssertionIssuer(try AssertionKeys(deployment), issuer: "urn:us", audience: "urn:backend")),
+            once: IdempotencyCoordinator(deployment, writer: writer, settings: IdempotencySettings()),
+            routes: RouteTable(prefix: "/countersign/v1", routes: sessions.routes), limits: Limits(),
+            tally: LoopRequestCounter(RequestMeter()),
             log: nil, clock: clock, seed: 1)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    /// A request and what came of it.
+    /// A request and its response.
     struct Told {
         var request: Request
         var response: Response
@@ -74,7 +81,7 @@ final class SessionServer {
     ) async throws -> Told {
         var draft = Draft(method: method, target: Array(target.utf8), authority: SessionServer.host)
         if let body { draft.body = Array(body.text.utf8) }
-        let nonce = Base64.encode(SystemRandom().bytes(16).span, .url)
+        let nonce = Base64.encode(SystemRandom().bytes(16).span, as: .url)
         try MessageSignatures().sign(&draft, as: signer, at: clock.now, nonce: nonce)
         return try await send(draft.request())
     }
@@ -83,13 +90,13 @@ final class SessionServer {
         let exchange = HeldExchange(request, loop)
         await gateway.handle(exchange)
         let answer = try #require(exchange.answer)
-        let fields = answer.fields.map { Draft.Field($0.name, $0.value) }
+        let fields = answer.fields.map { Draft.Field(name: $0.name, value: $0.value) }
         return Told(
             request: request, response: Response(status: answer.status, fields: fields, body: answer.body),
             status: answer.status, body: try JSONReader.read(answer.body))
     }
 
-    /// Somebody who has just signed in.
+    /// Signs in an account, which is created if it does not exist.
     func signIn(_ name: String) async throws -> SignedIn {
         let app = try #require(AppName("demo"))
         let name = try AccountName(normalizing: name)
@@ -97,7 +104,7 @@ final class SessionServer {
             var draft = AccountDraft(app: app, name: name, created: clock.now)
             draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
             _ = try deployment.store.insert(
-                draft, recording: deployment.recording(.accountAdd, .account(name, of: app)))
+                draft, recording: deployment.auditDraft(for: .accountAdd, on: .account(name, of: app)))
         }
         let account = try #require(try deployment.store.account(name, of: app))
         let signing = try PrivateKey(random: .ecdsaP256)
@@ -106,9 +113,10 @@ final class SessionServer {
             signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
             agreementKey: agreement.publicPoint, kind: .phone, name: try #require(Device.Name("a phone")))
         let keys = LoginKeys(sessionKey: Secret(random: 64))
-        let binding = LoginBinding(app: "demo", account: name, release: release.id.description, device: device)
+        let binding = LoginBinding(
+            app: "demo", account: name, release: release.id.description, device: device)
         let opened = try await sessions.life.open(
-            ProvedLogin(account: account, credential: [1], binding: binding, keys: keys, receipt: .init()),
+            VerifiedLogin(account: account, credential: [1], binding: binding, keys: keys, receipt: .init()),
             from: release, at: clock.now)
         return SignedIn(
             token: opened.token, root: keys.root, signing: signing, agreement: agreement, release: release.id)
@@ -134,19 +142,19 @@ struct SignedIn {
         let made = signing.sign(transcript.span)
         let signature = try #require(made)
         return [
-            "token": .string(token.description), "attempt": .string(Base64.encode(attempt.span, .url)),
-            "time": .integer(time), "mac": .string(Base64.encode(mac.span, .url)),
-            "signature": .string(Base64.encode(signature.span, .url)),
+            "token": .string(token.description), "attempt": .string(Base64.encode(attempt.span, as: .url)),
+            "time": .integer(time), "mac": .string(Base64.encode(mac.span, as: .url)),
+            "signature": .string(Base64.encode(signature.span, as: .url)),
         ]
     }
 }
 
-/// An exchange whose answer is kept.
+/// An exchange that records its response.
 private final class HeldExchange: Exchange {
     var request: Request
     let loop: EventLoop
     let peer = "192.0.2.1:50000"
-    var answer: Answer?
+    var answer: ServerResponse?
     var answeredStatus: Int? { answer?.status }
     var answeredBytes: Int { answer?.body.count ?? 0 }
 
@@ -166,5 +174,9 @@ private final class HeldExchange: Exchange {
     func recordProof(_ proof: CallerProof) { self.proof = proof }
     func readWholeBody(atMost limit: Int) async throws(Refusal) {}
     func closeAfterAnswer() {}
-    func respond(_ answer: Answer) async { if self.answer == nil { self.answer = answer } }
+    func respond(_ answer: ServerResponse) async { if self.answer == nil { self.answer = answer } }
+
+    func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal) {
+        throw Refusal(.unavailable, detail: "this exchange has no connection to forward from")
+    }
 }

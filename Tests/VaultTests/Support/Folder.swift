@@ -5,7 +5,8 @@ import Foundation
 
 /// A folder for the length of `body`.
 func withFolder<Result>(_ body: (String) throws -> Result) throws -> Result {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)").path
+    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)")
+        .path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }
     return try body(folder)
@@ -24,7 +25,7 @@ func item(_ account: String, _ service: String = "test") throws -> ItemName {
 }
 
 /// What a reading says, for comparing.
-func kind<Value>(_ reading: Reading<Value>) -> String {
+func kind<Value>(_ reading: VaultReadResult<Value>) -> String {
     switch reading {
     case .value: "value"
     case .absent: "absent"
@@ -34,7 +35,7 @@ func kind<Value>(_ reading: Reading<Value>) -> String {
 }
 
 /// What a call ended with: `done`, or the problem's name.
-func ending<Result>(_ call: () throws(VaultProblem) -> Result) -> String {
+func ending<Result>(_ call: () throws(VaultError) -> Result) -> String {
     do {
         _ = try call()
         return "done"
@@ -56,7 +57,8 @@ func cheap(_ passphrase: String?) -> PassphraseGuard {
 
 /// A folder for as long as the value lives.
 final class Folder: Sendable {
-    let path = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)").path
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("vault-\(UUID().uuidString)")
+        .path
 
     init() throws { try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true) }
 

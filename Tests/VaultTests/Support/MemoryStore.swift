@@ -12,7 +12,7 @@ final class MemoryStore: ItemStore {
 
     func become(_ next: State) { state.withLock { $0 = next } }
 
-    private func require() throws(VaultProblem) {
+    private func require() throws(VaultError) {
         switch state.withLock({ $0 }) {
         case .open: return
         case .locked: throw .locked("test")
@@ -20,26 +20,26 @@ final class MemoryStore: ItemStore {
         }
     }
 
-    func find(_ name: ItemName) -> Reading<Secret> {
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
         do {
             try require()
         } catch {
-            return Reading(error)
+            return VaultReadResult(error)
         }
         return items.withLock { $0[name] }.map { .value($0) } ?? .absent
     }
 
-    func names() throws(VaultProblem) -> [ItemName] {
+    func names() throws(VaultError) -> [ItemName] {
         try require()
         return items.withLock { Array($0.keys) }
     }
 
-    func put(_ bytes: Secret, at name: ItemName) throws(VaultProblem) {
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) {
         try require()
         items.withLock { $0[name] = bytes }
     }
 
-    func remove(_ name: ItemName) throws(VaultProblem) {
+    func remove(_ name: ItemName) throws(VaultError) {
         try require()
         items.withLock { _ = $0.removeValue(forKey: name) }
     }

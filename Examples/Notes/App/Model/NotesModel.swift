@@ -94,7 +94,8 @@ final class NotesModel {
         }
     }
 
-    /// Ends the session, at the server and on this device; on this device alone where there is no network.
+    /// Ends the session, at the server and on this device; on this device alone where the server cannot be
+    /// reached.
     func logOut() async {
         begin()
         do {
@@ -117,7 +118,7 @@ final class NotesModel {
         do {
             try await client.logOut()
         } catch {
-            guard error.isOffline else { throw error }
+            guard error.isUnreachable else { throw error }
             // The session goes on at the server, until another device ends it or it expires.
             try await client.forgetSession()
         }

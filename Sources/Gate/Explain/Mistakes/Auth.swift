@@ -6,10 +6,10 @@ extension Mistake {
     /// auth-v1, auth-v2 and auth-v4: each signs as another version of it does.
     static let auth = [
         Mistake(
-            "old-string-to-sign", "the string to sign is that of another auth version",
-            mend: "spell the string to sign of the version that auth_version or X-Auth-Version names",
-            of: [.authV1, .authV2, .authV4],
-            .text { spelling in
+            code: "old-string-to-sign", sentence: "the string to sign is that of another auth version",
+            remedy: "spell the string to sign of the version that auth_version or X-Auth-Version names",
+            schemes: [.authV1, .authV2, .authV4],
+            correction: .text { spelling in
                 switch spelling.scheme {
                 case .authV1: [version2(spelling)]
                 case .authV2: version1(spelling)
@@ -17,10 +17,12 @@ extension Mistake {
                 }
             }),
         Mistake(
-            "other-url",
-            "the URL was signed without its scheme and host, without its query, or without its default port",
-            mend: "sign the whole URL as the client requests it", of: [.authV4],
-            .text { spelling in
+            code: "other-url",
+            sentence:
+                "the URL was signed without its scheme and host, without its query, or without its "
+                + "default port",
+            remedy: "sign the whole URL as the client requests it", schemes: [.authV4],
+            correction: .text { spelling in
                 let draft = spelling.draft
                 let port = draft.transport == .tls ? ":443" : ":80"
                 let lines = spelling.text.bytes.split(at: .newline)
@@ -32,48 +34,56 @@ extension Mistake {
                     [UInt8](draft.authority) + draft.target,
                     [UInt8](url.replacing(draft.authority, with: draft.authority.lowercased())),
                 ]
-                return others.map { Text(bytes: Array([lines[0], $0, lines[2]].joined(separator: [.newline]))) }
+                return others.map {
+                    SigningString(bytes: Array([lines[0], $0, lines[2]].joined(separator: [.newline])))
+                }
             }),
         Mistake(
-            "values-not-encoded", "the values of the body were signed without percent-encoding",
-            mend: "percent-encode names and values before they are signed", of: [.authV4],
-            .text { spelling in
-                let text = ParameterText(spelling)
+            code: "values-not-encoded",
+            sentence: "the values of the body were signed without percent-encoding",
+            remedy: "percent-encode names and values before they are signed", schemes: [.authV4],
+            correction: .text { spelling in
+                let text = ParameterString(spelling)
                 return [
-                    { Escapes.decode($0) }, { Escapes.form(Escapes.decode($0)) }, Escapes.lowerCase,
-                    { Escapes.component(Escapes.decode($0)) },
+                    { PercentEncodingVariants.decode($0) },
+                    { PercentEncodingVariants.form(PercentEncodingVariants.decode($0)) },
+                    PercentEncodingVariants.lowerCase,
+                    { PercentEncodingVariants.component(PercentEncodingVariants.decode($0)) },
                 ]
                 .map { text.mapped(name: $0, value: $0) }
             }),
         Mistake(
-            "digest-missing", "the digest of the body was signed and not sent",
-            mend: "send body_md5 where it is signed, with an empty body too", of: [.authV1],
-            .request { draft in
+            code: "digest-missing", sentence: "the digest of the body was signed and not sent",
+            remedy: "send body_md5 where it is signed, with an empty body too", schemes: [.authV1],
+            correction: .request { draft in
                 guard let query = draft.query, !draft.isForm else { return [] }
                 var hash = MD5()
                 hash.update(draft.body.span)
                 let digest = Hex.encode(hash.finish().span)
                 return query.contains([UInt8]("body_md5="))
-                    ? [] : [draft.with(\.target, draft.target + [UInt8]("&body_md5=\(digest)"))]
+                    ? [] : [draft.with(\.target, setTo: draft.target + [UInt8]("&body_md5=\(digest)"))]
             }),
     ]
 
     /// All parameters but the signature, in lower case: as auth-v1 does it.
-    private static func version1(_ spelling: Spelling) -> [Text] {
+    private static func version1(_ spelling: SigningInput) -> [SigningString] {
         let all = sent(spelling).filter { $0.name != [UInt8]("auth_signature") }
         let lower = all.map { (name: $0.name.map(ASCII.lowercased), value: $0.value) }
-        let timed = all.filter { !$0.name.starts(with: [UInt8]("auth_")) || $0.name == [UInt8]("auth_timestamp") }
-        return [lower, all, timed].map { text(spelling, spelling.draft.path, $0) }
+        let timed = all.filter {
+            !$0.name.starts(with: [UInt8]("auth_")) || $0.name == [UInt8]("auth_timestamp")
+        }
+        return [lower, all, timed].map { text(of: spelling, path: spelling.draft.path, parameters: $0) }
     }
 
     /// No parameter in `auth_`, and the path decoded: as auth-v2 does it.
-    private static func version2(_ spelling: Spelling) -> Text {
+    private static func version2(_ spelling: SigningInput) -> SigningString {
         let others = sent(spelling).filter { !$0.name.starts(with: [UInt8]("auth_")) }
-        return text(spelling, Escapes.decode(spelling.draft.path), others)
+        return text(
+            of: spelling, path: PercentEncodingVariants.decode(spelling.draft.path), parameters: others)
     }
 
     /// auth-v4 with the body itself, its members unsorted, or the time added.
-    private static func lines(_ spelling: Spelling) -> [Text] {
+    private static func lines(_ spelling: SigningInput) -> [SigningString] {
         let lines = spelling.text.bytes.split(at: .newline)
         guard lines.count == 3 else { return [] }
         let time = spelling.draft.value(of: "x-auth-timestamp") ?? []
@@ -81,21 +91,25 @@ extension Mistake {
             [lines[0], lines[1], spelling.draft.body], [lines[0], spelling.draft.path, spelling.draft.body],
             [lines[0], lines[1], time, lines[2]], [lines[0], lines[1], lines[2], time],
             [lines[0], spelling.draft.path, lines[2]],
-        ].map { Text(bytes: Array($0.joined(separator: [.newline]))) }
+        ].map { SigningString(bytes: Array($0.joined(separator: [.newline]))) }
     }
 
-    private static func sent(_ spelling: Spelling) -> [(name: [UInt8], value: [UInt8])] {
+    private static func sent(_ spelling: SigningInput) -> [(name: [UInt8], value: [UInt8])] {
         let draft = spelling.draft
-        return Pairs(draft.isForm && !draft.body.isEmpty ? draft.body : draft.query ?? []).all.map { pair in
-            (Escapes.decode(pair.name, plus: .space), Escapes.decode(pair.value ?? [], plus: .space))
+        return QueryPairs(draft.isForm && !draft.body.isEmpty ? draft.body : draft.query ?? []).all.map {
+            pair in
+            (
+                PercentEncodingVariants.decode(pair.name, plus: .space),
+                PercentEncodingVariants.decode(pair.value ?? [], plus: .space)
+            )
         }
     }
 
     private static func text(
-        _ spelling: Spelling, _ path: [UInt8], _ parameters: [(name: [UInt8], value: [UInt8])]
-    ) -> Text {
+        of spelling: SigningInput, path: [UInt8], parameters: [(name: [UInt8], value: [UInt8])]
+    ) -> SigningString {
         let sorted = parameters.sorted { $0.name.lexicographicallyPrecedes($1.name) }
         let joined = Array(sorted.map { $0.name + [.equals] + $0.value }.joined(separator: [.ampersand]))
-        return Text(bytes: [UInt8](spelling.draft.method) + [.newline] + path + [.newline] + joined)
+        return SigningString(bytes: [UInt8](spelling.draft.method) + [.newline] + path + [.newline] + joined)
     }
 }

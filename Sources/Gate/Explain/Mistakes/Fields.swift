@@ -5,12 +5,17 @@ extension Mistake {
     /// Fields that the signature names, and what happens to them on the way.
     static let fields = [
         Mistake(
-            "header-added", "a line or an element was added to a signed field on the way, as proxies do",
-            mend: "leave fields that proxies write (X-Forwarded-For, Via, Accept-Encoding) out of the signature",
-            of: signsFields,
-            .request { draft in
+            code: "header-added",
+            sentence: "a line or an element was added to a signed field on the way, as proxies do",
+            remedy:
+                "leave fields that proxies write (X-Forwarded-For, Via, Accept-Encoding) out of the "
+                + "signature",
+            schemes: signsFields,
+            correction: .request { draft in
                 let names = draft.fields.map { $0.name.lowercased() }
-                let lines = draft.fields.indices.filter { index in names.filter { $0 == names[index] }.count > 1 }
+                let lines = draft.fields.indices.filter { index in
+                    names.filter { $0 == names[index] }.count > 1
+                }
                 let fewer = lines.map { index in
                     var changed = draft
                     changed.fields.remove(at: index)
@@ -26,9 +31,11 @@ extension Mistake {
                     }
             }),
         Mistake(
-            "header-folded", "white space or commas in a signed field were changed on the way, or lines of it joined",
-            mend: "send each signed field as one line, with single spaces", of: signsFields,
-            .request { draft in
+            code: "header-folded",
+            sentence:
+                "white space or commas in a signed field were changed on the way, or lines of it joined",
+            remedy: "send each signed field as one line, with single spaces", schemes: signsFields,
+            correction: .request { draft in
                 draft.withValue { value in
                     [
                         value.replacing([UInt8](", "), with: [UInt8](",")),
@@ -39,11 +46,14 @@ extension Mistake {
                 } + joinedLines(draft)
             }),
         Mistake(
-            "content-type-changed", "the content type was signed without the parameter that was sent, or the reverse",
-            mend: "set Content-Type, its charset and all, before signing; HTTP libraries add one", of: signsFields,
-            .request { draft in
+            code: "content-type-changed",
+            sentence: "the content type was signed without the parameter that was sent, or the reverse",
+            remedy: "set Content-Type, its charset and all, before signing; HTTP libraries add one",
+            schemes: signsFields,
+            correction: .request { draft in
                 draft.withValue(of: "content-type") { type in
-                    let bare = type.firstIndex(of: UInt8(ascii: ";")).map { Array(type[..<$0]).trimmed } ?? type
+                    let bare =
+                        type.firstIndex(of: UInt8(ascii: ";")).map { Array(type[..<$0]).trimmed } ?? type
                     return [bare]
                         + ["; charset=utf-8", ";charset=utf-8", "; charset=UTF-8", ";charset=UTF-8"].map {
                             bare + [UInt8]($0)
@@ -51,13 +61,14 @@ extension Mistake {
                 }
             }),
         Mistake(
-            "header-value-case", "a field's value was signed in lower case",
-            mend: "names of fields have no case, values do: sign them as they are sent", of: signsFields,
-            .request { draft in draft.withValue { [$0.map(ASCII.lowercased)] } }),
+            code: "header-value-case", sentence: "a field's value was signed in lower case",
+            remedy: "names of fields have no case, values do: sign them as they are sent",
+            schemes: signsFields,
+            correction: .request { draft in draft.withValue { [$0.map(ASCII.lowercased)] } }),
         Mistake(
-            "header-name-case", "names of fields were signed with capitals",
-            mend: "names of fields are signed in lower case (RFC 9421 §2.1)", of: [.messageSignatures],
-            .text { spelling in
+            code: "header-name-case", sentence: "names of fields were signed with capitals",
+            remedy: "names of fields are signed in lower case (RFC 9421 §2.1)", schemes: [.messageSignatures],
+            correction: .text { spelling in
                 let lines = spelling.text.bytes.split(at: .newline)
                 return [capitals(lines, in: lines.indices), capitals(lines, in: lines.indices.dropLast())]
             }),
@@ -72,7 +83,7 @@ extension Mistake {
             var changed = draft
             let values = draft.fields.filter { $0.name.lowercased() == name }.map(\.value)
             changed.fields.removeAll { $0.name.lowercased() == name }
-            var joined = Draft.Field(name, "")
+            var joined = Draft.Field(name: name, value: "")
             joined.value = Array(values.joined(separator: [UInt8](",")))
             changed.fields.append(joined)
             return changed
@@ -80,7 +91,7 @@ extension Mistake {
     }
 
     /// `"content-type"` as `"Content-Type"`, in those lines.
-    private static func capitals(_ lines: [[UInt8]], in range: Range<Int>) -> Text {
+    private static func capitals(_ lines: [[UInt8]], in range: Range<Int>) -> SigningString {
         var lines = lines
         for index in range {
             var isStart = false
@@ -95,6 +106,6 @@ extension Mistake {
                 if byte == UInt8(ascii: ")"), !isQuoted { break }
             }
         }
-        return Text(bytes: Array(lines.joined(separator: [.newline])))
+        return SigningString(bytes: Array(lines.joined(separator: [.newline])))
     }
 }

@@ -5,21 +5,27 @@ extension Mistake {
     /// Schemes that sign `k=v&k=v`: which parameters, in which order, in which spelling.
     static let parameters = [
         Mistake(
-            "values-encoded", "the parameters were signed percent-encoded",
-            mend: "sign names and values as they are, before they are encoded for sending", of: decoded,
-            .text { spelling in
-                let text = ParameterText(spelling)
-                return [Escapes.strict, Escapes.form, Escapes.component, { Escapes.lowerCase(Escapes.strict($0)) }]
-                    .flatMap { encode in
-                        [text.mapped(value: encode), text.mapped(name: encode, value: encode)]
-                    }
+            code: "values-encoded", sentence: "the parameters were signed percent-encoded",
+            remedy: "sign names and values as they are, before they are encoded for sending",
+            schemes: decoded,
+            correction: .text { spelling in
+                let text = ParameterString(spelling)
+                return [
+                    PercentEncodingVariants.strict, PercentEncodingVariants.form,
+                    PercentEncodingVariants.component,
+                    { PercentEncodingVariants.lowerCase(PercentEncodingVariants.strict($0)) },
+                ]
+                .flatMap { encode in
+                    [text.mapped(value: encode), text.mapped(name: encode, value: encode)]
+                }
             }),
         Mistake(
-            "parameter-order", "the parameters were signed in the order in which they were sent, or sorted otherwise",
-            mend: "sort the parameters by the bytes of their names", of: joined,
-            .text { spelling in
-                let text = ParameterText(spelling)
-                let sent = sentNames(spelling).map { Escapes.decode($0, plus: .space) }
+            code: "parameter-order",
+            sentence: "the parameters were signed in the order in which they were sent, or sorted otherwise",
+            remedy: "sort the parameters by the bytes of their names", schemes: joined,
+            correction: .text { spelling in
+                let text = ParameterString(spelling)
+                let sent = sentNames(spelling).map { PercentEncodingVariants.decode($0, plus: .space) }
                 func place(_ part: [UInt8]) -> Int {
                     let name = Array(part.prefix { $0 != .equals })
                     return sent.firstIndex(of: name) ?? sent.firstIndex { $0.map(ASCII.lowercased) == name }
@@ -36,18 +42,18 @@ extension Mistake {
                 }
             }),
         Mistake(
-            "empty-left-out", "parameters without a value were sent and not signed",
-            mend: "sign every parameter that is sent, as name= where it has no value", of: joined,
-            .text { spelling in
-                let text = ParameterText(spelling)
+            code: "empty-left-out", sentence: "parameters without a value were sent and not signed",
+            remedy: "sign every parameter that is sent, as name= where it has no value", schemes: joined,
+            correction: .text { spelling in
+                let text = ParameterString(spelling)
                 return [text.text(of: text.parts.filter { $0.last != .equals })]
             }),
         Mistake(
-            "parameter-name-case", "the names of parameters were signed in another case",
-            mend: "sign the names in the case that the scheme asks for", of: joined,
-            .text { spelling in
-                let text = ParameterText(spelling)
-                let sent = sentNames(spelling).map { Escapes.decode($0, plus: .space) }
+            code: "parameter-name-case", sentence: "the names of parameters were signed in another case",
+            remedy: "sign the names in the case that the scheme asks for", schemes: joined,
+            correction: .text { spelling in
+                let text = ParameterString(spelling)
+                let sent = sentNames(spelling).map { PercentEncodingVariants.decode($0, plus: .space) }
                 let asSent: ([UInt8]) -> [UInt8] = { name in
                     sent.first { $0.map(ASCII.lowercased) == name.map(ASCII.lowercased) } ?? name
                 }
@@ -59,7 +65,10 @@ extension Mistake {
                         let name = Array(part.prefix { $0 != .equals })
                         return change(name) + part.dropFirst(name.count)
                     }
-                    return [text.text(of: parts), text.text(of: parts.sorted { $0.lexicographicallyPrecedes($1) })]
+                    return [
+                        text.text(of: parts),
+                        text.text(of: parts.sorted { $0.lexicographicallyPrecedes($1) }),
+                    ]
                 }
             }),
     ]
@@ -68,12 +77,68 @@ extension Mistake {
     private static let decoded: Set<SchemeName> = [.formMD5, .authV1, .authV2]
 
     /// As they are written, in their order.
-    private static func sentNames(_ spelling: Spelling) -> [[UInt8]] {
+    private static func sentNames(_ spelling: SigningInput) -> [[UInt8]] {
         let draft = spelling.draft
         if spelling.scheme == .authV4, let members = (try? JSONReader.read(draft.body))?.root.members {
             return members.map { [UInt8]($0.name) }
         }
         let isInBody = spelling.scheme == .formMD5 && draft.isForm
-        return Pairs(isInBody ? draft.body : draft.query ?? []).all.map(\.name)
+        return QueryPairs(isInBody ? draft.body : draft.query ?? []).all.map(\.name)
+    }
+}
+
+/// A string to sign that ends in `k=v&k=v`, taken apart, so that it can be written as other signers write it.
+struct ParameterString {
+    /// The lines before the parameters, each with its end.
+    private let lines: [UInt8]
+    /// `k=v`, without form-md5's `private_key`.
+    let parts: [[UInt8]]
+    private let scheme: SchemeName
+    private let keyPlace: FormMD5.KeyPosition
+
+    init(_ spelling: SigningInput) {
+        scheme = spelling.scheme
+        if scheme == .formMD5 {
+            let form = FormMD5String(spelling.text)
+            lines = []
+            (parts, keyPlace) = (form.parts, form.keyPlace)
+        } else {
+            keyPlace = .pair
+            let bytes = spelling.text.bytes
+            let start = bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
+            lines = Array(bytes[..<start])
+            parts = bytes[start...].split(separator: .ampersand).map { Array($0) }
+        }
+    }
+
+    func text(of parts: [[UInt8]]) -> SigningString {
+        if scheme == .formMD5 { return FormMD5String.text(of: parts, keyPlace: keyPlace) }
+        return SigningString(bytes: lines + Array(parts.joined(separator: [.ampersand])))
+    }
+
+    /// With the parts as they stand, form-md5's secret first or last.
+    func unsorted(_ parts: [[UInt8]]) -> [SigningString] {
+        guard scheme == .formMD5 else { return [text(of: parts)] }
+        let key = [UInt8]("private_key=")
+        let joined = Array(parts.joined(separator: [.ampersand]))
+        if keyPlace == .appended {
+            return [
+                SigningString(bytes: joined, secretAt: joined.count),
+                SigningString(bytes: joined, secretAt: 0),
+            ]
+        }
+        return [
+            SigningString(bytes: joined + [.ampersand] + key, secretAt: joined.count + 1 + key.count),
+            SigningString(bytes: key + [.ampersand] + joined, secretAt: key.count),
+        ]
+    }
+
+    /// The same with each name and value changed.
+    func mapped(name: ([UInt8]) -> [UInt8] = { $0 }, value: ([UInt8]) -> [UInt8]) -> SigningString {
+        text(
+            of: parts.map { part in
+                guard let mark = part.firstIndex(of: .equals) else { return name(part) }
+                return name(Array(part[..<mark])) + [.equals] + value(Array(part[(mark + 1)...]))
+            })
     }
 }

@@ -1,0 +1,266 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// Measures the in-process cost of a verdict: the whole gate, from a parsed request to an admitted caller,
+/// including the body's digest and the entry in a replay file. Sockets and the HTTP parser are not included.
+package struct GateBench: Sendable {
+    package struct Figure: Sendable {
+        package var scheme: SchemeName
+        /// What was measured, in words.
+        package var subject: String
+        /// CPU time of one verdict: the median over the rounds.
+        package var nanoseconds: Double
+        /// For one verdict; nil if no counter is loaded, see ``AllocationCounter``.
+        package var allocations: Double?
+        /// One of the judged requests, so that other implementations can be measured with the same request.
+        package var sample: Sample?
+    }
+
+    package struct Sample: Sendable {
+        package var request: Draft
+        package var keyID: KeyID
+        /// Generated for this run only.
+        package var secret: Secret
+    }
+
+    /// Each round judges this many requests that it has not seen before.
+    private let requestsARound = 100
+    private let now: Int64 = 1_800_000_000
+
+    package init() {}
+
+    package func run() async throws -> [Figure] {
+        try await [
+            measure(
+                .messageSignatures, subject: "12 fields, 512-byte body, digest, replay file",
+                draft: BenchRequests.message),
+            measure(
+                .messageSignatures, subject: "the same, session", draft: BenchRequests.message,
+                holder: .session),
+            measure(
+                .sigV4, subject: "8 fields, 512-byte body, replay file; derived key kept",
+                draft: BenchRequests.amazon),
+            measure(
+                .sigV4, subject: "the same, each in a region of its own: derived to verify, and to keep",
+                draft: BenchRequests.amazon,
+                regions: .newEachTime),
+            measure(.formMD5, subject: "8 parameters and sign, replay file", draft: BenchRequests.form),
+            measure(
+                .authV1, subject: "8 parameters in the query, 512-byte body, its MD5, replay file",
+                draft: BenchRequests.query),
+            measure(.authV2, subject: "8 parameters in a form body", draft: BenchRequests.parameters),
+            measure(.authV4, subject: "JSON body of 6 members", draft: BenchRequests.object),
+        ] + keyPairs()
+    }
+
+    /// For sigv4: whether a derived key can be reused for the next request.
+    enum Regions { case one, newEachTime }
+
+    /// Whose key signs.
+    enum Holder { case release, session }
+
+    func measure(
+        _ scheme: SchemeName, subject: String, draft: (Int) -> Draft, regions: Regions = .one,
+        key: SigningKey? = nil, holder: Holder = .release, rounds: Int = 200
+    ) async throws -> Figure {
+        let path = try GateBench.temporaryPath()
+        defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
+        let replay = try ReplayFile(path: path, expecting: nil, now: now)
+        try await fill(replay)
+        let secret = GateBench.secret()
+        var signer = try GateBench.credentials(with: key ?? SigningKey(secret))
+        let sessions = try BenchSession(expires: now + 7_200)
+        let gate = try GateBench.makeGate(
+            scheme: scheme, signer: signer, sessions: sessions, replay: replay, clock: FixedClock(now: now))
+        if holder == .session {
+            signer = Credentials(sessions.token, key: sessions.key, release: signer.keyID)
+        }
+        guard let writer = SchemeRegistry.standard.scheme(named: scheme) else {
+            throw OperationalError(.failed, message: "bench: no scheme")
+        }
+
+        var times: [Double] = []
+        var allocations: [Double] = []
+        var sample: Sample?
+        let warmUp = 20
+        for round in 0..<rounds + warmUp {
+            var requests: [Request] = []
+            for number in 0..<requestsARound {
+                let serial = round * requestsARound + number
+                var draft = draft(serial)
+                if regions == .newEachTime { signer.region = "region-\(serial)" }
+                try writer.sign(&draft, as: signer, at: now, nonce: "bench\(round)x\(number)")
+                requests.append(draft.request())
+                sample = Sample(request: draft, keyID: signer.keyID, secret: secret)
+            }
+            let before = AllocationCounter.count
+            let start = GateBench.clock()
+            for request in requests { _ = try await gate.judge(request) }
+            let end = GateBench.clock()
+            let after = AllocationCounter.count
+            guard round >= warmUp else { continue }
+            times.append(Double(end - start) / Double(requestsARound))
+            if let before, let after { allocations.append(Double(after - before) / Double(requestsARound)) }
+        }
+        return Figure(
+            scheme: scheme, subject: subject, nanoseconds: GateBench.median(times),
+            allocations: allocations.isEmpty ? nil : GateBench.median(allocations),
+            sample: key == nil && regions == .one && holder == .release ? sample : nil)
+    }
+
+    // MARK: Surroundings
+
+    /// Grows the table to the size that it has after a minute with a thousand requests a second, and touches
+    /// its pages: growth happens once and is no part of a verdict.
+    private func fill(_ replay: ReplayFile) async throws {
+        guard let id = KeyID("another-key") else { throw OperationalError(.failed, message: "bench: key id") }
+        for number in 0..<60_000 {
+            let nonce = Array("fill\(number)".utf8)
+            guard let key = Claim.ReplayKey(nonce.span) else { continue }
+            try await replay.insert(
+                ReplayEntry(keyID: id, scheme: .messageSignatures, replayKey: key, created: now, now: now))
+        }
+    }
+
+    /// Letters only, for implementations that treat a secret as text.
+    private static func secret() -> Secret {
+        let random = Secret(random: 32)
+        let letters = Array(random.withExposedBytes { Base64.encode($0, as: .url) }.utf8)
+        return Secret(copying: letters.span)
+    }
+
+    private static func credentials(with key: SigningKey) throws -> Credentials {
+        guard let id = KeyID("8ASPM4g7vMsuFoOd6v1VRorCMN0IshKP") else {
+            throw OperationalError(.failed, message: "bench: key id")
+        }
+        return Credentials(keyID: id, key: key, platform: "ios", version: "4.2")
+    }
+
+    private static func makeGate(
+        scheme: SchemeName, signer: Credentials, sessions: BenchSession, replay: ReplayFile,
+        clock: FixedClock
+    ) throws -> Gate {
+        var policy = Policy()
+        policy.schemes = [scheme]
+        let key = AppRelease(
+            id: signer.keyID, app: "bench", platform: "ios", version: "4.2", scheme: scheme, policy: policy,
+            key: signer.key)
+        return Gate(
+            allowedHosts: AllowedHosts([BenchRequests.host]), keys: OneKey(key: key), sessions: sessions,
+            replay: replay,
+            clock: clock)
+    }
+
+    private static func temporaryPath() throws(OperationalError) -> String {
+        let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(folder)/countersign-bench-XXXXXX".utf8CString)
+        let file = mkstemp(&template)
+        guard file >= 0 else { throw OperationalError.system(folder, code: errno) }
+        close(file)
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Only the name is needed; the replay file is created anew.
+        unlink(path)
+        return path
+    }
+
+    /// CPU time of this thread, which excludes other work on the machine.
+    static func clock() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    package static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+}
+
+private struct FixedClock: TimeSource {
+    let now: Int64
+}
+
+private struct OneKey: ReleaseSource {
+    let key: AppRelease
+
+    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { id == key.id ? key : nil }
+}
+
+/// One session in use, held in memory.
+final class BenchSession: SessionSource {
+    let token: SessionToken
+    let key = SigningKey(Secret(random: 32))
+    private let session: Session
+
+    init(expires: Int64) throws(OperationalError) {
+        guard let id = SessionID(SystemRandom().bytes(SessionID.count).span) else {
+            throw OperationalError(.failed, message: "bench: id")
+        }
+        token = SessionToken(id: id, epoch: 3)
+        session = Session(
+            id: id, kind: .device, epoch: 3, account: AccountIdentity(number: 1, subject: "bench"),
+            app: "bench",
+            platform: "ios", expires: expires)
+    }
+
+    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
+        token == self.token ? (session, key) : nil
+    }
+
+    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
+    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
+    func noteUse(of session: Session, at now: Int64) {}
+}
+
+/// Measures a verdict on a key pair's signature, and the library call that takes most of that time.
+extension GateBench {
+    func keyPairs() async throws -> [Figure] {
+        var figures: [Figure] = []
+        for algorithm in [KeyAlgorithm.ed25519, .ecdsaP256] {
+            let pair = try PrivateKey(random: algorithm)
+            figures.append(
+                try await measure(
+                    .messageSignatures, subject: "\(algorithm.rawValue): the same request",
+                    draft: BenchRequests.message,
+                    key: SigningKey(pair), rounds: 60))
+            figures.append(try bare(pair))
+        }
+        return figures
+    }
+
+    private func bare(_ pair: PrivateKey) throws -> Figure {
+        // As long as the signature base of the judged request.
+        let message = [UInt8](repeating: UInt8(ascii: "b"), count: 700)
+        guard let signature = pair.sign(message.span),
+            let call = VerificationBaseline(pair.publicKey, signature: signature, of: message)
+        else {
+            throw OperationalError(.failed, message: "bench: no bare call for \(pair.algorithm.rawValue)")
+        }
+        var times: [Double] = []
+        for _ in 0..<60 {
+            let start = GateBench.clock()
+            for _ in 0..<100 where call.run() != .equal {
+                throw OperationalError(
+                    .failed, message: "bench: the bare call for \(pair.algorithm.rawValue) does not verify")
+            }
+            times.append(Double(GateBench.clock() - start) / 100)
+        }
+        return Figure(
+            scheme: .messageSignatures, subject: "\(pair.algorithm.rawValue): the bare library call",
+            nanoseconds: GateBench.median(times))
+    }
+}
+
+/// Counts calls of the C allocator, which Swift's allocator uses too. They can only be counted from outside:
+/// preload a library that wraps `malloc`, `calloc`, `realloc` and `aligned_alloc` and exports the function
+/// `countersign_allocations`, as `Benchmarks/allocations.c` does.
+package enum AllocationCounter {
+    private typealias Read = @convention(c) () -> UInt64
+
+    private static let read: Read? = dlsym(nil, "countersign_allocations").map {
+        unsafeBitCast($0, to: Read.self)
+    }
+
+    /// Calls so far; nil if no counter is loaded.
+    package static var count: UInt64? { read.map { $0() } }
+}

@@ -1,0 +1,108 @@
+import CountersignGate
+import CountersignWire
+
+/// The storage of the audit log: rows that are added and never changed.
+package protocol AuditStore: Sendable {
+    /// At most `limit` rows above `number`, in order.
+    func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow]
+    /// The stored head and the last row's number, read in one transaction; nil and 0 if there are none.
+    func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64)
+}
+
+/// A stored record.
+package struct AuditRow: Sendable, Equatable {
+    /// 1 for the first record, and one more for each.
+    package var number: Int64
+    /// The record's own bytes.
+    package var record: [UInt8]
+    /// The HMAC that binds the record to the previous one.
+    package var tag: [UInt8]
+
+    package init(number: Int64, record: [UInt8], tag: [UInt8]) {
+        self.number = number
+        self.record = record
+        self.tag = tag
+    }
+
+    /// The parsed record; nil if the bytes are not JSON, or longer than any command can have written.
+    package var document: JSONDocument? {
+        // A command line holds 2 MiB, and each of its bytes may take six in JSON.
+        var bounds = JSONReader.Bounds()
+        bounds.bytes = 16 << 20
+        return try? JSONReader.read(record, bounds: bounds)
+    }
+}
+
+/// The record of a change, which the store adds in the change's own transaction, so that both are stored or
+/// neither. Its place in the chain is determined there, because only the transaction knows the previous
+/// record.
+package struct AuditDraft: Sendable {
+    private let place: @Sendable ([UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8])
+
+    package init(
+        _ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8])
+    ) {
+        self.place = place
+    }
+
+    /// For the store: returns the row to add after `head` (the value of ``MetaName/auditHead``), and the
+    /// head that replaces it.
+    package func row(after head: [UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8]) {
+        try place(head)
+    }
+}
+
+/// Whether a change was made; only a change that was made is recorded.
+package protocol StoreOutcome {
+    var didChange: Bool { get }
+}
+
+extension InsertOutcome: StoreOutcome {
+    package var didChange: Bool { self == .yes }
+}
+
+extension ChangeOutcome: StoreOutcome {
+    package var didChange: Bool { self == .yes }
+}
+
+/// The audit log, as commands write and read it.
+extension Deployment {
+    /// The record that a change hands to the store. `details` must contain no secret.
+    package func auditDraft(
+        for action: AuditAction, on subject: AuditSubject, details: [(name: String, value: JSONValue)] = [],
+        by actor: AuditActor? = nil
+    ) -> AuditDraft {
+        let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
+        let (chain, time) = (auditChain, clock.now)
+        return AuditDraft { (sealed) throws(OperationalError) in
+            // Nothing is added after a head that was altered: that would make the log look intact.
+            guard let sealed, let head = chain.head(sealed), head.number < .max else {
+                throw OperationalError(
+                    .failed,
+                    message:
+                        "audit log: its head was altered or removed; nothing was changed. "
+                        + "`countersign audit verify` tells more"
+                )
+            }
+            let record = entry.record(number: head.number + 1, at: time)
+            let tag = chain.tag(of: record, behind: head.tag)
+            return (
+                AuditRow(number: head.number + 1, record: record, tag: tag),
+                chain.sealed(AuditHead(number: head.number + 1, tag: tag))
+            )
+        }
+    }
+
+    /// Verifies every record. `noted` is a head that was noted elsewhere earlier, and that the log must
+    /// still contain.
+    package func verifyAudit(noted: AuditHead? = nil) throws(OperationalError) -> AuditVerification {
+        try auditChain.verify(store, noted: noted)
+    }
+
+    /// The last records, at most `limit`, oldest first, without verification.
+    package func auditRecords(last limit: Int) throws(OperationalError) -> [AuditRow] {
+        // An altered row may have any number; the subtraction must not trap on it.
+        let (first, _) = try store.auditEnd().last.subtractingReportingOverflow(Int64(limit))
+        return try store.auditRows(after: first, limit: limit)
+    }
+}

@@ -1,0 +1,230 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+/// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
+/// installs its result. The next request sees a change made by another process.
+///
+/// Safe to share: `snapshot` is read and replaced under `lock` only.
+package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
+    private struct Snapshot {
+        var keys: [KeyID: AppRelease]
+        /// Each app's policy, without the settings of single releases.
+        var policies: [AppName: Policy]
+        /// The longest window, in seconds, of any scheme whose requests are remembered.
+        var longestWindow: Int
+        /// The longest lifetime, in seconds, of a presigned URL.
+        var longestLifetime: Int
+        /// The hosts where requests may be signed inside a form body.
+        var signedForms: SignedFormHosts
+        /// The owners of unsigned requests, by host.
+        var hosted: LegacyHosts<HostedApp>
+        var texts: RefusalTextTable
+        var generation: UInt64
+        var revision: Int64
+    }
+
+    private let deployment: Deployment
+    /// Guards `snapshot`.
+    private let lock = ReadWriteLock()
+    private var snapshot: Snapshot
+    /// Allows one reload at a time, so that a change costs one read of the store and not one per request.
+    private let reloadLock = ReadWriteLock()
+
+    package init(_ deployment: Deployment) throws(OperationalError) {
+        self.deployment = deployment
+        snapshot = try ReleaseKeyDirectory.load(deployment)
+    }
+
+    package func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { try find(id) }
+
+    /// The same, without suspending. It fails closed if the store cannot be read after a change: an old key
+    /// may just have been retired.
+    package func find(_ id: KeyID) throws(OperationalError) -> AppRelease? {
+        let generation = deployment.generation.current
+        let (isCurrent, key) = lock.read { (snapshot.generation == generation, snapshot.keys[id]) }
+        if isCurrent { return key }
+        try reload { $0.generation != self.deployment.generation.current }
+        return lock.read { snapshot.keys[id] }
+    }
+
+    /// The policy of an app's accounts and sessions; nil if there is no such app.
+    package func policy(of app: AppName) throws(OperationalError) -> Policy? {
+        let generation = deployment.generation.current
+        let (isCurrent, policy) = lock.read { (snapshot.generation == generation, snapshot.policies[app]) }
+        if isCurrent { return policy }
+        try reload { $0.generation != self.deployment.generation.current }
+        return lock.read { snapshot.policies[app] }
+    }
+
+    package func allowsSignedForms(at host: Span<UInt8>) throws(OperationalError) -> Bool {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try reload { $0.generation != self.deployment.generation.current }
+        }
+        return lock.read { snapshot.signedForms }.isAllowed(at: host)
+    }
+
+    package func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp? {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try reload { $0.generation != self.deployment.generation.current }
+        }
+        guard case .one(let app) = lock.read({ snapshot.hosted }).find(at: host) else { return nil }
+        return app
+    }
+
+    /// The apps with routes that only observe, and the time in whole Unix seconds when the last of these
+    /// enforcements ends.
+    package func observed(at now: Int64) -> [String: Int64] {
+        var ends: [String: Int64] = [:]
+        for (app, policy) in lock.read({ snapshot.policies }) {
+            for enforcement in [policy.enforcement] + policy.routes.rules.compactMap(\.enforcement) {
+                guard enforcement.isObserving(at: now), case .observe(let until) = enforcement else {
+                    continue
+                }
+                ends[app.description] = max(ends[app.description] ?? 0, until)
+            }
+        }
+        return ends
+    }
+
+    /// The release's or app's own text for a refusal, in a language that the client accepts; nil if there
+    /// is none. If the store cannot be read after a change, the earlier texts are used, since texts affect
+    /// no decision.
+    package func text(
+        for code: Refusal.Code, of app: String, release: KeyID?, in languages: () -> AcceptedLanguages
+    ) -> RefusalText? {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try? reload { $0.generation != self.deployment.generation.current }
+        }
+        let texts = lock.read { snapshot.texts }
+        return texts.isEmpty ? nil : texts.find(code, of: app, release: release, in: languages())
+    }
+
+    package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
+
+    package func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
+        others(beside: release)
+    }
+
+    /// The same, without suspending: the newest versions first, at most as many as an explanation tries.
+    package func others(beside release: AppRelease) -> [AppRelease] {
+        let all = lock.read { snapshot.keys.values.filter { release.isSibling(of: $0) } }
+        return Array(
+            all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
+    }
+
+    package func anyRelease(
+        of app: String, on platform: String
+    ) async throws(OperationalError) -> AppRelease? {
+        lock.read {
+            snapshot.keys.values.filter {
+                $0.app == app && $0.platform == platform && $0.scheme == .messageSignatures
+            }.max { $0.version < $1.version }
+        }
+    }
+
+    /// The longest window, in seconds, of any policy, over the schemes whose requests are remembered.
+    package var longestWindow: Int { lock.read { snapshot.longestWindow } }
+
+    /// The longest lifetime, in seconds, of a presigned URL under any policy; the replay guard remembers
+    /// such a request for as long. 0 if presigned URLs live no longer than the window.
+    package var longestLifetime: Int { lock.read { snapshot.longestLifetime } }
+
+    /// The store's revision that the directory was loaded at.
+    package var revision: Int64 { lock.read { snapshot.revision } }
+
+    package var count: Int { lock.read { snapshot.keys.count } }
+
+    /// Compares with the store's revision and reloads if it has changed. A timer calls it every few
+    /// seconds, and SIGHUP does. It finds the change of a process that died before it incremented the
+    /// generation.
+    package func reconcile() throws(OperationalError) {
+        let revision = try deployment.store.revision()
+        try reload { $0.revision != revision }
+    }
+
+    private func reload(where isStale: (Snapshot) -> Bool) throws(OperationalError) {
+        try reloadLock.write { () throws(OperationalError) in
+            guard lock.read({ isStale(snapshot) }) else { return }
+            let fresh = try ReleaseKeyDirectory.load(deployment)
+            lock.write { snapshot = fresh }
+        }
+    }
+
+    /// The generation is read before the store, so that a change between the two is loaded twice and never
+    /// missed.
+    private static func load(_ deployment: Deployment) throws(OperationalError) -> Snapshot {
+        let generation = deployment.generation.current
+        let stored = try deployment.store.snapshot()
+        var apps: [AppName: (app: App, policy: Policy)] = [:]
+        var longestWindow = 0
+        var longestLifetime = 0
+        var signedForms = SignedFormHosts()
+        var texts = RefusalTextTable()
+        for app in stored.apps {
+            let policy = try app.policy()
+            apps[app.name] = (app, policy)
+            longestWindow = max(longestWindow, policy.longestWindow)
+            longestLifetime = max(longestLifetime, policy.longestLifetime)
+            signedForms.add(policy)
+            texts.add(app)
+        }
+        var keys: [KeyID: AppRelease] = [:]
+        keys.reserveCapacity(stored.releases.count)
+        for release in stored.releases {
+            guard let owner = apps[release.app] else {
+                throw OperationalError(
+                    .failed, message: "release \(release.id): its app \(release.app) is not in the store")
+            }
+            texts.add(release)
+            let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
+            longestWindow = max(longestWindow, policy.longestWindow)
+            longestLifetime = max(longestLifetime, policy.longestLifetime)
+            signedForms.add(policy)
+            keys[release.id] = AppRelease(
+                id: release.id, app: release.app.description, platform: release.platform.description,
+                version: release.version.description, scheme: release.scheme, policy: policy,
+                retirement: release.retirement, key: try deployment.key(of: release),
+                nextKey: try deployment.nextKey(of: release))
+        }
+        var hosted = LegacyHosts<HostedApp>()
+        for (name, entry) in apps {
+            guard let host = entry.policy.legacyHost else { continue }
+            let tokenReleases = keys.values.filter { $0.scheme == .token && $0.app == name.description }
+            hosted.add(
+                HostedApp(name: name.description, policy: entry.policy, releases: tokenReleases), at: host)
+        }
+        return Snapshot(
+            keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
+            longestLifetime: longestLifetime, signedForms: signedForms, hosted: hosted, texts: texts,
+            generation: generation, revision: stored.revision)
+    }
+}
+
+extension Policy {
+    /// The longest window, in seconds, of the allowed schemes whose requests are remembered.
+    fileprivate var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
+
+    /// The longest lifetime, in seconds, of presigned URLs; 0 without sigv4 or if the policy sets none.
+    fileprivate var longestLifetime: Int { schemes.contains(.sigV4) ? presignedLifetime ?? 0 : 0 }
+}
+
+extension SchemeName {
+    /// Whether requests of this scheme have a replay key, so that they can be remembered. Source:
+    /// docs/protocol.md, the table of replay keys.
+    package var isRemembered: Bool {
+        switch self {
+        case .messageSignatures, .sigV4, .formMD5, .authV1: true
+        case .authV2, .authV4, .token: false
+        }
+    }
+}
+
+extension AppRelease {
+    fileprivate func isSibling(of other: AppRelease) -> Bool {
+        app == other.app && scheme == other.scheme && id != other.id
+    }
+}

@@ -1,0 +1,180 @@
+import CountersignGate
+import CountersignWire
+
+/// The value of `anonymous` or `device-signed`: all routes, none, or those at some paths and below them.
+/// These settings are shorthands for route rules, which are what the store keeps.
+package enum RoutePaths: Sendable, Equatable {
+    case all
+    case under([[UInt8]])
+
+    package init?(_ text: String) {
+        switch text {
+        case "all": self = .all
+        case "none": self = .under([])
+        default:
+            let paths = text.split(separator: ",", omittingEmptySubsequences: false).map { Array($0.utf8) }
+            guard Set(paths).count == paths.count,
+                paths.allSatisfy({ $0.count > 1 && RouteRule(prefix: $0, level: .signed) != nil })
+            else { return nil }
+            self = .under(paths)
+        }
+    }
+}
+
+extension RouteRules {
+    /// The rules of an app from a version without route rules: `anonymous` (default `all`) and
+    /// `device-signed` (default none).
+    init?(anonymous: String?, deviceSigned: String?) {
+        var rules = RouteRules(all: .signed)
+        if let anonymous {
+            guard let paths = RoutePaths(anonymous), let set = rules.setting(anonymous: paths) else {
+                return nil
+            }
+            rules = set
+        }
+        if let deviceSigned {
+            guard let paths = RoutePaths(deviceSigned), let set = rules.setting(deviceSigned: paths) else {
+                return nil
+            }
+            rules = set
+        }
+        self = rules
+    }
+
+    /// Sets the routes that a release's signature alone opens; replaces all rules of the levels `signed`
+    /// and `session`. A path at or below a rule of level `device` keeps that level. Nil if there are too
+    /// many rules.
+    func setting(anonymous paths: RoutePaths) -> RouteRules? {
+        let kept = rules.filter { $0.level == .open || $0.level == .device }
+        switch paths {
+        case .all: return RouteRules(kept, others: .signed)
+        case .under(let prefixes):
+            let added = prefixes.filter { path in !kept.contains { $0.level == .device && $0.holds(path) } }
+            return RouteRules(
+                kept + added.compactMap { RouteRule(prefix: $0, level: .signed) }, others: .session)
+        }
+    }
+
+    /// Sets the routes that require the device's signature; replaces all rules of level `device`, and those
+    /// at or below these paths that require less. Nil if there are too many rules.
+    func setting(deviceSigned paths: RoutePaths) -> RouteRules? {
+        let others = rules.first { $0.isForAll && $0.level != .device }?.level ?? .session
+        let kept = rules.filter { $0.level != .device }
+        guard case .under(let prefixes) = paths else { return RouteRules(all: .device) }
+        let added = prefixes.compactMap { RouteRule(prefix: $0, level: .device) }
+        return RouteRules(
+            kept.filter { rule in !added.contains { $0.holds(rule.prefix) } } + added, others: others)
+    }
+
+    /// Adds a rule for all other routes if `rules` has none.
+    private init?(_ rules: [RouteRule], others level: RouteRule.Level) {
+        if rules.contains(where: \.isForAll) {
+            self.init(rules)
+        } else {
+            guard let all = RouteRule(prefix: [UInt8(ascii: "/")], level: level) else { return nil }
+            self.init(rules + [all])
+        }
+    }
+}
+
+extension RouteRule {
+    /// Whether the path is the rule's or below it, ignoring the case of letters.
+    fileprivate func holds(_ path: [UInt8]) -> Bool {
+        if prefix.count == 1 { return true }
+        guard path.count >= prefix.count,
+            path.count == prefix.count || path[prefix.count] == UInt8(ascii: "/")
+        else {
+            return false
+        }
+        return zip(prefix, path).allSatisfy { ASCII.lowercased($0) == ASCII.lowercased($1) }
+    }
+}
+
+/// The text of route rules in the store: `PREFIX LEVEL`, then `methods=GET,POST` and `enforce` or
+/// `observe=SECONDS` if given; one rule per line.
+extension RouteRules {
+    package init?(_ text: String) {
+        var rules: [RouteRule] = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            guard let rule = RouteRule(line) else { return nil }
+            rules.append(rule)
+        }
+        self.init(rules)
+    }
+
+    package var text: String { rules.map(\.text).joined(separator: "\n") }
+}
+
+extension RouteRule {
+    fileprivate init?(_ line: Substring) {
+        let words = line.split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count >= 2, let level = Level(rawValue: String(words[1])) else { return nil }
+        var methods: [[UInt8]] = []
+        var enforcement: Enforcement?
+        for word in words.dropFirst(2) {
+            if word.hasPrefix("methods=") {
+                methods = word.dropFirst(8).split(separator: ",").map { Array($0.utf8) }
+            } else {
+                guard let read = Enforcement(String(word)) else { return nil }
+                enforcement = read
+            }
+        }
+        self.init(prefix: Array(words[0].utf8), methods: methods, level: level, enforcement: enforcement)
+    }
+
+    package var prefixText: String { String(decoding: prefix, as: UTF8.self) }
+    package var methodTexts: [String] { methods.map { String(decoding: $0, as: UTF8.self) } }
+
+    fileprivate var text: String {
+        var words = [prefixText, level.rawValue]
+        if !methods.isEmpty { words.append("methods=" + methodTexts.joined(separator: ",")) }
+        if let enforcement { words.append(enforcement.text) }
+        return words.joined(separator: " ")
+    }
+}
+
+extension Enforcement {
+    /// `enforce`, or `observe=` and whole Unix seconds.
+    package init?(_ text: String) {
+        if text == "enforce" {
+            self = .enforce
+        } else {
+            guard text.hasPrefix("observe="), let until = Int64(text.dropFirst(8)), until >= 0 else {
+                return nil
+            }
+            self = .observe(until: until)
+        }
+    }
+
+    package var text: String {
+        switch self {
+        case .enforce: "enforce"
+        case .observe(let until): "observe=\(until)"
+        }
+    }
+
+    /// Parses a value of the command line: `enforce`; `observe`, for the longest time; `observe=14d`; or
+    /// the stored form with its end. Throws a usage error for anything else, and for an end that is past or
+    /// too far off. `now` is in whole Unix seconds.
+    package static func requested(_ text: String, at now: Int64) throws(OperationalError) -> Enforcement {
+        if text == "enforce" { return .enforce }
+        var until: Int64?
+        if text == "observe" {
+            until = now + mostSeconds
+        } else if text.hasPrefix("observe="), text.hasSuffix("d"),
+            let days = Int64(text.dropFirst(8).dropLast())
+        {
+            until = (1...30).contains(days) ? now + days * 86_400 : nil
+        } else if case .observe(let end)? = Enforcement(text) {
+            until = end
+        }
+        guard let until, until > now, until <= now + mostSeconds else {
+            throw OperationalError(
+                .usage,
+                message:
+                    "enforcement `\(text)`: expected enforce, observe (for 30 days), or observe=14d (1 to "
+                    + "30 days); it can be renewed")
+        }
+        return .observe(until: until)
+    }
+}

@@ -1,0 +1,115 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignWire
+
+/// Makes the cache entry of a token at its first use: its root is unsealed then, not for a million sessions
+/// at the start.
+extension SessionDirectory {
+    /// Seconds for which requests under the key before a renewal are still accepted. Source:
+    /// docs/protocol.md, "Refresh".
+    package static let grace: Int64 = 30
+
+    /// Nil if there is no such session, or the key of that epoch is not stored.
+    func makeCacheEntry(for token: SessionToken) throws(OperationalError) -> SessionCache.Entry? {
+        let shard = shard(of: token.id)
+        let season = shard.cacheGeneration
+        guard let (live, ahead) = shard.find(token.id), live.kind == .device,
+            let edition = edition(of: token.epoch, record: live, confirmation: ahead)
+        else { return nil }
+        guard let sealed = try sealedRoot(of: token.epoch, record: live) else { return nil }
+        let root = try deployment.root(
+            sealed, of: token.id, in: appPlatforms[live.appPlatform].app, epoch: token.epoch)
+        let entry = SessionCache.Entry(
+            token: token,
+            session: try session(live, confirmation: ahead, edition: edition, epoch: token.epoch),
+            key: SigningKey(root.requestKey))
+        shard.cache(entry, for: live, confirmation: ahead, generation: season)
+        return entry
+    }
+
+    private func edition(
+        of epoch: UInt32, record live: SessionRecord, confirmation ahead: SessionShard.Confirmation?
+    ) -> Session.Edition? {
+        let current = ahead?.epoch ?? live.epoch
+        if epoch == current { return .current }
+        if epoch &+ 1 == current, current > 0 { return .previous }
+        return ahead == nil && live.hasSuccessor && epoch == current &+ 1 ? .offered : nil
+    }
+
+    /// Memory holds the current epoch's root, which most requests need; the others are read from the store.
+    private func sealedRoot(of epoch: UInt32, record live: SessionRecord) throws(OperationalError) -> [UInt8]?
+    {
+        if epoch == live.epoch { return live.sealedRoot }
+        guard case .device(let device)? = try reader.session(live.id)?.credentials else { return nil }
+        return device.sealedRoot(of: epoch)
+    }
+
+    /// The session of a bearer token, or with `epoch` of a device-bound one.
+    func session(
+        _ live: SessionRecord, confirmation ahead: SessionShard.Confirmation? = nil, edition: Session.Edition,
+        epoch: UInt32 = 0
+    ) throws(OperationalError) -> Session {
+        let place = appPlatforms[live.appPlatform]
+        guard let policy = try keys.policy(of: place.app), let account = try reader.account(live.account)
+        else {
+            throw OperationalError(
+                .failed, message: "session \(live.id): its app or its account is not in the store")
+        }
+        // Only requests of these sessions come without a signature that names the release.
+        let release = live.opening == .unsigned ? try reader.session(live.id)?.release : nil
+        return Session(
+            id: live.id, kind: live.kind, epoch: epoch, account: AccountIdentity(account),
+            app: place.app.description,
+            platform: place.platform.description, edition: edition, loginKind: live.opening, release: release,
+            expires: expiry(of: live, confirmation: ahead, edition: edition, policy: policy),
+            idleEnd: live.used.later(by: policy.sessionIdle),
+            end: live.end)
+    }
+
+    private func expiry(
+        of live: SessionRecord, confirmation ahead: SessionShard.Confirmation?, edition: Session.Edition,
+        policy: Policy
+    ) -> Int64 {
+        let began = ahead?.at ?? live.moment
+        switch (live.kind, edition) {
+        case (.bearer, .previous): return 0
+        case (.bearer, _): return live.moment
+        case (.device, .current): return began.later(by: policy.tokenLifetime)
+        // The token's lifetime begins with its first use.
+        case (.device, .offered): return .max
+        case (.device, .previous): return began.later(by: SessionDirectory.grace)
+        }
+    }
+}
+
+extension DeviceCredentials {
+    /// Nil for epochs whose root is not stored.
+    func sealedRoot(of epoch: UInt32) -> [UInt8]? {
+        if epoch == self.epoch { return sealedRoot }
+        if epoch == self.epoch &+ 1 { return successor?.sealedRoot }
+        return epoch &+ 1 == self.epoch ? sealedPreviousRoot : nil
+    }
+
+    /// The credentials after the offered epoch was used; nil if none is offered.
+    func confirmed(at now: Int64) -> DeviceCredentials? {
+        guard let successor, epoch < .max else { return nil }
+        var next = self
+        next.epoch = epoch + 1
+        next.epochBegan = now
+        next.sealedPreviousRoot = sealedRoot
+        next.sealedRoot = successor.sealedRoot
+        // Attempts that led to earlier epochs are also kept, while there is room.
+        next.attempts = DeviceCredentials.newest(successor.attempts, before: attempts)
+        next.successor = nil
+        return next
+    }
+}
+
+extension Int64 {
+    /// `seconds` after this moment, or `Int64.max` on overflow.
+    func later(by seconds: Int64) -> Int64 {
+        let (sum, overflow) = addingReportingOverflow(seconds)
+        return overflow ? .max : sum
+    }
+}

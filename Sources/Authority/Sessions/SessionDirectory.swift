@@ -1,0 +1,247 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Synchronization
+
+/// All sessions in memory, for the gate, including ended ones while they are retained. The next request
+/// sees a change by another process; it sees a change by this server once that is durable.
+///
+/// Safe to share: shards lock themselves, and `position` is accessed under `positionLock`.
+package final class SessionDirectory: SessionSource, @unchecked Sendable {
+    /// How far the directory has followed the store.
+    private struct StorePosition {
+        var generation: UInt64
+        /// The store revision at which policies were last read.
+        var revision: Int64
+        var change: Int64
+    }
+
+    private static let shardCount = 64
+    private static let pageCount = 2_000
+
+    let deployment: Deployment
+    package let keys: ReleaseKeyDirectory
+    /// The connection that event loops read with; it never waits for a writer.
+    let reader: any Store
+    private let writer: any StoreWriter
+    private let shards = (0..<SessionDirectory.shardCount).map { _ in SessionShard() }
+    let appPlatforms = AppPlatformTable()
+    let uploadTicketKey: UploadTicketKey
+    /// Serialises following the store.
+    private let positionLock = ReadWriteLock()
+    private var position: StorePosition
+    /// A copy of the position's generation that requests compare without the lock.
+    private let generation: AtomicGeneration
+
+    /// Reads every session from the store.
+    package init(
+        _ deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter
+    ) throws(OperationalError) {
+        self.deployment = deployment
+        self.keys = keys
+        self.reader = reader
+        self.writer = writer
+        uploadTicketKey = UploadTicketKey(try deployment.bearerKey())
+        // The generation is read before the store, so that a change between the two is read twice and never
+        // missed.
+        let current = deployment.generation.current
+        position = StorePosition(generation: current, revision: keys.revision, change: 0)
+        generation = AtomicGeneration(current)
+        try readChanges()
+    }
+
+    func shard(of id: SessionID) -> SessionShard {
+        shards[Int(truncatingIfNeeded: id.hash) & (SessionDirectory.shardCount - 1)]
+    }
+
+    // MARK: For the gate
+
+    package func session(
+        for token: SessionToken
+    ) async throws(OperationalError) -> (Session, SigningKey)? { try find(token) }
+
+    /// The same without suspending. It fails closed if the store cannot be read after a change, because the
+    /// session may just have been revoked.
+    package func find(_ token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
+        try refreshIfChanged()
+        var entry = shard(of: token.id).cachedEntry(for: token)
+        if entry == nil { entry = try makeCacheEntry(for: token) }
+        guard let entry, let key = entry.key else { return nil }
+        return (entry.session, key)
+    }
+
+    package func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? {
+        guard case .device(let device)? = try reader.session(id)?.credentials else { return nil }
+        guard let point = P256Point(device.signingKey) else {
+            throw OperationalError(.failed, message: "session \(id): its device's key is none")
+        }
+        return point
+    }
+
+    package func noteUse(of session: Session, at now: Int64) {
+        // Only the first use of a renewed key matters.
+        guard session.edition == .offered, let epoch = offeredEpoch(of: session) else { return }
+        let confirmation = SessionShard.Confirmation(epoch: epoch, at: now)
+        if let first = shard(of: session.id).confirm(session.id, with: confirmation) {
+            save(first, of: session.id)
+        }
+    }
+
+    // MARK: Following the store
+
+    /// Compares with the generation counter that commands increment, and reads the changes.
+    func refreshIfChanged() throws(OperationalError) {
+        guard generation.value != deployment.generation.current else { return }
+        try positionLock.write { () throws(OperationalError) in
+            let current = deployment.generation.current
+            guard position.generation != current else { return }
+            try readChanges()
+            clearCaches()
+            position.generation = current
+            generation.value = current
+        }
+    }
+
+    /// Reads changes that no counter announced and retries failed writes; a timer calls it every few
+    /// seconds.
+    package func reconcile() throws(OperationalError) {
+        try refreshIfChanged()
+        try positionLock.write { () throws(OperationalError) in
+            try readChanges()
+            // The same timer reconciles the release keys. The policy of a process that died before it
+            // incremented the counter is known by now.
+            if keys.revision != position.revision { clearCaches() }
+        }
+        for shard in shards { for (id, confirmation) in shard.unsaved { save(confirmation, of: id) } }
+    }
+
+    /// Requires `positionLock`. Clears the caches, whose entries depend on policies.
+    private func clearCaches() {
+        position.revision = keys.revision
+        for shard in shards { shard.clearCache() }
+    }
+
+    /// Requires `positionLock`, except in the initializer.
+    private func readChanges() throws(OperationalError) {
+        while true {
+            let page = try reader.sessions(changedAfter: position.change, limit: SessionDirectory.pageCount)
+            apply(page)
+            if let last = page.last { position.change = last.change }
+            guard page.count == SessionDirectory.pageCount else { return }
+        }
+    }
+
+    /// Applies rows as they are in the store: the server's own changes, once they are durable.
+    package func apply(_ rows: [StoredSession]) {
+        for row in rows {
+            shard(of: row.id).put(
+                SessionRecord(row, appPlatform: appPlatforms.number(of: row.app, on: row.platform)))
+        }
+    }
+
+    /// Reads these sessions again, which a change of their account ended.
+    package func reload(_ ids: [SessionID]) throws(OperationalError) {
+        for id in ids { if let row = try reader.session(id) { apply([row]) } }
+    }
+
+    /// Forgets sessions that the store has deleted.
+    package func forget(_ ids: [SessionID]) {
+        for id in ids { shard(of: id).remove(id) }
+    }
+
+    /// Sessions in memory, and how many of them have ended.
+    package var counts: (all: Int, ended: Int) {
+        shards.reduce((0, 0)) { ($0.0 + $1.count, $0.1 + $1.endedCount) }
+    }
+
+    /// First uses of renewed keys that may not be in the store yet.
+    package var unsavedCount: Int { shards.reduce(0) { $0 + $1.unsaved.count } }
+
+    /// Writes the first use of a renewed key to the store. ``reconcile()`` retries a failed write and reads
+    /// the row once it is durable, which is not known here.
+    private func save(_ confirmation: SessionShard.Confirmation, of id: SessionID) {
+        writer.writeLater { (store) throws(OperationalError) in
+            guard let row = try store.session(id), row.end == nil,
+                let next = row.credentials.confirmed(confirmation.epoch, at: confirmation.at)
+            else { return }
+            _ = try store.swap(id, from: row.credentials, to: next, at: max(row.used, confirmation.at))
+        }
+    }
+}
+
+/// A generation that every request reads and few operations write.
+final class AtomicGeneration: Sendable {
+    private let number: Atomic<UInt64>
+
+    init(_ value: UInt64) { number = Atomic(value) }
+
+    var value: UInt64 {
+        get { number.load(ordering: .acquiring) }
+        set { number.store(newValue, ordering: .releasing) }
+    }
+}
+
+/// Sessions by the bearer tokens that clients send. A token contains its session's id, so no index is
+/// needed.
+extension SessionDirectory {
+    package func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? {
+        try find(bearing: token)
+    }
+
+    /// The same without suspending.
+    package func find(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
+        try refreshIfChanged()
+        guard let token = BearerToken(text) else { return nil }
+        let shard = shard(of: token.session)
+        let season = shard.cacheGeneration
+        guard let (live, ahead) = shard.find(token.session),
+            let edition = live.edition(ofTokenHash: token.hash.span)
+        else { return nil }
+        guard edition != .previous else { return try session(live, edition: edition) }
+        // In the cache, a bearer session has the single epoch 0.
+        let place = SessionToken(id: token.session, epoch: 0)
+        if let entry = shard.cachedEntry(for: place) { return entry.session }
+        let entry = SessionCache.Entry(
+            token: place, session: try session(live, edition: ahead == nil ? edition : .current), key: nil)
+        shard.cache(entry, for: live, confirmation: ahead, generation: season)
+        return entry.session
+    }
+
+    /// Whether such a session exists, ended or not. It tells made-up login tokens apart without waiting for
+    /// the writer.
+    func knows(_ id: SessionID) throws(OperationalError) -> Bool {
+        try refreshIfChanged()
+        return shard(of: id).find(id) != nil
+    }
+
+    /// The epoch that a use of this session confirms. A bearer token that was renewed meanwhile confirms
+    /// nothing.
+    func offeredEpoch(of session: Session) -> UInt32? {
+        guard session.kind == .bearer else { return session.epoch }
+        guard let (live, _) = shard(of: session.id).find(session.id), live.moment == session.expires else {
+            return nil
+        }
+        return live.epoch &+ 1
+    }
+}
+
+extension BearerCredentials {
+    /// Each issue time is another edition of the tokens.
+    var edition: UInt32 { UInt32(truncatingIfNeeded: issued) }
+}
+
+extension StoredSession.Credentials {
+    /// The credentials after the offered `epoch` was used; nil if it is no longer offered.
+    func confirmed(_ epoch: UInt32, at now: Int64) -> StoredSession.Credentials? {
+        switch self {
+        case .device(let device):
+            guard device.epoch &+ 1 == epoch else { return nil }
+            return device.confirmed(at: now).map { .device($0) }
+        case .bearer(var bearer):
+            guard bearer.edition &+ 1 == epoch, bearer.previousLoginTokenHash != nil else { return nil }
+            bearer.previousLoginTokenHash = nil
+            return .bearer(bearer)
+        }
+    }
+}

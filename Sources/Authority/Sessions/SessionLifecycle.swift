@@ -1,0 +1,191 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Opens, renews, ends and deletes sessions while a server runs. Each change is durable, and known to the
+/// gate, when its call returns.
+package struct SessionLifecycle: Sendable {
+    let deployment: Deployment
+    let directory: SessionDirectory
+    package let writer: any StoreWriter
+    let replay: any ReplayGuard
+    let random: any RandomSource
+
+    /// `replay` is the gate's own replay guard.
+    package init(
+        _ deployment: Deployment, directory live: SessionDirectory, writer: any StoreWriter,
+        replay: any ReplayGuard,
+        random: any RandomSource = SystemRandom()
+    ) {
+        self.deployment = deployment
+        self.directory = live
+        self.writer = writer
+        self.replay = replay
+        self.random = random
+    }
+
+    /// A connection for reading that never waits for a writer.
+    package var reader: any Store { directory.reader }
+
+    /// A new random session id.
+    package func newID() -> SessionID {
+        while true {
+            if let id = SessionID(random.bytes(SessionID.count).span), !id.readsAsOption { return id }
+        }
+    }
+
+    // MARK: Beginning
+
+    /// Opens the session of a verified login and ends those that its slot rule has no room for. `now` is in
+    /// whole Unix seconds. Refuses with `wrong-credentials` if the account was locked, removed or given
+    /// another password since the login began.
+    package func open(
+        _ login: VerifiedLogin, from release: AppRelease, at now: Int64
+    ) async throws(Refusal) -> OpenedSession {
+        let app = login.account.app
+        guard let platform = Platform(release.platform) else { throw Refusal(.malformed, detail: "platform") }
+        let policy = try policy(of: app)
+        let (id, device, root) = (newID(), login.binding.device, login.keys.root)
+        let credentials = DeviceCredentials(
+            signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes, epochBegan: now,
+            sealedRoot: deployment.seal(root, of: id, in: app, epoch: 0))
+        var session = StoredSession(
+            id: id, account: login.account.number, app: app, platform: platform, deviceClass: device.kind,
+            deviceName: device.name.description, created: now, credentials: .device(credentials))
+        session.release = release.id
+        session.keyStorage = device.keyStorage
+        _ = try await open(session, proving: login.credential, slots: policy.slots, at: now)
+        let token = SessionToken(id: id, epoch: 0)
+        return OpenedSession(
+            token: token, expires: now.later(by: policy.tokenLifetime),
+            idleEnd: now.later(by: policy.sessionIdle),
+            slots: policy.slots, signer: Credentials(keyID: KeyID(token), key: SigningKey(root.requestKey)))
+    }
+
+    /// The same for a session of any kind, given as it is to be stored; returns the row. `credential` names
+    /// the registration that was verified; nil for an account on the login ladder.
+    package func open(
+        _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
+    ) async throws(Refusal) -> StoredSession {
+        let opened = try await writer.write { (store) throws(OperationalError) in
+            try store.open(session, proving: credential, slots: slots, at: now)
+        }
+        guard case .yes(let row, let ended, let forgotten) = opened else {
+            throw Refusal(.wrongCredentials, detail: "account \(session.account): changed while it signed in")
+        }
+        directory.apply(ended + [row])
+        directory.forget(forgotten)
+        return row
+    }
+
+    // MARK: Ending
+
+    /// Ends the selected sessions that are live and returns their ids. If there are any, `draft` is
+    /// recorded.
+    @discardableResult
+    package func end(
+        _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft? = nil
+    ) async throws(Refusal) -> [SessionID] {
+        let rows = try await writer.write { (store) throws(OperationalError) in
+            try SessionLifecycle.rows(of: store.end(which, with: end, recording: draft), in: store)
+        }
+        directory.apply(rows)
+        return rows.map(\.id)
+    }
+
+    static func rows(of ids: [SessionID], in store: any Store) throws(OperationalError) -> [StoredSession] {
+        var rows: [StoredSession] = []
+        for id in ids { if let row = try store.session(id) { rows.append(row) } }
+        return rows
+    }
+}
+
+/// The answer to a login. Times are whole Unix seconds.
+package struct OpenedSession: Sendable {
+    package var token: SessionToken
+    package var expires: Int64
+    package var idleEnd: Int64
+    package var slots: SlotRule
+    /// Signs the answer.
+    package var signer: Credentials
+}
+
+/// Reads of sessions on the event loops' own connection.
+extension SessionLifecycle {
+    /// The newest `limit` live sessions, the oldest of them first.
+    package func readLive(of account: Int64, newest limit: Int) throws(Refusal) -> [StoredSession] {
+        try unavailableOnFault { () throws(OperationalError) in
+            try reader.liveSessions(of: account, newest: limit)
+        }
+    }
+
+    package func readAccount(_ number: Int64) throws(Refusal) -> Account? {
+        try unavailableOnFault { () throws(OperationalError) in try reader.account(number) }
+    }
+
+    /// When the token of the request under `session` expires, in whole Unix seconds. The lifetime of an
+    /// offered key begins with its first use, which may be this request; `row` may not show that use yet.
+    package func expiry(of session: Session, row: StoredSession, at now: Int64) throws(Refusal) -> Int64 {
+        guard session.edition == .offered, case .device(let device) = row.credentials else {
+            return session.expires
+        }
+        let ahead = directory.shard(of: row.id).confirmation(of: row.id)
+        let began = device.epoch == session.epoch ? device.epochBegan : ahead?.at ?? now
+        return began.later(by: try policy(of: row.app).tokenLifetime)
+    }
+
+    /// When the session ends unless it is renewed before, in whole Unix seconds.
+    package func idleEnd(of session: StoredSession) throws(Refusal) -> Int64 {
+        session.used.later(by: try policy(of: session.app).sessionIdle)
+    }
+
+    /// Ends a session of `account` on the account's own request. Does nothing if the session belongs to
+    /// another account or has ended.
+    package func revoke(
+        _ id: SessionID, by account: Account, at now: Int64
+    ) async throws(Refusal) -> [SessionID] {
+        let draft = deployment.auditDraft(
+            for: .sessionRevoke, on: .session(id, of: account.app),
+            by: .account(account.name, of: account.app))
+        return try await end(
+            .oneOf(id, account: account.number), with: SessionTermination(.revoked, at: now), recording: draft
+        )
+    }
+}
+
+/// Maintenance: idle sessions end, and ended ones are deleted after their retention time. Each run handles
+/// a bounded batch, so that no request waits long for the writer.
+extension SessionLifecycle {
+    /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
+    /// docs/protocol.md, "Sessions".
+    package static let endedSessionRetention: Int64 = 30 * 86_400
+    /// The retention while there are more than ``mostEnded`` ended sessions.
+    private static let shortEndedSessionRetention: Int64 = 86_400
+    private static let mostEnded = 1_000_000
+    private static let batchSize = 200
+
+    /// A timer calls it every few seconds. `now` is in whole Unix seconds.
+    package func performMaintenance(at now: Int64) async throws(Refusal) {
+        for app in directory.keys.apps { try await expire(app, at: now) }
+        let patience =
+            directory.counts.ended > SessionLifecycle.mostEnded
+            ? SessionLifecycle.shortEndedSessionRetention : SessionLifecycle.endedSessionRetention
+        let ended = try await writer.write { (store) throws(OperationalError) in
+            try store.forgetSessions(endedBefore: now - patience, limit: SessionLifecycle.batchSize)
+        }
+        directory.forget(ended)
+    }
+
+    private func expire(_ app: AppName, at now: Int64) async throws(Refusal) {
+        let (before, overflow) = now.subtractingReportingOverflow(try policy(of: app).sessionIdle)
+        guard !overflow else { return }
+        let rows = try await writer.write { (store) throws(OperationalError) in
+            let ids = try store.expireSessions(
+                of: app, usedBefore: before, limit: SessionLifecycle.batchSize, at: now)
+            return try SessionLifecycle.rows(of: ids, in: store)
+        }
+        directory.apply(rows)
+    }
+}

@@ -1,0 +1,135 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignWire
+
+/// A session in memory: a fixed number of bytes and no heap allocation, because there may be a million.
+/// What else a request needs is read from the store when the session's key is first used.
+struct SessionRecord {
+    /// Bytes of a sealed root: layout, nonce, 32 bytes, tag.
+    static let sealedCount = 73
+
+    private struct Flags: OptionSet {
+        let rawValue: UInt8
+
+        static let isBearer = Flags(rawValue: 1)
+        static let hasPrevious = Flags(rawValue: 2)
+        static let hasSuccessor = Flags(rawValue: 4)
+        static let isEnded = Flags(rawValue: 8)
+        static let isOpenedUnsigned = Flags(rawValue: 16)
+    }
+
+    let id: SessionID
+    let account: Int64
+    /// ``StoredSession/change`` of the row that this record was made from.
+    let change: Int64
+    let used: Int64
+    /// When the epoch began; for a bearer session, when its token expires. Whole Unix seconds.
+    let moment: Int64
+    private let endedAt: Int64
+    /// For a bearer session, the issue time of its tokens, truncated: each issue time is another edition.
+    let epoch: UInt32
+    /// The app and platform, as a number in ``AppPlatformTable``.
+    let appPlatform: UInt32
+    /// The sealed root of `epoch`; for a bearer session, the hashes of its current and previous tokens.
+    private let bytes: InlineArray<73, UInt8>
+    private let count: UInt8
+    private let flags: Flags
+    private let reason: UInt8
+    private let by: UInt8
+
+    init(_ row: StoredSession, appPlatform: UInt32) {
+        id = row.id
+        account = row.account
+        change = row.change
+        used = row.used
+        self.appPlatform = appPlatform
+        var flags: Flags = row.end == nil ? [] : .isEnded
+        if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
+        let kept: [UInt8]
+        switch row.credentials {
+        case .device(let device):
+            epoch = device.epoch
+            moment = device.epochBegan
+            kept = device.sealedRoot
+            if device.sealedPreviousRoot != nil { flags.insert(.hasPrevious) }
+            if device.successor != nil { flags.insert(.hasSuccessor) }
+        case .bearer(let bearer):
+            epoch = bearer.edition
+            moment = bearer.tokenExpires
+            kept = bearer.tokenHash + (bearer.previousTokenHash ?? [])
+            flags.insert(.isBearer)
+            if bearer.previousTokenHash != nil { flags.insert(.hasPrevious) }
+            // The previous login token is accepted until the new token is used.
+            if bearer.previousLoginTokenHash != nil { flags.insert(.hasSuccessor) }
+        }
+        var bytes = InlineArray<73, UInt8>(repeating: 0)
+        // The server never writes more bytes than fit; a longer value fails to open, truncated or not.
+        let count = min(kept.count, SessionRecord.sealedCount)
+        for index in 0..<count { bytes[index] = kept[index] }
+        self.bytes = bytes
+        self.count = UInt8(count)
+        self.flags = flags
+        endedAt = row.end?.at ?? 0
+        reason =
+            row.end.flatMap { SessionTermination.Reason.allCases.firstIndex(of: $0.reason) }.map(UInt8.init)
+            ?? 0
+        by =
+            row.end?.by.flatMap(Device.Class.init).flatMap { Device.Class.allCases.firstIndex(of: $0) }
+            .map { UInt8($0 + 1) } ?? 0
+    }
+
+    var kind: Session.Kind { flags.contains(.isBearer) ? .bearer : .device }
+    var hasPrevious: Bool { flags.contains(.hasPrevious) }
+    var hasSuccessor: Bool { flags.contains(.hasSuccessor) }
+    var opening: Session.LoginKind { flags.contains(.isOpenedUnsigned) ? .unsigned : .signed }
+    var isEnded: Bool { flags.contains(.isEnded) }
+
+    var end: SessionTermination? {
+        guard isEnded else { return nil }
+        let classes = Device.Class.allCases
+        return SessionTermination(
+            SessionTermination.Reason.allCases[Int(reason)], at: endedAt,
+            by: by == 0 ? nil : classes[Int(by) - 1].rawValue)
+    }
+
+    /// The sealed root of `epoch`, for device-bound sessions only.
+    var sealedRoot: [UInt8] { (0..<Int(count)).map { bytes[$0] } }
+
+    /// Which of a bearer session's tokens has this hash; nil if neither has. A sender cannot choose the
+    /// hash of its token, so the time that the comparison takes tells nothing about a valid one.
+    func edition(ofTokenHash hash: Span<UInt8>) -> Session.Edition? {
+        guard kind == .bearer, hash.count == 32 else { return nil }
+        if bytes.span.extracting(0..<32).matches(hash) { return hasSuccessor ? .offered : .current }
+        return hasPrevious && bytes.span.extracting(32..<64).matches(hash) ? .previous : nil
+    }
+}
+
+/// Apps and platforms by number, so that a session's record holds four bytes for the two names. It has as
+/// many entries as pairs with a session, which are few.
+///
+/// Safe to share: all state is accessed under the lock.
+final class AppPlatformTable: @unchecked Sendable {
+    struct AppPlatform: Hashable {
+        var app: AppName
+        var platform: Platform
+    }
+
+    private let lock = ReadWriteLock()
+    private var all: [AppPlatform] = []
+    private var numbers: [AppPlatform: UInt32] = [:]
+
+    func number(of app: AppName, on platform: Platform) -> UInt32 {
+        let place = AppPlatform(app: app, platform: platform)
+        if let number = lock.read({ numbers[place] }) { return number }
+        return lock.write {
+            if let number = numbers[place] { return number }
+            all.append(place)
+            let number = UInt32(all.count - 1)
+            numbers[place] = number
+            return number
+        }
+    }
+
+    /// `number` is one that ``number(of:on:)`` returned.
+    subscript(number: UInt32) -> AppPlatform { lock.read { all[Int(number)] } }
+}

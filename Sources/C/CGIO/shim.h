@@ -1,0 +1,110 @@
+#pragma once
+#include <stddef.h>
+
+// The declarations of GLib, GObject and GIO that Sources/Vault uses, instead of <gio/gio.h>, whose .pc file
+// has a flag that SwiftPM prohibits (docs/decisions/0053-glib-declarations.md). Types that the sources only
+// pass on stay incomplete. A parameter of an enumeration has the integer type that the ABI gives the
+// enumeration. Source: GLib 2.74.
+//
+// script/lint compiles this file after GLib's own headers. The compiler then compares each function and type
+// with theirs, and the macros compare each constant and field.
+#ifdef __G_LIB_H__
+#define CS_CONSTANT(type, name, value) _Static_assert((name) == (value), #name);
+#define CS_STRUCT(name) struct cs_##name
+#define CS_FIELD(name, field)                                                                                  \
+    _Static_assert(                                                                                            \
+        offsetof(struct name, field) == offsetof(struct cs_##name, field) &&                                   \
+            __builtin_types_compatible_p(                                                                      \
+                __typeof__(((struct name *)0)->field), __typeof__(((struct cs_##name *)0)->field)),            \
+        #name "." #field);
+#else
+#define CS_CONSTANT(type, name, value) static const type name = value;
+#define CS_STRUCT(name) struct name
+#define CS_FIELD(name, field)
+#endif
+
+typedef struct _GCancellable GCancellable;
+typedef struct _GDBusConnection GDBusConnection;
+typedef struct _GDBusProxy GDBusProxy;
+typedef struct _GError GError;
+typedef struct _GHashTable GHashTable;
+typedef struct _GList GList;
+typedef struct _GMainContext GMainContext;
+typedef struct _GVariant GVariant;
+typedef struct _GVariantType GVariantType;
+
+typedef unsigned (*GHashFunc)(const void *key);
+typedef int (*GEqualFunc)(const void *a, const void *b);
+typedef void (*GDestroyNotify)(void *data);
+
+// Errors. Source: glib/gerror.h.
+CS_STRUCT(_GError) {
+    unsigned domain;
+    int code;
+    char *message;
+};
+CS_FIELD(_GError, domain)
+CS_FIELD(_GError, code)
+CS_FIELD(_GError, message)
+void g_error_free(GError *error);
+int g_error_matches(const GError *error, unsigned domain, int code);
+
+// Memory and containers. Source: glib/gmem.h, gstrfuncs.h, glist.h, ghash.h; gobject/gobject.h. A name in
+// brackets is a macro in some releases.
+void (g_free)(void *memory);
+char *(g_strdup)(const char *text);
+void (g_object_unref)(void *object);
+
+CS_STRUCT(_GList) {
+    void *data;
+    GList *next;
+    GList *prev;
+};
+CS_FIELD(_GList, data)
+CS_FIELD(_GList, next)
+void g_list_free(GList *list);
+
+unsigned (g_str_hash)(const void *text);
+int (g_str_equal)(const void *a, const void *b);
+GHashTable *g_hash_table_new_full(
+    GHashFunc hash, GEqualFunc equal, GDestroyNotify free_key, GDestroyNotify free_value);
+int g_hash_table_insert(GHashTable *table, void *key, void *value);
+void *g_hash_table_lookup(GHashTable *table, const void *key);
+void g_hash_table_unref(GHashTable *table);
+
+// Variants. Source: glib/gvariant.h.
+GVariant *g_variant_new_string(const char *text);
+GVariant *g_variant_new_tuple(GVariant *const *children, unsigned long count);
+unsigned long g_variant_n_children(GVariant *value);
+GVariant *g_variant_get_child_value(GVariant *value, unsigned long index);
+const char *g_variant_get_type_string(GVariant *value);
+const char *g_variant_get_string(GVariant *value, unsigned long *length);
+int g_variant_get_boolean(GVariant *value);
+void g_variant_unref(GVariant *value);
+
+// The main loop. Source: glib/gmain.h.
+GMainContext *g_main_context_new(void);
+void g_main_context_push_thread_default(GMainContext *context);
+void g_main_context_pop_thread_default(GMainContext *context);
+int g_main_context_iteration(GMainContext *context, int may_block);
+void g_main_context_unref(GMainContext *context);
+
+// D-Bus. Source: gio/gioenums.h, gdbusconnection.h, gdbusproxy.h.
+CS_CONSTANT(int, G_BUS_TYPE_SYSTEM, 1)
+CS_CONSTANT(unsigned, G_DBUS_CALL_FLAGS_NONE, 0)
+CS_CONSTANT(unsigned, G_DBUS_SIGNAL_FLAGS_NONE, 0)
+typedef void (*GDBusSignalCallback)(
+    GDBusConnection *connection, const char *sender, const char *path, const char *interface,
+    const char *signal, GVariant *parameters, void *data);
+GDBusConnection *g_bus_get_sync(int bus, GCancellable *cancellable, GError **error);
+void g_dbus_connection_set_exit_on_close(GDBusConnection *connection, int exits);
+GVariant *g_dbus_connection_call_sync(
+    GDBusConnection *connection, const char *service, const char *path, const char *interface,
+    const char *method, GVariant *parameters, const GVariantType *reply, unsigned flags, int milliseconds,
+    GCancellable *cancellable, GError **error);
+unsigned g_dbus_connection_signal_subscribe(
+    GDBusConnection *connection, const char *sender, const char *interface, const char *signal,
+    const char *path, const char *first_argument, unsigned flags, GDBusSignalCallback callback, void *data,
+    GDestroyNotify free_data);
+void g_dbus_connection_signal_unsubscribe(GDBusConnection *connection, unsigned subscription);
+GDBusConnection *g_dbus_proxy_get_connection(GDBusProxy *proxy);

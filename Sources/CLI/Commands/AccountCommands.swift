@@ -1,0 +1,260 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+extension Command {
+    static let accountAdd = Command(
+        words: ["account", "add"], summary: "make an account",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [
+            .flag(
+                "password-stdin",
+                meaning: "read its password from standard input: whoever runs this sees it"),
+            .value(
+                "legacy", placeholder: "RUNG",
+                meaning: "its clients send the password as old ones do: \(rungs)"),
+            .value(
+                "user-id", placeholder: "N",
+                meaning: "the backend's own number of the user, which it is told in place of the name"),
+            .data, .json,
+        ],
+        notes: """
+            With --password-stdin the password goes through this command, so whoever runs it has seen it; \
+            what is kept is what a
+            sign-up from a device would have left. Better without: `countersign account reset APP NAME` \
+            prints a one-time code
+            with which its owner sets a password that nobody else sees.
+
+            --legacy puts the account on a rung of the login ladder, by the app's legacy-salt and \
+            legacy-key, and needs the
+            password. What the rung needs is kept wrapped. Such logins need the policy legacy-login.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let userID = try run.userID()
+        let password = try run.newPassword()
+        let rung = try run.rung()
+        let deployment = try run.deployment()
+        let account: Account
+        if let rung {
+            guard let password else {
+                throw OperationalError(.usage, message: "--legacy: expected --password-stdin beside it")
+            }
+            account = try deployment.addLegacyAccount(
+                name, of: app, on: rung, password: password, userID: userID, at: run.now)
+        } else {
+            account = try deployment.addAccount(
+                name, of: app, password: password, userID: userID, at: run.now)
+        }
+        try run.print(account.json) {
+            let hint =
+                "`countersign account reset \(app) \(name)` gives its owner a code to set a password with"
+            if let rung, let id = account.userID { return "added \(name) on \(rung.rawValue), user id \(id)" }
+            return password == nil ? "added \(name), without a password; \(hint)" : "added \(name)"
+        }
+        return .success
+    }
+}
+
+/// As --legacy has them.
+private let rungs = Rung.allCases.map(\.rawValue).joined(separator: ", ")
+
+extension Invocation {
+    fileprivate func rung() throws(OperationalError) -> Rung? {
+        guard let text = arguments.value("legacy") else { return nil }
+        guard let rung = Rung(rawValue: text) else {
+            throw OperationalError(.usage, message: "--legacy `\(text)`: expected one of \(rungs)")
+        }
+        return rung
+    }
+
+    fileprivate func userID() throws(OperationalError) -> Int64? {
+        guard let text = arguments.value("user-id") else { return nil }
+        guard text.utf8.allSatisfy(ASCII.isDigit), let number = Int64(text), number >= 1 else {
+            throw OperationalError(.usage, message: "--user-id `\(text)`: expected a whole number from 1 on")
+        }
+        return number
+    }
+
+    fileprivate func newPassword() throws(OperationalError) -> Secret? {
+        guard arguments.has("password-stdin") else { return nil }
+        let secret = try PasswordEntry(run: self).readNew(asking: "")
+        _ = try PasswordEntry.password(secret)
+        return secret
+    }
+}
+
+extension Account {
+    /// For scripts: nothing of it is a secret.
+    var json: JSONValue {
+        [
+            "app": .string(app.description), "account": .string(name.description), "number": .integer(number),
+            "user_id": userID.map { .integer($0) } ?? .null, "state": .string(state.rawValue),
+            "credential": .string(credential), "created": .integer(created),
+        ]
+    }
+
+    /// How its owner signs in: `opaque`, a rung of the ladder, or `none` yet.
+    var credential: String { registration != nil ? "opaque" : legacy?.rung.rawValue ?? "none" }
+}
+
+extension Command {
+    static let accountList = Command(
+        words: ["account", "list"], summary: "list an app's accounts",
+        positionals: [Positional(name: "APP")],
+        options: [
+            .value("limit", placeholder: "N", meaning: "at most so many, 1 to 100000 (default: 1000)"),
+            .value(
+                "after", placeholder: "NUMBER",
+                meaning: "those behind this number, which the list before ended with"), .data, .json,
+        ],
+        notes:
+            "In the order in which they were made; removed ones too. With --json, `next` is the number to go "
+            + "on --after, or null."
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let limit = try run.number("limit", in: 1...100_000) ?? 1000
+        let after = try run.number("after", in: 0...Int.max) ?? 0
+        // One more than is shown tells whether there are more.
+        var accounts = try run.deployment().accounts(of: app, after: Int64(after), limit: limit + 1)
+        let next = accounts.count > limit ? accounts[limit - 1].number : nil
+        accounts = Array(accounts.prefix(limit))
+        let json: JSONValue = [
+            "app": .string(app.description), "accounts": .array(accounts.map(\.json)),
+            "next": next.map { .integer($0) } ?? .null,
+        ]
+        try run.print(json) {
+            if accounts.isEmpty { return "no accounts; `countersign account add \(app) NAME` makes one" }
+            return Table.text(
+                head: ["NAME", "STATE", "SIGNS IN BY", "USER ID", "SINCE"],
+                rows: accounts.map { account in
+                    [
+                        account.name.description, account.state.rawValue, account.credential,
+                        account.userID.map(String.init) ?? "-", TimeText.text(account.created),
+                    ]
+                })
+        }
+        if let next { run.console.note("there are more: --after \(next)") }
+        return .success
+    }
+}
+
+extension Invocation {
+    /// A whole number given by name; nil where it is not given.
+    func number(_ name: String, in range: ClosedRange<Int>) throws(OperationalError) -> Int? {
+        guard let text = arguments.value(name) else { return nil }
+        guard text.utf8.allSatisfy(ASCII.isDigit), let number = Int(text), range.contains(number) else {
+            throw OperationalError(
+                .usage, message: "--\(name) `\(text)`: expected a whole number from \(range.lowerBound) on")
+        }
+        return number
+    }
+}
+
+extension Command {
+    static let accountLock = stateChange(
+        verb: "lock", summary: "let nobody sign in to an account, and end its sessions",
+        notes: "`countersign account unlock` takes it back; sessions that have ended stay so."
+    ) { (deployment, name, app, now) throws(OperationalError) in
+        try deployment.lockAccount(name, of: app, at: now)
+    }
+
+    static let accountUnlock = stateChange(verb: "unlock", summary: "let its owner sign in again") {
+        (deployment, name, app, now) throws(OperationalError) in
+        try deployment.unlockAccount(name, of: app, at: now)
+        return []
+    }
+
+    static let accountRemove = stateChange(
+        verb: "remove", summary: "drop an account's credentials for good, and end its sessions",
+        notes:
+            "The name stays taken: the backend knows somebody by it, and whoever got it next would "
+            + "be taken for them."
+    ) { (deployment, name, app, now) throws(OperationalError) in
+        try deployment.removeAccount(name, of: app, at: now)
+    }
+
+    private static func stateChange(
+        verb: String, summary: String, notes: String = "",
+        change:
+            @escaping @Sendable (Deployment, AccountName, AppName, Int64) throws(OperationalError) ->
+            [SessionID]
+    ) -> Command {
+        Command(
+            words: ["account", verb], summary: summary,
+            positionals: [Positional(name: "APP"), Positional(name: "NAME")], options: [.data, .json],
+            notes: notes
+        ) { (run) throws(OperationalError) in
+            let app = try run.appName()
+            let name = try Invocation.accountName(run.required("NAME"))
+            let deployment = try run.deployment()
+            let ended = try change(deployment, name, app, run.now)
+            let account = try deployment.account(name, of: app)
+            let json: JSONValue = [
+                "app": .string(app.description), "account": .string(name.description),
+                "state": .string(account.state.rawValue),
+                "ended_sessions": .strings(ended.map(\.description)),
+            ]
+            try run.print(json) {
+                let sessions = ended.isEmpty ? "" : "; sessions ended: \(ended.count)"
+                return "\(name) is \(account.state.rawValue)\(sessions)"
+            }
+            return .success
+        }
+    }
+}
+
+extension Command {
+    static let accountReset = Command(
+        words: ["account", "reset"], summary: "make a one-time code for a password that was forgotten",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [
+            .value(
+                "valid", placeholder: "1h",
+                meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 1h)"), .data, .json,
+        ],
+        notes: """
+            The code is printed once; only its hash is kept. Deliver it by a way that you trust: whoever has \
+            it sets the password.
+            Its owner uses it with `countersign signup --reset-code-stdin`, or with your app. Until then the \
+            password that stands
+            goes on standing, and sessions go on; setting the new one ends them. A code takes the place of \
+            an earlier one.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let lifetime = try lifetime(run)
+        let deployment = try run.deployment()
+        let (code, until) = try deployment.resetAccount(name, of: app, lifetime: lifetime, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description),
+            "reset_code": .string(code.text),
+            "until": .integer(until),
+        ]
+        try run.print(json) { "\(code.text)" }
+        if !run.arguments.has("json") { run.console.note("good for one use until \(TimeText.text(until))") }
+        return .success
+    }
+
+    private static func lifetime(_ run: Invocation) throws(OperationalError) -> Int64 {
+        guard let text = run.arguments.value("valid") else { return ResetCode.lifetime }
+        let unit: Int64? =
+            switch text.last {
+            case "s": 1
+            case "m": 60
+            case "h": 3600
+            default: nil
+            }
+        let digits = unit == nil ? text[...] : text.dropLast()
+        guard !digits.isEmpty, digits.utf8.allSatisfy(ASCII.isDigit), let count = Int64(digits),
+            (1...86_400).contains(count), (1...86_400).contains(count * (unit ?? 1))
+        else {
+            throw OperationalError(
+                .usage, message: "--valid `\(text)`: expected 1s to 24h, such as 30m or 1h")
+        }
+        return count * (unit ?? 1)
+    }
+}

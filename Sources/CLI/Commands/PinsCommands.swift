@@ -1,0 +1,219 @@
+import CountersignAuthority
+import CountersignSeal
+import CountersignTrust
+import CountersignWire
+import Glibc
+
+/// The keys that pin manifests are signed and verified with, as people hand them over.
+enum PinKey {
+    static let publicOption = Option.value(
+        "public-key", placeholder: "K",
+        meaning:
+            "the public key that `pins keygen` printed; the manifest has to be signed with its other half")
+
+    /// The 32 bytes, in base64url.
+    static func text(of key: PublicKey) -> String {
+        // What stands before them in DER says that they are Ed25519's. Source: RFC 8410 §4.
+        let bytes = Array(key.der.suffix(32))
+        return Base64.encode(bytes.span, as: .url)
+    }
+
+    static func privateKey(inFile path: String) throws(OperationalError) -> PrivateKey {
+        guard let text = try KeyFile.read(path) else {
+            throw OperationalError(.failed, message: "\(path): there is no such file")
+        }
+        do {
+            return try text.withExposedBytes { (pem) throws(SealError) in
+                try PrivateKey(pem: pem, algorithm: .ed25519)
+            }
+        } catch {
+            throw OperationalError(.failed, message: "\(path): \(error)")
+        }
+    }
+
+    /// What `--public-key` says.
+    static func publicKey(_ run: Invocation) throws(OperationalError) -> [UInt8] {
+        let text = try run.requiredOption("public-key")
+        guard let key = Base64.decode(text, as: .url), key.count == 32 else {
+            throw OperationalError(
+                .usage,
+                message: "--public-key: expected 43 characters of base64url, as `pins keygen` prints them")
+        }
+        return key
+    }
+}
+
+/// A signed manifest whose signature holds.
+struct VerifiedManifest {
+    let text: String
+    let manifest: PinManifest
+
+    /// Checked as an app checks it.
+    init(_ bytes: [UInt8], at place: String, signedWith key: [UInt8]) throws(OperationalError) {
+        do {
+            manifest = try SignedManifest(json: bytes).verified(by: [key])
+        } catch {
+            throw OperationalError(.failed, message: "\(place): \(error)")
+        }
+        // JSON that was read is UTF-8.
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    init(inFile path: String, signedWith key: [UInt8]) throws(OperationalError) {
+        try self.init(try Console.readFile(path, limit: SignedManifest.longest), at: path, signedWith: key)
+    }
+}
+
+extension Command {
+    static let pinsKeygen = Command(
+        words: ["pins", "keygen"], summary: "make the offline key that signs pin manifests",
+        positionals: [Positional(name: "FILE")], options: [.json],
+        notes: """
+            FILE gets the private key (PKCS #8, mode 0600) and must not be there yet. It belongs on no \
+            server: whoever has it, and an
+            authority's certificate, can stand in for yours. What is printed is the public key, for the app \
+            to have built in,
+            beside that of a second pair, by which the first can be replaced.
+            """
+    ) { (run) throws(OperationalError) in
+        let path = try run.required("FILE")
+        guard access(path, F_OK) != 0 else {
+            throw OperationalError(.failed, message: "\(path): is there already; expected a new file")
+        }
+        try KeyFile.make(at: path, holding: PrivateKey.pem(ed25519Seed: Secret(random: 32)))
+        // As the file has it: of two that make it at once, one is there.
+        let key = PinKey.text(of: try PinKey.privateKey(inFile: path).publicKey)
+        try run.print(["file": .string(path), "public_key": .string(key)]) { "public_key  \(key)" }
+        return .success
+    }
+}
+
+extension Command {
+    static let pinsSign = Command(
+        words: ["pins", "sign"], summary: "sign a pin manifest",
+        positionals: [Positional(name: "FILE")],
+        options: [.value("key", placeholder: "F", meaning: "the private key that `pins keygen` made")],
+        notes: """
+            FILE is the manifest, as JSON (docs/protocol.md, "Pin manifests"):
+            {"app":"shop","version":2,"not_before":1790000000,"not_after":1797776000,
+             "hosts":[{"pattern":"**.example.com","pins":["sha256/…"],"backups":["sha256/…"]}]}
+            It is signed to the byte, if it is one that an app would take up. The signed one goes to \
+            standard output.
+            """
+    ) { (run) throws(OperationalError) in
+        let path = try run.required("FILE")
+        let key = try PinKey.privateKey(inFile: run.requiredOption("key"))
+        let bytes = try Console.readFile(path, limit: SignedManifest.longest)
+        do throws(ManifestError) {
+            _ = try PinManifest(json: bytes)
+        } catch {
+            throw OperationalError(.failed, message: "\(path): \(error)")
+        }
+        guard let signed = SignedManifest.text(of: bytes, signedBy: key),
+            signed.count < SignedManifest.longest
+        else {
+            throw OperationalError(
+                .failed,
+                message:
+                    "\(path): expected a manifest that has \(SignedManifest.longest) bytes when it is signed")
+        }
+        try run.console.write(signed + Array("\n".utf8))
+        return .success
+    }
+}
+
+extension Command {
+    static let pinsShow = Command(
+        words: ["pins", "show"], summary: "check a signed pin manifest, and show what it says",
+        positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .json]
+    ) { (run) throws(OperationalError) in
+        let key = try PinKey.publicKey(run)
+        let manifest = try VerifiedManifest(inFile: run.required("FILE"), signedWith: key).manifest
+        try run.print(manifest.shown) {
+            let span =
+                "\(TimeText.text(manifest.validity.lowerBound)) to "
+                + "\(TimeText.text(manifest.validity.upperBound))"
+            let head = "app:      \(manifest.app)\nversion:  \(manifest.version)\nvalid:    \(span)"
+            let rules = manifest.rules.map { rule in
+                let only = rule.mode == .reportOnly ? " (reports only)" : ""
+                return "\(rule.pattern)\(only)\n" + rule.policy.pins.map { "  \($0)" }.joined(separator: "\n")
+            }
+            return ([head] + rules).joined(separator: "\n")
+        }
+        return .success
+    }
+}
+
+extension PinManifest {
+    fileprivate var shown: JSONValue {
+        let hosts = rules.map { rule -> JSONValue in
+            [
+                "pattern": .string(rule.pattern.description),
+                "mode": rule.mode == .reportOnly ? "report-only" : "enforce",
+                "pins": .strings(rule.policy.pins.map(\.description)),
+            ]
+        }
+        return [
+            "app": .string(app), "version": .integer(Int64(version)),
+            "not_before": .integer(validity.lowerBound),
+            "not_after": .integer(validity.upperBound), "hosts": .array(hosts),
+        ]
+    }
+}
+
+extension Command {
+    static let pinsPublish = Command(
+        words: ["pins", "publish"], summary: "hand a signed pin manifest to clients that ask",
+        positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .data, .json],
+        notes: """
+            Served from the next request on at `pins/APP` below the authority's prefix, to the byte. Its app \
+            must be there, its time not
+            be over, and its version above that of the one which is served. An old one that leaked can be \
+            published by nobody: apps
+            take up none that is not newer than theirs.
+            """
+    ) { (run) throws(OperationalError) in
+        let path = try run.required("FILE")
+        let key = try PinKey.publicKey(run)
+        let new = try VerifiedManifest(inFile: path, signedWith: key)
+        guard let app = AppName(new.manifest.app) else {
+            throw OperationalError(
+                .failed,
+                message: "\(path): it is for the app `\(new.manifest.app)`, which no app here can be called")
+        }
+        guard new.manifest.validity.upperBound >= run.now else {
+            throw OperationalError(
+                .failed, message: "\(path): \(ManifestError.expired(at: new.manifest.validity.upperBound))")
+        }
+        let deployment = try run.deployment()
+        let earlier = try deployment.pinManifests().text(of: app)
+        if let earlier { try require(new.manifest, above: earlier, key: key, path: path) }
+        try deployment.publish(pinManifest: new.text, version: new.manifest.version, of: app, after: earlier)
+        let version = new.manifest.version
+        try run.print(["app": .string(app.description), "version": .integer(Int64(version))]) {
+            "version \(version) is what clients of \(app) get"
+        }
+        return .success
+    }
+
+    /// One that was signed with an earlier key is not asked for its version: to replace the key is what two
+    /// are for.
+    private static func require(
+        _ new: PinManifest, above earlier: String, key: [UInt8], path: String
+    ) throws(OperationalError) {
+        let inForce: Int
+        do {
+            inForce = try SignedManifest(json: Array(earlier.utf8)).verified(by: [key]).version
+        } catch {
+            guard error == .badSignature else {
+                throw OperationalError(.failed, message: "what is served: \(error)")
+            }
+            return
+        }
+        guard new.version > inForce else {
+            throw OperationalError(
+                .failed,
+                message: "\(path): \(ManifestError.notNewer(version: new.version, inForce: inForce))")
+        }
+    }
+}

@@ -1,0 +1,328 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// Searches for the mistake under which a failing signature would hold. Nothing else counts as evidence. A
+/// caller without the secret cannot make a request for which a mistake is found, because each hypothesis
+/// requires a valid MAC.
+struct MistakeSearch: ~Copyable {
+    private let scheme: any Scheme
+    private let keys: [SigningKey]
+    private let others: [KnownKey]
+    private let mistakes: [Mistake]
+    private var sent: ReceivedSignature
+    private let isBodyWhole: Bool
+    private let policy: Policy
+    private var budget: ExplanationBudget
+    private var workspace = Workspace()
+
+    init(in request: Request, scheme: any Scheme, question: Explanation.Question) {
+        self.scheme = scheme
+        budget = ExplanationBudget(question.time)
+        keys = [question.key, question.nextKey].compactMap { $0 }
+        others = question.others
+        mistakes = Mistake.mistakes(for: scheme.name)
+        sent = ReceivedSignature(in: Draft(request), scheme: scheme.name)
+        isBodyWhole = request.isBodyWhole
+        policy = question.policy
+    }
+
+    /// Nil where no mistake that we know of explains it: another secret, then, or something that was changed.
+    mutating func cause() -> Cause? {
+        if let received = signingInput(of: sent.readable) { return cause(received) }
+        for mistake in mistakes {
+            guard case .repair(let repair) = mistake.correction, !budget.isSpent else { continue }
+            for mended in repair(sent.readable, scheme.name).prefix(8) {
+                // In a body that was compressed the signature is found only now.
+                if sent.interpretations.isEmpty {
+                    sent = ReceivedSignature(in: mended.draft, scheme: scheme.name)
+                }
+                guard let received = signingInput(of: mended.draft) else { continue }
+                if let found = causeAfterRepair(of: received, repair: mended) {
+                    return found.mistake.map { Cause(mistake).and($0) } ?? Cause(mistake)
+                }
+            }
+        }
+        return nil
+    }
+
+    private mutating func cause(_ received: SigningInput) -> Cause? {
+        if let reading = matchingReading(of: received) {
+            return contradiction(received)?.and(reading) ?? reading.mistake
+        }
+        for spelling in [received] + alternatives(to: received) {
+            if let known = others.first(where: { matchingReading(of: spelling, under: [$0.key]) != nil }) {
+                return known.cause
+            }
+            if let other = macMistake(for: spelling) { return contradiction(received)?.and(other) ?? other }
+            if let other = secretMistake(for: spelling) { return other }
+        }
+        return textMistake(for: received) ?? requestMistake(for: received)
+    }
+
+    /// That the message names another algorithm than the key's is evidence only beside a signature that
+    /// holds.
+    private func contradiction(_ received: SigningInput) -> Cause? {
+        guard let named = received.claim.namedAlgorithm, !keys.contains(where: { $0.algorithm == named })
+        else {
+            return nil
+        }
+        return mistakes.first { $0.code == "alg-parameter" }.map { Cause($0, detail: "\(named.rawValue)") }
+    }
+
+    /// What the caller wrote may have been signed, or what it was mended to.
+    private mutating func causeAfterRepair(of received: SigningInput, repair mended: Repair) -> (
+        mistake: Cause?, Void
+    )? {
+        let asWritten =
+            mended.written.isEmpty
+            ? received.text : received.text.replacing(mended.written, with: mended.original)
+        for text in [asWritten, received.text] {
+            let spelling = received.with(text)
+            if let reading = matchingReading(of: spelling) { return (reading.mistake, ()) }
+            if let cause = macMistake(for: spelling) ?? self.textMistake(for: spelling) { return (cause, ()) }
+        }
+        return nil
+    }
+
+    // MARK: The kinds of mistakes
+
+    /// Copies that are not wiped: the search tries encodings of them. In the gateway this happens only for an
+    /// app whose policy says `debug`.
+    private var secrets: [[UInt8]] {
+        keys.filter { $0.publicKey == nil }.map { key in
+            key.secret.withExposedBytes { bytes in (0..<bytes.count).map { bytes[$0] } }
+        }
+    }
+
+    private mutating func secretMistake(for received: SigningInput) -> Cause? {
+        for secret in secrets {
+            for mistake in mistakes {
+                guard case .secret(let undo) = mistake.correction, !budget.isSpent else { continue }
+                for other in undo(secret) where other != secret && !other.isEmpty {
+                    let key = SigningKey(Secret(copying: other.span))
+                    if let reading = matchingReading(of: received, under: [key]) {
+                        return Cause(mistake).and(reading)
+                    }
+                }
+            }
+        }
+        return nil
+    }
+
+    private mutating func textMistake(for received: SigningInput) -> Cause? {
+        for mistake in mistakes {
+            // What is made of a text costs many times what it costs to sign it.
+            guard case .text(let undo) = mistake.correction,
+                received.text.bytes.count <= ExplanationBudget.largestBody, !budget.isSpent
+            else {
+                continue
+            }
+            for text in undo(received) where text != received.text {
+                let other = received.with(text)
+                guard let reading = matchingReading(of: other) else { continue }
+                return Cause(mistake, difference: Difference(signed: other, received: received)).and(reading)
+            }
+        }
+        return nil
+    }
+
+    private mutating func macMistake(for received: SigningInput) -> Cause? {
+        for secret in secrets {
+            for mistake in mistakes {
+                guard case .mac(let undo) = mistake.correction, !budget.isSpent else { continue }
+                budget.spend(bytes: received.text.bytes.count)
+                for other in undo(received, secret) {
+                    for reading in sent.interpretations
+                    where SignatureVerifier.compare(other.bytes.span, withSent: reading.mac) == .equal {
+                        return Cause(mistake, detail: other.name).and(reading)
+                    }
+                }
+            }
+        }
+        return nil
+    }
+
+    /// One mistake, then two at once.
+    private mutating func requestMistake(for received: SigningInput) -> Cause? {
+        var variants: [(mistake: Mistake, index: Int, spelling: SigningInput)] = []
+        var tried: Set<[UInt8]> = [received.text.bytes]
+        for (index, mistake) in mistakes.enumerated() {
+            guard case .request(let undo) = mistake.correction, !budget.isSpent else { continue }
+            var kept = 0
+            for draft in undo(received.draft) {
+                guard let other = signingInput(of: draft), tried.insert(other.text.bytes).inserted else {
+                    continue
+                }
+                if let reading = matchingReading(of: other) {
+                    return Cause(mistake, difference: Difference(signed: other, received: received)).and(
+                        reading)
+                }
+                kept += 1
+                if kept <= ExplanationBudget.maximumVariants { variants.append((mistake, index, other)) }
+            }
+        }
+        for first in variants {
+            for second in mistakes[(first.index + 1)...] where second.code != first.mistake.code {
+                guard case .request(let undo) = second.correction, !budget.isSpent else { continue }
+                for draft in undo(first.spelling.draft) {
+                    guard let other = signingInput(of: draft), tried.insert(other.text.bytes).inserted else {
+                        continue
+                    }
+                    guard let reading = matchingReading(of: other) else { continue }
+                    return Cause(first.mistake, difference: Difference(signed: other, received: received))
+                        .and(Cause(second)).and(reading)
+                }
+            }
+            if budget.isSpent { return nil }
+        }
+        return nil
+    }
+
+    // MARK: Trying
+
+    /// Nil where the draft cannot be read, or the budget is spent.
+    private mutating func signingInput(of draft: Draft) -> SigningInput? {
+        guard !budget.isSpent else { return nil }
+        let request = request(draft)
+        do throws(Refusal) {
+            guard let claim = try scheme.claim(in: request, by: policy, workspace: &workspace) else {
+                return nil
+            }
+            try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+            return signingInput(for: claim, draft: draft)
+        } catch {
+            return nil
+        }
+    }
+
+    /// The other spellings that the scheme takes the same request in: a client that uses one may be mistaken
+    /// in its secret, too.
+    private mutating func alternatives(to received: SigningInput) -> [SigningInput] {
+        let request = request(received.draft)
+        var found: [SigningInput] = []
+        do throws(Refusal) {
+            // Read again: others may have been read since.
+            guard let claim = try scheme.claim(in: request, by: policy, workspace: &workspace) else {
+                return []
+            }
+            try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+            while try scheme.writeAlternative(found.count, for: claim, of: request, into: &workspace)
+                == .written
+            {
+                found.append(signingInput(for: claim, draft: received.draft))
+            }
+        } catch {
+            return []
+        }
+        return found
+    }
+
+    private func request(_ draft: Draft) -> Request {
+        var request = draft.request()
+        request.isBodyWhole = isBodyWhole
+        return request
+    }
+
+    /// What lies in the workspace.
+    private func signingInput(for claim: Claim, draft: Draft) -> SigningInput {
+        let text = SigningString(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
+        let canonical = scheme.name == .sigV4 ? [UInt8](workspace.canonicalRequest) : []
+        return SigningInput(
+            scheme: scheme.name, claim: claim, draft: draft, text: text, canonicalRequest: canonical)
+    }
+
+    /// The reading of the sent signature that holds for this text; nil where none does.
+    private mutating func matchingReading(of spelling: SigningInput, under others: [SigningKey]? = nil)
+        -> ReceivedSignature.Interpretation?
+    {
+        workspace.text = StringToSign(spelling.text.bytes, secretAt: spelling.text.secretAt)
+        let claim = Claim(copying: spelling.claim)
+        // What the message says of its algorithm is judged apart.
+        claim.namedAlgorithm = nil
+        for key in others ?? keys {
+            guard !budget.isSpent else { return nil }
+            budget.spend(bytes: spelling.text.bytes.count, key: key)
+            for reading in sent.interpretations(under: key, claim: claim) {
+                claim.mac = reading.mac
+                if SignatureVerifier.compare(claim, with: key, workspace: workspace) == .equal {
+                    return reading
+                }
+            }
+        }
+        return nil
+    }
+}
+
+extension Scheme {
+    /// The claim of the signature that the policy chooses.
+    func claim(in request: Request, by policy: Policy, workspace: inout Workspace) throws(Refusal) -> Claim? {
+        workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
+        workspace.formMD5Key = policy.formMD5Key
+        guard let claim = try claim(in: request, workspace: &workspace) else { return nil }
+        guard let label = try SchemePolicy(policy, scheme: name).labelOverride(for: claim, in: request) else {
+            return claim
+        }
+        return try self.claim(in: request, labelled: label, workspace: &workspace)
+    }
+}
+
+extension Cause {
+    fileprivate func and(_ reading: ReceivedSignature.Interpretation) -> Cause {
+        reading.mistake.map { and($0) } ?? self
+    }
+}
+
+/// The limit on the cost of an explanation: it runs on the threads that serve requests, so a deliberately
+/// wrong request must not cost more than this.
+package struct ExplanationBudget {
+    /// How much time the caller allows.
+    package enum Time: Sendable, Equatable {
+        /// As long as the trials take: for a person with one request.
+        case untilDone
+        /// That many nanoseconds of the thread's CPU time, plus the hypothesis in progress at that point. On
+        /// a serving thread, other requests wait meanwhile.
+        case atMost(Int64)
+    }
+
+    /// Hypotheses. Somewhat more than the single mistakes of one request come to; the rest is for pairs.
+    private var trials = 320
+    /// Bytes of strings to sign: some 10 ms of hashing.
+    private var bytes = 4 << 20
+
+    /// Requests of one mistake that a second one is tried on.
+    static let maximumVariants = 2
+    /// Bodies beyond this are not read as JSON or forms, nor written anew.
+    static let largestBody = 64 << 10
+    /// What a compressed body may become: as much as the gateway holds.
+    static let largestInflatedBody = 1 << 20
+
+    /// In nanoseconds of the thread's own time; nil where there is none.
+    private let deadline: Int64?
+
+    init(_ time: Time) {
+        switch time {
+        case .untilDone: deadline = nil
+        case .atMost(let nanoseconds): deadline = ExplanationBudget.threadTime + nanoseconds
+        }
+    }
+
+    /// To spell a request takes time, too, and to make one up: both count, whether or not anything is then
+    /// tried.
+    var isSpent: Bool {
+        trials <= 0 || bytes <= 0 || deadline.map { ExplanationBudget.threadTime > $0 } ?? false
+    }
+
+    /// Verifying under a key pair takes as long as hashing some kilobytes does.
+    mutating func spend(bytes size: Int, key: SigningKey? = nil) {
+        trials -= key?.publicKey == nil ? 1 : 4
+        bytes -= size
+    }
+
+    private static var threadTime: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+}

@@ -1,0 +1,141 @@
+import CountersignSchemes
+import CountersignWire
+import Glibc
+
+/// A signature proof whose signed time lies within the policy's window. Only ``FreshnessCheck`` can make one.
+package struct FreshProof: ~Copyable, Sendable {
+    let release: AppRelease
+    let session: Session?
+    let scope: KeyID
+    let edition: AppRelease.Edition
+    /// Whole Unix seconds; nil where the scheme does not sign a time.
+    let created: Int64?
+    /// When freshness was checked; after the body check, when the body was checked.
+    var now: Int64
+    let replayKey: Claim.ReplayKey?
+    let coveredFields: FieldSet
+    let body: BodyExpectation
+
+    fileprivate init(_ proof: consuming SignatureProof, created: Int64?, now: Int64) {
+        release = proof.release
+        session = proof.session
+        scope = proof.scope
+        edition = proof.edition
+        replayKey = proof.replayKey
+        coveredFields = proof.coveredFields
+        body = proof.body
+        self.created = created
+        self.now = now
+    }
+}
+
+/// Checks that the signed time lies within the policy's window around now.
+package struct FreshnessCheck: Sendable {
+    package init() {}
+
+    /// `now` in whole Unix seconds.
+    package func check(_ proof: consuming SignatureProof, at now: Int64) throws(Refusal) -> FreshProof {
+        let created = try check(
+            created: proof.created, expires: proof.expires, lifetime: proof.lifetime,
+            policy: proof.release.schemePolicy, at: now)
+        return FreshProof(proof, created: created, now: now)
+    }
+
+    /// The signature's creation time, if it lies within the policy's window; nil if the scheme does not sign
+    /// a time.
+    func check(
+        created: Claim.CreationTime, expires: Int64?, lifetime: Int64?, policy allowance: SchemePolicy,
+        at now: Int64
+    ) throws(Refusal) -> Int64? {
+        let created = created.instant(allowance)
+        if let created {
+            let (age, overflow) = now.subtractingReportingOverflow(created)
+            if let lifetime {
+                try FreshnessCheck.check(
+                    age: overflow ? Int64.max : age, lifetime: lifetime, policy: allowance)
+            } else if overflow || age.magnitude > allowance.window.magnitude {
+                throw Refusal(
+                    .stale,
+                    detail: FreshnessCheck.describe(created: created, now: now, window: allowance.window))
+            }
+        }
+        if let expires, expires <= now {
+            let (end, here) = (CivilTime.rfc3339Text(expires), CivilTime.rfc3339Text(now))
+            throw Refusal(.stale, detail: "expired at \(end), it is \(here)")
+        }
+        return created
+    }
+
+    /// A presigned URL may be as far ahead of the clock as any signature. Its age may reach the lifetime that
+    /// it states, or the policy's limit if that is shorter.
+    private static func check(age: Int64, lifetime: Int64, policy allowance: SchemePolicy) throws(Refusal) {
+        guard age >= -allowance.window else {
+            throw Refusal(.stale, detail: "created \(age.magnitude) s ahead")
+        }
+        let most = min(lifetime, allowance.presignedLifetime)
+        guard age <= most else {
+            let source = most == lifetime ? "it asks for itself" : "the app's policy allows"
+            throw Refusal(.stale, detail: "created \(age) s ago; \(most) s is what \(source)")
+        }
+    }
+
+    private static func describe(created: Int64, now: Int64, window: Int64) -> String {
+        let (distance, overflow) = now.subtractingReportingOverflow(created)
+        if overflow { return "created \(created) is out of all bounds" }
+        let side = distance > 0 ? "ago" : "ahead"
+        return "created \(CivilTime.rfc3339Text(created)) is \(distance.magnitude) s \(side); "
+            + "the window is \(window) s either side of \(CivilTime.rfc3339Text(now))"
+    }
+}
+
+extension Claim.CreationTime {
+    /// Whole Unix seconds; nil where the scheme does not sign a time.
+    func instant(_ allowance: SchemePolicy) -> Int64? {
+        switch self {
+        case .unix(let seconds): return seconds
+        case .wallClock(let seconds):
+            let (instant, overflow) = seconds.subtractingReportingOverflow(allowance.timezoneOffset)
+            return overflow ? seconds : instant
+        case .unsigned: return nil
+        }
+    }
+}
+
+/// A fresh proof of the whole request: the body matches the signature, or its digest is checked while it
+/// streams. Only ``BodyCheck`` can make one.
+package struct CompleteProof: ~Copyable, Sendable {
+    let fresh: FreshProof
+
+    fileprivate init(_ fresh: consuming FreshProof) { self.fresh = fresh }
+}
+
+/// Checks that the received body is the signed one.
+package struct BodyCheck: Sendable {
+    package init() {}
+
+    /// For a streamed body, the caller carries the expectation.
+    package func callAsFunction(
+        _ request: Request, fresh: consuming FreshProof, at now: Int64
+    ) throws(Refusal) -> CompleteProof {
+        if request.isBodyWhole { try fresh.body.check(request.body.span) }
+        fresh.now = now
+        return CompleteProof(fresh)
+    }
+}
+
+/// The source of the current time: an argument, so that tests can set it.
+package protocol TimeSource: Sendable {
+    /// Whole Unix seconds.
+    var now: Int64 { get }
+}
+
+/// The machine's clock.
+package struct SystemTime: TimeSource {
+    package init() {}
+
+    package var now: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec)
+    }
+}

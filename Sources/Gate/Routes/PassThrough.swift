@@ -1,0 +1,63 @@
+import CountersignSchemes
+import CountersignWire
+
+/// The reason why the gateway forwards a refused request to the backend without an identity.
+package struct PassThrough: Sendable {
+    package enum Cause: Sendable, Equatable {
+        /// Its route is open.
+        case open
+        /// The gateway would refuse it for this code, and forwards it because the route or app only observes.
+        case observed(Refusal.Code)
+    }
+
+    package let cause: Cause
+    /// The app whose policy or route rules allow it.
+    package let app: String
+    /// The release that the request names, proven or not; nil if it names none.
+    package let release: AppRelease?
+}
+
+extension Gate {
+    /// The reason to forward a refused request to the backend; nil if the refusal stands. The refusal stands
+    /// if it is not about the request's proof (framing, limits, hosts, revocation, an outage) or if the
+    /// request belongs to no app.
+    package func passThrough(
+        for request: Request, judgement: Judgement, after refusal: Refusal
+    ) throws(Refusal) -> PassThrough? {
+        // A client that sends a ticket relies on it, so its refusal stands even where the app only observes.
+        guard !request.names.contains(.countersignTicket) else { return nil }
+        guard refusal.code.isOfProof, let owner = try owner(of: request, judgement: judgement) else {
+            return nil
+        }
+        let route = try owner.policy.routes.decision(for: request)
+        func passage(_ cause: PassThrough.Cause) -> PassThrough {
+            PassThrough(cause: cause, app: owner.app, release: judgement.release)
+        }
+        if route.level == .open, refusal.code == .unsigned { return passage(.open) }
+        guard (route.enforcement ?? owner.policy.enforcement).isObserving(at: clock.now) else { return nil }
+        return passage(.observed(refusal.code))
+    }
+
+    /// The app whose release the request names, if that app has no legacy host or the request was sent to it;
+    /// without a release, the app whose legacy host the request was sent to.
+    private func owner(
+        of request: Request, judgement: Judgement
+    ) throws(Refusal) -> (app: String, policy: Policy)? {
+        let hosted = try keys.app(at: request)
+        guard let release = judgement.release else { return hosted.map { ($0.name, $0.policy) } }
+        guard release.policy.legacyHost == nil || hosted?.name == release.app else { return nil }
+        return (release.app, release.policy)
+    }
+}
+
+extension Refusal.Code {
+    /// Whether the refusal is about the request's proof: its sender, time, uniqueness or content.
+    fileprivate var isOfProof: Bool {
+        switch self {
+        case .unsigned, .unknownKey, .badSignature, .stale, .replayed, .bodyMismatch, .tokenExpired,
+            .schemeNotAllowed:
+            true
+        default: false
+        }
+    }
+}

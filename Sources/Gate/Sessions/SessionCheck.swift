@@ -1,0 +1,133 @@
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// The destination of a request, which decides whether it needs a session.
+package enum RequestDestination: Sendable {
+    case backend
+    /// A route of the authority, which itself decides which callers it admits.
+    case ownRoute
+    /// A route at which legacy clients sign in or renew their tokens; the gate does not read a token that
+    /// they still send.
+    case login
+}
+
+/// Checks that the caller's session is live, and that a caller without a session does not need one.
+package struct SessionCheck: Sendable {
+    private let source: any SessionSource
+
+    package init(_ source: any SessionSource) { self.source = source }
+
+    /// Refuses a caller whose session has ended, or a caller without a session on a route that needs one.
+    /// `route` is nil for the authority's routes; `now` is in whole Unix seconds.
+    package func check(
+        _ caller: Caller, on route: RouteRules.Decision?, at now: Int64
+    ) throws(Refusal) {
+        guard let session = caller.session else {
+            if let route, route.level >= .session { throw caller.release.refusalForMissingSession(on: route) }
+            return
+        }
+        try SessionCheck.check(session, of: caller.release, at: now)
+        source.noteUse(of: session, at: now)
+    }
+
+    /// Refuses a session that has ended or whose token has expired; `release` is the caller's.
+    static func check(_ session: Session, of release: AppRelease, at now: Int64) throws(Refusal) {
+        if let end = session.end { throw Refusal(end, of: session.id) }
+        if session.idleEnd <= now {
+            throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
+        }
+        if session.expires <= now {
+            try BearerTokenResolver.checkRenewal(session, of: release)
+            let until = CivilTime.rfc3339Text(session.expires)
+            throw Refusal(
+                .tokenExpired, detail: "session \(session.id), epoch \(session.epoch): good until \(until)")
+        }
+    }
+}
+
+extension AppRelease {
+    func refusalForMissingSession(on route: RouteRules.Decision) -> Refusal {
+        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
+        return Refusal(
+            .sessionEnded,
+            detail:
+                "this route needs a session: \(path) asks for `\(route.level.rawValue)`; `countersign route "
+                + "set \(app) \(path) "
+                + "--require signed` lets a release in by itself")
+    }
+
+    /// What a route of level `device` requires and how to lower that, for the detail of a refusal.
+    func deviceRequirement(of route: RouteRules.Decision) -> String {
+        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
+        return
+            "\(path) asks for `\(route.level.rawValue)`; `countersign route set \(app) \(path) "
+            + "--require session` "
+            + "does without the device's signature"
+    }
+}
+
+extension Refusal {
+    /// The refusal for an ended session. Only a caller whose signature was verified receives it: no other
+    /// caller learns the reason or that the session existed.
+    package init(_ end: SessionTermination, of session: SessionID) {
+        let at = CivilTime.rfc3339Text(end.at)
+        self.init(.sessionEnded, detail: "session \(session): \(end.reason.rawValue) at \(at)")
+        endedSession = EndedSession(reason: end.reason.rawValue, at: end.at, by: end.by)
+    }
+}
+
+/// Verifies the device's own signature on routes of level ``RouteRule/Level/device``. A session's request key
+/// is in the app's memory; the device's key is not. Source: docs/protocol.md, "Device-signed routes".
+struct DeviceSignatureVerifier: Sendable {
+    private let source: any SessionSource
+    private let scheme = MessageSignatures()
+    private let failures: PublicKeyFailureLimiter
+
+    init(sessions source: any SessionSource, failures: PublicKeyFailureLimiter) {
+        self.source = source
+        self.failures = failures
+    }
+
+    /// `label` is that of the signature that admitted the caller; `network` returns the client's network
+    /// address.
+    func check(
+        _ caller: Caller, sending request: Request, on route: RouteRules.Decision, signed label: ByteRange,
+        from network: () -> [UInt8], at now: Int64, lease work: WorkspaceLease
+    ) async throws(Refusal) {
+        guard let session = caller.session else { throw caller.release.refusalForMissingSession(on: route) }
+        guard session.kind == .device else {
+            throw Refusal(
+                .forbidden,
+                detail: "session \(session.id) has no device key to sign with, and "
+                    + caller.release.deviceRequirement(of: route))
+        }
+        guard let claim = try scheme.deviceClaim(in: request, over: label, workspace: &work.workspace) else {
+            throw Refusal(
+                .deviceUnsigned,
+                detail: "no signature with tag=\"\(MessageSignatures.deviceTag)\": "
+                    + caller.release.deviceRequirement(of: route))
+        }
+        guard claim.holder == .session(SessionToken(id: session.id, epoch: session.epoch)) else {
+            throw Refusal(
+                .badSignature,
+                detail: "the device's signature: keyid \(claim.keyID) is not the session's token")
+        }
+        try scheme.writeStringToSign(for: claim, of: request, into: &work.workspace)
+        let place = PublicKeyFailureLimiter.FailureKey(claim.keyID, from: network())
+        if let place { try failures.check(place, at: now) }
+        guard claim.compare(with: try await key(of: session), workspace: work.workspace) == .equal else {
+            if let place { failures.recordFailure(of: place, at: now) }
+            throw Refusal(.badSignature, detail: "the device's signature differs")
+        }
+    }
+
+    private func key(of session: Session) async throws(Refusal) -> P256Point {
+        do {
+            if let key = try await source.deviceKey(of: session.id) { return key }
+        } catch {
+            throw Refusal(error, in: "sessions")
+        }
+        throw Refusal(.unavailable, detail: "session \(session.id): its device's key is gone", retryAfter: 5)
+    }
+}

@@ -1,0 +1,208 @@
+import CountersignWire
+
+/// How a verified request is forwarded to the upstream.
+package struct ForwardedRequest: ~Copyable {
+    /// The request's fields to forward. Hop-by-hop fields and `Countersign-*` are never forwarded, even if
+    /// they are in this mask.
+    package var fields: FieldMask
+    /// Field lines that the gateway adds to the request, each with its CRLF.
+    package var added: [UInt8]
+    /// Field lines that the gateway adds to the response, each with its CRLF.
+    package var addedToAnswer: [UInt8] = []
+    /// For a streamed body: gets every byte, and decides before the last ones are sent.
+    package var inspector: (any BodyInspector)?
+    /// Gets the response, and learns whether the upstream may have processed the request.
+    package var observer: (any UpstreamResponseObserver)?
+    /// The party that waits for a connection; nil for the client's address.
+    package var caller: UpstreamCaller?
+
+    package init(fields: FieldMask, added: [UInt8], inspector: (any BodyInspector)? = nil) {
+        self.fields = fields
+        self.added = added
+        self.inspector = inspector
+    }
+}
+
+/// Inspects a streamed body. Confined to the loop of its exchange.
+package protocol BodyInspector: AnyObject {
+    func inspect(_ bytes: Span<UInt8>)
+    /// Called at the body's end, before the last bytes are sent.
+    func finish() throws(Refusal)
+}
+
+extension ForwardedRequest {
+    /// The fields of `request` that are forwarded: ``fields`` without hop-by-hop fields and those reserved
+    /// for the gateway.
+    package func selected(of request: borrowing Request) -> FieldMask {
+        let head = request.head.span
+        var selected = fields.subtracting(request.hopByHopFields)
+        for index in request.fields.indices {
+            let name = request.fields[index].name
+            if HopByHop.isHopByHop(name, of: head) || HopByHop.isReserved(name, of: head) {
+                selected.remove(index)
+            }
+        }
+        return selected
+    }
+
+    /// Writes the request's head for the upstream: the same method and the same target bytes.
+    func writeHead(of request: borrowing Request, to output: Buffer) {
+        let head = request.head.span
+        func append(_ slice: ByteRange) {
+            head.extracting(slice.range).withUnsafeBytes { _ = output.append($0) }
+        }
+        append(request.method)
+        output.append(" ")
+        append(request.target)
+        output.append(" HTTP/1.1\r\n")
+        FieldLines.copy(request.fields, where: selected(of: request), of: head, to: output)
+        output.append(added)
+        switch (request.isBodyWhole, request.framing) {
+        case (true, .none) where request.body.isEmpty: break
+        case (true, _): output.appendLength(request.body.count)
+        case (false, .length(let length)): output.appendLength(length)
+        case (false, .none): break
+        case (false, .chunked): output.append("Transfer-Encoding: chunked\r\n")
+        }
+        output.append("\r\n")
+    }
+}
+
+/// The fields that end at this hop. Source: RFC 9110 §7.6.1.
+enum HopByHop {
+    static func isHopByHop(_ name: ByteRange, of head: Span<UInt8>) -> Bool {
+        func equals(_ text: StaticString) -> Bool { FieldLines.equals(in: head, at: name, text: text) }
+        return switch name.count {
+        case 2: equals("te")
+        case 6: equals("expect")
+        case 7: equals("trailer") || equals("upgrade")
+        case 10: equals("connection") || equals("keep-alive")
+        case 14: equals("content-length") || equals("http2-settings")
+        case 16: equals("proxy-connection")
+        case 17: equals("transfer-encoding")
+        case 18: equals("proxy-authenticate")
+        case 19: equals("proxy-authorization")
+        default: false
+        }
+    }
+
+    /// Whether a name is `Countersign-…` or a backend may read it as such: some backends replace every
+    /// character that is not a letter or digit by `_`. Only the gateway may write these fields.
+    static func isReserved(_ name: ByteRange, of head: Span<UInt8>) -> Bool {
+        let prefix = "countersign" as StaticString
+        let length = prefix.utf8CodeUnitCount
+        guard name.count >= length else { return false }
+        guard
+            FieldLines.equals(
+                in: head, at: ByteRange(from: Int(name.start), to: Int(name.start) + length), text: prefix)
+        else { return false }
+        guard name.count > length else { return true }
+        let next = head[Int(name.start) + length]
+        return !ASCII.isLetter(next) && !ASCII.isDigit(next)
+    }
+
+    /// The limit on members of all `Connection` fields of a head. Each member is compared with every field.
+    static let mostMembers = 64
+
+    /// The fields that `Connection` fields name. Both kinds of head hold at most 128
+    /// fields.
+    static func named(in fields: [Request.Field], of head: Span<UInt8>) throws(Refusal) -> FieldMask {
+        var named = FieldMask()
+        var count = 0
+        for field in fields where FieldLines.equals(in: head, at: field.name, text: "connection") {
+            var rest = field.value
+            while let member = FieldLines.nextMember(of: &rest, in: head) {
+                count += 1
+                guard count <= mostMembers else {
+                    throw Refusal(
+                        .malformed, detail: "the Connection fields have more than \(mostMembers) members")
+                }
+                for index in fields.indices
+                where FieldLines.equals(in: head, left: fields[index].name, right: member) {
+                    named.insert(index)
+                }
+            }
+        }
+        return named
+    }
+}
+
+extension Connection {
+    func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal) {
+        try await pool.forward(self, as: forwarding)
+    }
+}
+
+extension UpstreamPool {
+    /// Implements ``Exchange/forward(_:to:)`` for a connection.
+    func forward(_ connection: Connection, as forwarding: consuming ForwardedRequest) async throws(Refusal) {
+        let party = callerUsage(of: connection, as: forwarding.caller)
+        let relay = UpstreamExchange(connection: connection, pool: self, party: party, forwarding: forwarding)
+        defer { relay.releaseFirstPart() }
+        // A head alone costs a client little, so a client must send a first part of a streamed body before
+        // it gets an upstream connection.
+        if !connection.request.isBodyWhole { try await relay.receiveFirstPart() }
+        var taken: UpstreamConnection
+        if let idle = takeIdle(for: party) {
+            taken = idle
+        } else {
+            taken = try await takeAnother(for: party)
+        }
+        while true {
+            do {
+                try await relay.run(on: taken.stream)
+                return finish(taken, of: party, isReusable: relay.isReusable)
+            } catch {
+                guard taken.hasServed, relay.maySendAgain(after: error) else {
+                    close(taken, of: party)
+                    throw refusal(for: error, of: relay)
+                }
+                // The connection closed while it was idle. The request is sent again on a new connection,
+                // which has not served a request and is not replaced again.
+                taken = try await replace(taken, of: party)
+            }
+        }
+    }
+
+    private func finish(_ connection: UpstreamConnection, of party: UpstreamCallerUsage, isReusable: Bool) {
+        if isReusable { giveBack(connection, of: party) } else { close(connection, of: party) }
+    }
+
+    private func refusal(for failure: UpstreamExchange.RelayError, of relay: UpstreamExchange) -> Refusal {
+        if case .refused(let refusal) = failure { return refusal }
+        // The upstream may have received enough of the request to act on it.
+        if !relay.hasSentNothing { relay.forwarding.observer?.requestMayHaveBeenProcessed() }
+        return switch failure {
+        case .refused(let refusal): refusal
+        case .malformed(let detail): Refusal(.upstreamFailed, detail: "\(target.host)'s answer: \(detail)")
+        case .upstream(.timedOut): Refusal(.upstreamTimeout, detail: "\(target.host) did not answer in time")
+        case .upstream:
+            Refusal(.upstreamFailed, detail: "\(target.host) closed the connection without an answer")
+        }
+    }
+}
+
+/// Observes the outcome of a request at the upstream. Confined to the loop of its exchange.
+package protocol UpstreamResponseObserver: AnyObject {
+    /// From this call on, the upstream may have received enough of the request to act on it.
+    func requestMayHaveBeenProcessed()
+    /// The head of the final response was received.
+    func didBegin(status: Int, fields: [UpstreamResponseField])
+    /// The next bytes of the response's body were received.
+    func didRead(_ bytes: Span<UInt8>)
+    /// The whole response was received.
+    func didEnd()
+    /// Whether to read the rest of the response although the client has disconnected.
+    var wantsRest: Bool { get }
+}
+
+/// A field of an upstream's response.
+package struct UpstreamResponseField: Sendable, Equatable {
+    package var name: String
+    package var value: [UInt8]
+
+    package init(name: String, value: [UInt8]) {
+        self.name = name
+        self.value = value
+    }
+}

@@ -1,0 +1,194 @@
+import CountersignClient
+import CountersignTransport
+import CountersignVault
+import CountersignWire
+
+extension CountersignError {
+    /// Translates an error of the client module for the app.
+    package init(_ problem: ClientOperationError) {
+        self =
+            switch problem {
+            case .notSignedIn: .notSignedIn
+            case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
+            case .accountChanged: .accountChanged
+            case .wrongCredentials: .wrongCredentials
+            case .refused(let notice): CountersignError(notice)
+            case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
+                CountersignError(problem)
+            case .cancelled: .cancelled
+            case .notGenuine(let detail): .notGenuine(detail)
+            case .notUnderstood(let detail): .notUnderstood(detail)
+            case .incomplete(let detail): .misuse(detail)
+            case .certificateNotPinned: .certificateNotPinned
+            case .presenceNeeded: .presenceNeeded
+            case .notPresent(let step): .notPresent(step)
+            case .bodyUsedUp: .bodyUsedUp
+            case .vaultLocked(let detail): .vaultLocked(detail)
+            case .vaultFailed(let detail): .vaultFailed(detail)
+            case .deviceKeyUnavailable(let detail): .deviceKeyUnavailable(detail)
+            case .deviceKeyLost: .signedOut(SessionEnd(.deviceKeyLost))
+            case .machine(let detail): .machine(detail)
+            }
+    }
+
+    private init(_ problem: RequestDeliveryError) {
+        if let error = problem.underlying as? TransportError {
+            self.init(error)
+            return
+        }
+        let fate: TransportError.Fate =
+            switch problem.fate {
+            case .notSent: .notSent
+            case .notKnown: .outcomeUnknown
+            case .brokenOff: .brokenOff
+            }
+        self = .transport(TransportError(.connectionLost(problem.detail), fate: fate))
+    }
+
+    /// Translates an error of the vault.
+    init(_ problem: VaultError) {
+        self =
+            switch problem {
+            case .locked(let detail): .vaultLocked(detail)
+            case .failed(let detail), .badName(let detail): .vaultFailed(detail)
+            case .changed: .vaultFailed("somebody else wrote to the vault")
+            }
+    }
+
+    /// Translates a refusal. The client acts on a statement about the version only if the authority is known
+    /// to have made it.
+    init(_ notice: RefusalNotice) {
+        if notice.isGenuine, notice.code == CountersignWire.Refusal.Code.updateRequired.rawValue {
+            self = .updateRequired(url: notice.updateURL)
+        } else {
+            self = .refused(Refusal(notice))
+        }
+    }
+}
+
+extension CountersignError.Refusal {
+    init(_ notice: RefusalNotice) {
+        self.init(
+            status: notice.status, code: notice.code, title: notice.title, detail: notice.detail,
+            event: notice.instance, retryAfter: notice.retryAfter, isGenuine: notice.isGenuine)
+    }
+}
+
+extension SessionEnd {
+    init(_ notice: RefusalNotice) {
+        self.init(reason: notice.reason ?? "unknown", at: notice.at, by: notice.by)
+    }
+
+    package init(_ ending: SessionEndRecord) {
+        self.init(reason: ending.reason, at: ending.at, by: ending.by)
+    }
+
+    /// Source: docs/protocol.md, "Sessions".
+    private init(reason word: String, at: Int64?, by: String?) {
+        let how: How =
+            switch word {
+            case "expired": .expired
+            case "replaced": .replaced(by: by)
+            case "signed-out": .signedOut
+            case "revoked": .revoked
+            case "reused": .reused
+            case "password-changed": .passwordChanged
+            case "disabled": .disabled
+            case "restored": .restored
+            case SessionEndRecord.deviceKeyLost: .deviceKeyLost
+            default: .other(word)
+            }
+        self.init(how, at: at)
+    }
+}
+
+extension CountersignEvent.Failure {
+    init(_ error: CountersignError) {
+        self =
+            switch error {
+            case .notSignedIn: .notSignedIn
+            case .signedOut: .signedOut
+            case .accountChanged: .accountChanged
+            case .wrongCredentials: .wrongCredentials
+            case .refused, .authorityKeyMissing: .refused
+            case .updateRequired: .updateRequired
+            case .presenceNeeded: .presenceNeeded
+            case .notPresent: .notPresent
+            case .transport(let error): CountersignEvent.Failure(error)
+            case .cancelled: .cancelled
+            case .bodyUsedUp: .bodyUsedUp
+            case .answerTooLarge: .answerTooLarge
+            case .notGenuine: .notGenuine
+            case .notUnderstood: .notUnderstood
+            case .certificateNotPinned: .certificateNotPinned
+            case .vaultLocked: .vaultLocked
+            case .vaultFailed: .vaultFailed
+            case .deviceKeyUnavailable: .deviceKeyUnavailable
+            case .manifest: .manifest
+            case .encoding: .encoding
+            case .decoding: .decoding
+            case .status: .status
+            case .intercepted: .intercepted
+            case .unusableName, .unusablePassword, .misuse: .misuse
+            case .machine: .machine
+            }
+    }
+
+    private init(_ error: TransportError) {
+        self =
+            switch error.cause {
+            case .offline: .offline
+            case .timedOut: .timedOut
+            case .untrusted: .untrusted
+            case _ where error.fate == .outcomeUnknown: .outcomeUnknown
+            default: .connection
+            }
+    }
+}
+
+extension CountersignError {
+    /// Translates an error of the legacy client for the app.
+    init(_ problem: LegacyClientError) {
+        self =
+            switch problem {
+            case .notSignedIn: .notSignedIn
+            case .accountChanged: .accountChanged
+            case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
+            case .wrongCredentials: .wrongCredentials
+            case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
+            case .refused(let notice): .refused(Refusal(notice))
+            // The error itself says what became of the request.
+            case .transport(let problem): CountersignError(ClientOperationError.unreachable(problem))
+            case .notUnderstood(let detail): .notUnderstood(detail)
+            case .notSignable(let detail): .misuse(detail)
+            case .certificateNotPinned: .certificateNotPinned
+            case .notOverTLS:
+                .misuse(
+                    "passwords and tokens are sent over TLS only, "
+                        + "unless LegacyOptions.bearerSecrets says otherwise"
+                )
+            case .presenceNeeded: .presenceNeeded
+            case .bodyUsedUp: .bodyUsedUp
+            case .vault(let problem): CountersignError(problem)
+            }
+    }
+}
+
+extension CountersignState {
+    init(_ status: LegacySessionStatus) {
+        self =
+            switch status {
+            case .active(let account, let userID):
+                .active(CountersignAccount(name: account, session: "\(userID)"))
+            case .updateRequired(let url): .updateRequired(url: url)
+            case .signedOut(.nobodyWas): .signedOut(.nobody)
+            case .signedOut(.byUser): .signedOut(.ended(SessionEnd(.signedOut)))
+            case .signedOut(.ended(let notice)): .signedOut(.ended(SessionEnd(notice)))
+            case .signedOut(.ranOut): .signedOut(.ended(SessionEnd(.expired)))
+            case .signedOut(.credentialsRefused):
+                .signedOut(.ended(SessionEnd(.other("credentials-refused"))))
+            case .locked, .presenceNeeded: .locked
+            case .unavailable: .unavailable
+            }
+    }
+}

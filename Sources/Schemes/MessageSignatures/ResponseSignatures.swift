@@ -1,0 +1,176 @@
+import CountersignSeal
+import CountersignWire
+
+/// Signatures of responses, bound to the request. Source: RFC 9421 §2.4; docs/protocol.md,
+/// "Answers".
+extension MessageSignatures {
+    /// The `keyid` of the deployment's answer key.
+    package static let authorityKeyID = "authority"
+
+    /// What a response's signature binds it to.
+    package enum Binding: Sendable {
+        /// The request's signature, method and target. Without method and target, an attacker could obtain a
+        /// response from a route that verifies no signatures and present it as the response of one that does.
+        case request
+        /// Only its own content, which then contains a value from the request that the caller compares.
+        case content
+    }
+
+    private static let requestComponents = [
+        "\"@method\";req", "\"@path\";req", "\"@query\";req", "\"signature\";req", "\"signature-input\";req",
+    ]
+
+    /// The fields that sign a response: `Content-Digest`, `Signature-Input` and `Signature`. The signature
+    /// also covers the response's `fields`. `at` is in whole Unix seconds. Nil if the request bears no
+    /// signature to which the response could be bound.
+    package func sign(
+        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], answering request: Request,
+        as credentials: Credentials, at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
+        guard request.names.contains(.signature), request.names.contains(.signatureInput) else { return nil }
+        return try sign(
+            status: status, body: body, alsoCovering: fields, binding: .request, request: request,
+            credentials: credentials, at: at)
+    }
+
+    /// The same for a response that is bound by its content, for any request.
+    package func sign(
+        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], as credentials: Credentials,
+        at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
+        try sign(
+            status: status, body: body, alsoCovering: fields, binding: .content, request: Request(),
+            credentials: credentials, at: at)
+    }
+
+    private func sign(
+        status: Int, body: [UInt8], alsoCovering own: [Draft.Field], binding: Binding, request: Request,
+        credentials: Credentials, at: Int64
+    ) throws(Refusal) -> [Draft.Field]? {
+        let key = credentials.key
+        var components = ["\"@status\"", "\"content-digest\""] + own.map { "\"\($0.name.lowercased())\"" }
+        if binding == .request { components += MessageSignatures.requestComponents }
+        let parameters =
+            "created=\(at);keyid=\"\(credentials.keyID.quotable)\";alg=\"\(key.algorithm.rawValue)\";"
+            + "tag=\"countersign\""
+        var fields = [
+            Draft.Field(name: "Content-Digest", value: ContentDigest.value(for: body.span)),
+            Draft.Field(
+                name: "Signature-Input",
+                value: "answer=(\(components.joined(separator: " ")));\(parameters)"),
+            Draft.Field(name: "Signature", value: "answer=::"),
+        ]
+        var workspace = Workspace()
+        let response = Response(status: status, fields: own + fields, body: body)
+        guard try claim(in: response, to: request, bound: binding, workspace: &workspace) != nil else {
+            return nil
+        }
+        let signature = try key.sign(workspace.text)
+        fields[2] = Draft.Field(
+            name: "Signature", value: "answer=:\(Base64.encode(signature.span, as: .standard)):")
+        return fields
+    }
+
+    /// Reads a response's signature and writes its base to `workspace.text`. Nil if the response has no
+    /// signature with our tag.
+    package func claim(
+        in response: Response, to request: Request, bound binding: Binding = .request,
+        workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        let message = response.message
+        guard message.fields.count <= FieldSet.limit else {
+            throw Refusal(.malformed, detail: "more than 128 fields")
+        }
+        guard try SignatureInput.readTagged(from: message, workspace: &workspace) else { return nil }
+        let input = workspace.signature
+        guard let named = input.keyID, let keyID = KeyID(quoted: message.head.span.extracting(named.range))
+        else {
+            throw Refusal(
+                .malformed, detail: "Signature-Input: expected a keyid of 1 to 64 visible characters")
+        }
+        let signature = try MessageSignatures.signature(
+            labelled: input.label, in: message, workspace: &workspace)
+        let claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        claim.longSignature = signature.long
+        claim.namedAlgorithm = try input.namedAlgorithm(in: message)
+        claim.created = input.created.map(Claim.CreationTime.unix) ?? .unsigned
+        claim.expires = input.expires
+        let bound = try boundComponents(of: response, to: request, workspace: &workspace)
+        guard bound.isSuperset(of: binding.least) else {
+            throw Refusal(
+                .badSignature,
+                detail: "the answer's signature does not cover \(binding.least.subtracting(bound).names)")
+        }
+        let digest = try ContentDigest.read(message)
+        guard digest.sha256 != nil || digest.sha512 != nil else {
+            throw Refusal(
+                .badSignature, detail: "the answer's content-digest has neither sha-256 nor sha-512")
+        }
+        claim.body = .digests(sha256: digest.sha256, sha512: digest.sha512)
+        try SignatureBase(message: message, request: request, status: response.status).write(into: &workspace)
+        return claim
+    }
+
+    /// Resolves the covered components and returns which of the required parts they include.
+    func boundComponents(
+        of response: Response, to request: Request, workspace: inout Workspace
+    ) throws(Refusal) -> BoundComponents {
+        var bound: BoundComponents = []
+        for index in workspace.signature.components.range {
+            var component = workspace.components[index]
+            try component.check(on: .response, in: response.message)
+            guard workspace.isFirst(component, before: index, in: response.message) else {
+                throw Refusal(.malformed, detail: "Signature-Input: a component twice")
+            }
+            let isOfRequest = component.parameters.contains(.request)
+            if component.kind == .field {
+                _ = try component.findLines(
+                    in: isOfRequest ? request : response.message, namedIn: response.message)
+                workspace.components[index] = component
+            }
+            switch (component.kind, component.known, component.parameters) {
+            case (.status, _, []): bound.insert(.status)
+            case (.field, .contentDigest, []): bound.insert(.digest)
+            case (.method, _, [.request]): bound.insert(.method)
+            case (.path, _, [.request]): bound.insert(.path)
+            case (.query, _, [.request]): bound.insert(.query)
+            case (.field, .signature, [.request]): bound.insert(.signature)
+            case (.field, .signatureInput, [.request]): bound.insert(.input)
+            default: break
+            }
+        }
+        return bound
+    }
+
+    /// The components that bind a response to this request.
+    struct BoundComponents: OptionSet {
+        let rawValue: UInt8
+
+        static let status = BoundComponents(rawValue: 1)
+        static let digest = BoundComponents(rawValue: 2)
+        static let signature = BoundComponents(rawValue: 4)
+        static let input = BoundComponents(rawValue: 8)
+        static let method = BoundComponents(rawValue: 16)
+        static let path = BoundComponents(rawValue: 32)
+        static let query = BoundComponents(rawValue: 64)
+
+        var names: String {
+            let names: [(BoundComponents, String)] = [
+                (.status, "\"@status\""), (.digest, "\"content-digest\""), (.signature, "\"signature\";req"),
+                (.input, "\"signature-input\";req"), (.method, "\"@method\";req"), (.path, "\"@path\";req"),
+                (.query, "\"@query\";req"),
+            ]
+            return names.filter { contains($0.0) }.map(\.1).joined(separator: ", ")
+        }
+    }
+}
+
+extension MessageSignatures.Binding {
+    /// The components that must be covered.
+    fileprivate var least: MessageSignatures.BoundComponents {
+        switch self {
+        case .request: [.status, .digest, .method, .path, .query, .signature, .input]
+        case .content: [.status, .digest]
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import CountersignWire
+
+/// The schemes that this process supports.
+package struct SchemeRegistry: Sendable {
+    package let schemes: [any Scheme]
+
+    /// At most eight.
+    package init(_ schemes: [any Scheme]) { self.schemes = Array(schemes.prefix(8)) }
+
+    /// Every signature scheme; an app's policy says which of them it allows.
+    package static let standard = SchemeRegistry([
+        MessageSignatures(), SigV4(), FormMD5(), AuthV1(), AuthV2(), AuthV4(),
+    ])
+
+    package func scheme(named name: SchemeName) -> (any Scheme)? {
+        for scheme in schemes where scheme.name == name { return scheme }
+        return nil
+    }
+
+    /// Detects which schemes have signs in the request, by one scan of its query and of its form body if
+    /// there is one.
+    package func detectSchemes(
+        in request: Request, formBodies: RequestParameterNames.FormBodies = .scanned
+    ) -> DetectedSchemes { DetectedSchemes.find(in: request, schemes: schemes, formBodies: formBodies) }
+
+    /// The claim of a request whose schemes have not been detected yet.
+    package func claim(in request: Request, workspace: inout Workspace) throws(Refusal) -> Claim {
+        guard let claim = try claim(in: request, traces: detectSchemes(in: request), workspace: &workspace)
+        else {
+            throw Refusal(.unsigned)
+        }
+        return claim
+    }
+
+    /// The claim of the one scheme whose signs the request bears. Signs of two schemes are refused: an
+    /// attacker could choose the scheme that judges the request. `traces` must come from this request. Nil if
+    /// only the body can have signs and it has not arrived yet.
+    package func claim(
+        in request: Request, traces: DetectedSchemes, workspace: inout Workspace
+    ) throws(Refusal) -> Claim? {
+        for index in schemes.indices {
+            guard
+                let claim = try schemes[index].claim(in: request, names: traces.names, workspace: &workspace)
+            else { continue }
+            if let other = traces.firstPresent(after: index) {
+                throw Refusal(
+                    .malformed,
+                    detail:
+                        "signs of two schemes, \(claim.scheme.rawValue) and \(other.rawValue); expected one")
+            }
+            return claim
+        }
+        if let scheme = traces.firstInUnreadBody {
+            if request.bodyState == .awaited { return nil }
+            throw Refusal(
+                .tooLarge, detail: "\(scheme.rawValue) signs inside the body, which is too large to be held")
+        }
+        throw Refusal(
+            .unsigned,
+            detail: "no Signature-Input, no AWS4 Authorization, and no parameters of another scheme")
+    }
+}
+
+/// Which schemes have signs in a request: determined once, and read by every later step, from the choice of a
+/// scheme to the form of the response.
+package struct DetectedSchemes: Sendable {
+    package let names: RequestParameterNames
+    private let schemes: [any Scheme]
+    /// Bit i for `schemes[i]`.
+    private var present: UInt8 = 0
+    private var inUnreadBody: UInt8 = 0
+    private var messageSignatures: UInt8 = 0
+
+    private init(names: RequestParameterNames, schemes: [any Scheme]) {
+        self.names = names
+        self.schemes = schemes
+    }
+
+    static func find(
+        in request: Request, schemes: [any Scheme], formBodies: RequestParameterNames.FormBodies
+    ) -> DetectedSchemes {
+        var traces = DetectedSchemes(names: .find(in: request, formBodies: formBodies), schemes: schemes)
+        for index in schemes.indices {
+            let bit = UInt8(truncatingIfNeeded: 1 << index)
+            switch schemes[index].detect(in: request, names: traces.names) {
+            case .absent: break
+            case .present: traces.present |= bit
+            case .inUnreadBody: traces.inUnreadBody |= bit
+            }
+            if schemes[index].name == .messageSignatures { traces.messageSignatures |= bit }
+        }
+        return traces
+    }
+
+    /// Whether any scheme has signs in the request, well formed or not.
+    package var hasSignature: Bool { present | inUnreadBody != 0 }
+
+    /// Whether no scheme except message-signatures has signs in the request. If message-signatures has, the
+    /// content of an unread body does not matter.
+    package var hasOnlyMessageSignatures: Bool {
+        present & ~messageSignatures == 0 && (inUnreadBody == 0 || present & messageSignatures != 0)
+    }
+
+    /// The form of response that the caller understands, whether the request is accepted or refused.
+    package var dialect: ResponseDialect {
+        (first(in: present) ?? first(in: inUnreadBody))?.dialect ?? .problem
+    }
+
+    /// A scheme with signs in the form body of a request that `claim`'s scheme signs elsewhere; nil if there
+    /// is none. Called once the body has arrived.
+    package func otherScheme(than claim: Claim) -> SchemeName? {
+        for index in schemes.indices where present & UInt8(truncatingIfNeeded: 1 << index) != 0 {
+            if schemes[index].name != claim.scheme { return schemes[index].name }
+        }
+        return claim.scheme.signsParameters && names.body.hasAuthSignature ? names.body.authScheme : nil
+    }
+
+    /// The first scheme that may have signed inside a body that is too large to be buffered or was not read;
+    /// nil if none could.
+    var firstInUnreadBody: SchemeName? { first(in: inUnreadBody)?.name }
+
+    /// The first scheme after `index`, in the order of the registry, with signs in the request.
+    func firstPresent(after index: Int) -> SchemeName? {
+        first(in: present & ~UInt8(truncatingIfNeeded: (1 << (index + 1)) - 1))?.name
+    }
+
+    private func first(in bits: UInt8) -> (any Scheme)? {
+        let index = bits.trailingZeroBitCount
+        return index < schemes.count ? schemes[index] : nil
+    }
+}

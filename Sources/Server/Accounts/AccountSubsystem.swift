@@ -1,0 +1,220 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHandshake
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// Sign-up, login and password change as a server runs them: the routes, and the threads and files that they
+/// use.
+final class AccountSubsystem {
+    let services: AccountServices
+    private let loginLimitPersistence: LoginLimitPersistence
+
+    /// Starts the hashing threads and computes one slow hash.
+    init(
+        settings: LoginSettings, deployment: Deployment, sessions: SessionService, writer: any StoreWriter,
+        replay: ReplayFile, sharing limits: FileDescriptor? = nil, handOver: HandoverState = HandoverState(),
+        log: EventLog?,
+        clock: any TimeSource = SystemTime(), composition: any ServerComposition = SoundComposition()
+    ) throws(OperationalError) {
+        let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
+        let keys = try AccountKeys(deployment)
+        let pending = PendingLogins(capacity: settings.pending)
+        loginLimitPersistence = try LoginLimitPersistence(
+            in: deployment.folder, rules: settings.rules, sharing: limits, pending: pending, log: log,
+            clock: clock)
+        services = AccountServices(
+            login: composition.login(
+                Login(keys, reading: sessions.life.reader, pending: pending), accounts: sessions.life.reader),
+            signUps: Registration(keys, for: .signUp),
+            passwordChanges: Registration(keys, for: .passwordChange),
+            enrolment: Enrolment(sessions.life), limits: loginLimitPersistence.limits,
+            steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
+            passwords: try HashingPool(
+                .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
+            replay: replay, handOver: handOver, sessions: sessions, bearers: sessions.bearers,
+            legacyLogins: LegacyLoginServices(
+                apps: try LegacyApps(deployment),
+                signIn: composition.legacyLogin(
+                    try LegacyLoginService(keys, reader: sessions.life.reader),
+                    accounts: sessions.life.reader)),
+            keys: sessions.live.keys)
+    }
+
+    var routes: [Route] {
+        RegistrationRoutes(services: services).routes + LoginRoutes(services: services).routes
+            + PasswordLoginRoute(services: services).routes + PasswordRoutes(services: services).routes
+    }
+
+    func start() throws(OperationalError) { try loginLimitPersistence.start() }
+
+    /// Call after the loops have ended.
+    func stop() {
+        services.steps.stop()
+        services.passwords.stop()
+        loginLimitPersistence.stop()
+    }
+}
+
+/// What the routes of sign-up, login and password change use; one instance for all loops.
+struct AccountServices: Sendable {
+    let login: any PasswordLogin
+    let signUps: Registration
+    let passwordChanges: Registration
+    let enrolment: Enrolment
+    let limits: LoginLimits
+    /// Computes OPAQUE steps. One step takes a fraction of a millisecond, but a login storm brings thousands,
+    /// so they do not run on event loops.
+    let steps: HashingPool
+    /// Hashes passwords: 19 MiB and 20 ms each.
+    let passwords: HashingPool
+    let replay: ReplayFile
+    let handOver: HandoverState
+    let sessions: SessionService
+    let bearers: BearerSessions
+    let legacyLogins: LegacyLoginServices
+    /// Finds the release of an unsigned call.
+    let keys: ReleaseKeyDirectory
+}
+
+/// What verifies the logins of legacy clients.
+struct LegacyLoginServices: Sendable {
+    let apps: LegacyApps
+    let signIn: any LegacyPasswordLogin
+}
+
+extension HashingPool {
+    /// Work that may refuse.
+    func attempt<Value: Sendable>(
+        _ work: @escaping @Sendable () throws(Refusal) -> Value
+    ) async throws(Refusal) -> Value {
+        let result = try await run { () -> Result<Value, Refusal> in
+            do throws(Refusal) { return .success(try work()) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+}
+
+/// Debits the guesses that a call makes from its limits, and refuses the call over a limit, in the same way
+/// for names that exist and for names that do not.
+extension AccountServices {
+    /// Debits a caller without a known device, before any store is read.
+    func debit(_ call: RouteCall, account: AccountName, of app: AppName) throws(Refusal)
+        -> LoginLimits.Receipt
+    {
+        try debit(.stranger(call.address), account: account, of: app, at: call.now)
+    }
+
+    func debit(
+        _ caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64
+    ) throws(Refusal) -> LoginLimits.Receipt {
+        switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
+        case .allowed(let receipt): return receipt
+        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        }
+    }
+
+    /// Debits a guess, then performs it. Refunds the guess if it could not be made.
+    func withGuessDebited<Answer>(
+        by caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64,
+        perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        let receipt = try debit(caller, account: account, of: app, at: now)
+        do {
+            return try await answer(receipt)
+        } catch {
+            refund(receipt, at: now)
+            throw error
+        }
+    }
+
+    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) { limits.refund(receipt, at: now * 1000) }
+
+    func debitRegistration(_ call: RouteCall) throws(Refusal) {
+        if case .retry(let seconds) = limits.startRegistration(from: call.address, at: call.now * 1000) {
+            throw AccountServices.tooMany(seconds)
+        }
+    }
+
+    /// Debits a registration's finish to its address, and to no account: a reset code is no password, and
+    /// 2^100 possible codes rule out guessing. Refunds the debit if the registration succeeds or could not be
+    /// tried.
+    func finishRegistration<Answer>(
+        for call: RouteCall, perform answer: () async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
+        let receipt: LoginLimits.Receipt
+        switch limits.start(.registrationRecord, from: call.address, at: call.now * 1000) {
+        case .allowed(let debited): receipt = debited
+        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        }
+        do {
+            let answered = try await answer()
+            refund(receipt, at: call.now)
+            return answered
+        } catch {
+            if error.code == .unavailable { refund(receipt, at: call.now) }
+            throw error
+        }
+    }
+
+    /// The caller that starts the login: a known device if `proof` is fresh, valid and used for the first
+    /// time; otherwise a stranger. Looks up names without an account in the same way. A proof that does not
+    /// verify is debited to its address; once the address has used up its limit, its proofs are not verified.
+    func caller(
+        of start: LoginStart, proof: RequestBodyMembers?, in call: RouteCall
+    ) async throws(Refusal) -> LoginLimits.Caller {
+        guard let proof else { return .stranger(call.address) }
+        let time = try proof.integer("time")
+        let signature = try proof.bytes("signature", count: 64)
+        guard abs(time - call.now) <= AccountServices.proofWindow,
+            case .allowed(let receipt) = limits.start(.deviceProof, from: call.address, at: call.now * 1000)
+        else { return .stranger(call.address) }
+        guard try await holds(signature, for: time, of: start, receipt: receipt, at: call.now),
+            await takeOnce(start, signedAt: time, of: try call.release(), at: call.now)
+        else { return .stranger(call.address) }
+        refund(receipt, at: call.now)
+        return .knownDevice(start.binding.device.id)
+    }
+
+    private func holds(
+        _ signature: [UInt8], for time: Int64, of start: LoginStart, receipt: LoginLimits.Receipt,
+        at now: Int64
+    ) async throws(Refusal) -> Bool {
+        do {
+            return try await steps.attempt { () throws(Refusal) in
+                // The look-up comes first: it costs less than a signature verification. Its time reveals that
+                // the device is known only to a caller that has the device's public key.
+                try login.knows(start) && start.isSigned(signature, for: time)
+            }
+        } catch {
+            // The proof was not verified.
+            refund(receipt, at: now)
+            throw error
+        }
+    }
+
+    /// Whether this proof is used for the first time.
+    private func takeOnce(
+        _ start: LoginStart, signedAt time: Int64, of release: AppRelease, at now: Int64
+    ) async -> Bool {
+        let entry = ReplayEntry(
+            keyID: release.id, scheme: .messageSignatures, replayKey: start.replayKey(for: time),
+            created: time,
+            now: now)
+        do {
+            try await replay.insert(entry)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// A device's proof is fresh within this many seconds before or after now.
+    static let proofWindow: Int64 = 60
+
+    private static func tooMany(_ seconds: Int) -> Refusal {
+        Refusal(.tooManyAttempts, detail: "the allowance for guesses is used up", retryAfter: seconds)
+    }
+}

@@ -1,0 +1,71 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+
+/// Saves the login limits for a restart, and drops logins that their clients do not finish: both once a
+/// second. A process that is killed loses at most the attempts of its last second.
+///
+/// Safe to share: once the ticker runs, only its thread touches `written` and `file`; only the thread that
+/// starts and stops the server touches `ticker`; the rest is not replaced, and locks by itself.
+final class LoginLimitPersistence: @unchecked Sendable {
+    let limits: LoginLimits
+    private let file: LimitFile
+    private let pending: PendingLogins
+    private let log: EventLog?
+    private let clock: any TimeSource
+    /// The ``LoginLimits/changes`` that the file contains.
+    private var written: UInt64 = 0
+    private var ticker: Ticker?
+
+    /// Loads the limits that the last process saved, or shares those of a running one. If the file is
+    /// damaged, starts with empty limits and logs it: refusing all logins would turn a torn write into an
+    /// outage.
+    init(
+        in folder: DataFolder, rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?,
+        pending: PendingLogins,
+        log: EventLog?, clock: any TimeSource
+    ) throws(OperationalError) {
+        file = LimitFile(folder.loginLimits)
+        if let descriptor {
+            limits = try LoginLimits(rules, sharing: descriptor)
+        } else {
+            switch try file.read(rules, at: clock.now * 1000) {
+            case .limits(let kept): limits = kept
+            case .none: limits = LoginLimits(rules)
+            case .damaged:
+                limits = LoginLimits(rules)
+                log?.note(
+                    subject: "login-limits",
+                    message: "\(folder.loginLimits) is damaged: earlier attempts are forgotten")
+            }
+        }
+        self.pending = pending
+        self.log = log
+        self.clock = clock
+        written = limits.changes
+    }
+
+    func start() throws(OperationalError) {
+        let ticker = Ticker(every: 1) { [weak self] in self?.tick() }
+        try ticker.start()
+        self.ticker = ticker
+    }
+
+    /// Saves the last changes. Call after the loops have ended, so that nothing is counted afterwards.
+    func stop() {
+        ticker?.stop()
+        ticker = nil
+    }
+
+    private func tick() {
+        pending.expire(at: clock.now)
+        let changes = limits.changes
+        guard changes != written else { return }
+        do {
+            try file.write(limits.snapshots(at: clock.now * 1000))
+            written = changes
+        } catch {
+            log?.note(subject: "login-limits", message: error.message)
+        }
+    }
+}

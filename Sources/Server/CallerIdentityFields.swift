@@ -1,0 +1,154 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// What the upstream is told about a caller, and which of the caller's own fields it receives.
+///
+/// Confined to one loop: keeps the lines that are the same for every request of a release.
+class CallerIdentityFields {
+    private static let mostKept = 1_024
+    /// Bytes for the lines of a session and an event, which are composed anew each time.
+    private static let roomForSession = 256
+    private let asserter: AssertionIssuer
+    private let callerFields: ForbiddenCallerFields
+    private let proxies: TrustedProxies
+    private var kept: [ObjectIdentifier: (release: AppRelease, lines: [UInt8])] = [:]
+
+    init(
+        _ asserter: AssertionIssuer, proxies: TrustedProxies = TrustedProxies(),
+        callerFields: ForbiddenCallerFields = ForbiddenCallerFields()
+    ) {
+        self.asserter = asserter
+        self.callerFields = callerFields
+        self.proxies = proxies
+    }
+
+    /// The gateway's own field lines, each with its CRLF. `unsigned` lists the parts of the body that no
+    /// signature covers. Source: docs/protocol.md, "To the upstream".
+    func lines(
+        for caller: Caller, sending request: Request, leaving unsigned: [UInt8], over exchange: any Exchange,
+        event: EventID, at now: Int64
+    ) throws(Refusal) -> [UInt8] {
+        let client = ClientAddressFields.lines(for: exchange, sending: request, behind: proxies)
+        let release =
+            caller.withheld?.ticket == nil
+            ? releaseLines(for: caller.release)
+            : CallerIdentityFields.text(of: caller.release, scheme: Caller.ticketScheme)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(release.count + client.bytes.count + CallerIdentityFields.roomForSession)
+        lines.append(contentsOf: release)
+        lines.append(contentsOf: client.bytes)
+        if let session = caller.session { CallerIdentityFields.append(session, to: &lines) }
+        if let cookies = caller.withheld?.cookies, !cookies.isEmpty {
+            lines.append(contentsOf: "Cookie: ".utf8)
+            lines.append(contentsOf: cookies)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        lines.append(contentsOf: "\r\n".utf8)
+        if !unsigned.isEmpty {
+            lines.append(contentsOf: "Countersign-Unsigned-Parts: ".utf8)
+            lines.append(contentsOf: unsigned)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
+        if caller.release.policy.assertion == .signed {
+            try asserter.append(
+                for: request, caller: caller, from: client.address, event: event, at: now, to: &lines)
+        }
+        return lines
+    }
+
+    /// For a request that proved nothing: no identity, only its origin and the reason why it is forwarded.
+    func lines(
+        for passage: PassThrough, sending request: Request, over exchange: any Exchange, event: EventID
+    ) -> [UInt8] {
+        var lines = ClientAddressFields.lines(for: exchange, sending: request, behind: proxies).bytes
+        if case .observed(let code) = passage.cause {
+            lines.append(contentsOf: "Countersign-Verdict: \(code.rawValue)\r\n".utf8)
+        }
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        lines.append(contentsOf: "\r\n".utf8)
+        return lines
+    }
+
+    private func releaseLines(for release: AppRelease) -> [UInt8] {
+        if let entry = kept[ObjectIdentifier(release)], entry.release === release { return entry.lines }
+        if kept.count >= CallerIdentityFields.mostKept { kept.removeAll() }
+        let lines = CallerIdentityFields.text(of: release, scheme: release.scheme.rawValue)
+        kept[ObjectIdentifier(release)] = (release, lines)
+        return lines
+    }
+
+    private static func text(of release: AppRelease, scheme: String) -> [UInt8] {
+        let fields = [
+            ("Countersign-App", release.app), ("Countersign-Release", release.id.description),
+            ("Countersign-Platform", release.platform), ("Countersign-Version", release.version),
+            ("Countersign-Scheme", scheme),
+        ]
+        return fields.flatMap { (name, value) in Array("\(name): \(value)\r\n".utf8) }
+    }
+
+    /// The session's account and id. The subject is visible ASCII, whatever the account's name is.
+    private static func append(_ session: Session, to lines: inout [UInt8]) {
+        lines.append(contentsOf: "Countersign-Account: ".utf8)
+        lines.append(contentsOf: session.account.subject.utf8)
+        lines.append(contentsOf: "\r\nCountersign-Session: ".utf8)
+        lines.append(contentsOf: session.id.description.utf8)
+        lines.append(contentsOf: "\r\n".utf8)
+    }
+
+    /// The fields to forward, for ``ForwardedRequest``: those the signature covers, `Host`, and the few that
+    /// may go uncovered because no backend should act on them; never the fields that only a proxy may set.
+    func forwardedFields(of request: borrowing Request, caller: Caller) -> FieldMask {
+        var forwarded = FieldMask()
+        for index in request.fields.indices where index < FieldMask.limit {
+            // Do not forward a bearer token of this authority, even if the signature covers it.
+            if caller.session?.kind == .bearer, request.fields[index].known == .authorization,
+                caller.withheld == nil || caller.withheld?.ticket != nil
+            {
+                continue
+            }
+            if callerFields.isRemoved(request.fields[index], of: request) { continue }
+            if caller.coveredFields.contains(index)
+                || CallerIdentityFields.mayGoUncovered(index, of: request, policy: caller.release.policy)
+            {
+                forwarded.insert(index)
+            }
+        }
+        if let withheld = caller.withheld { forwarded.subtract(withheld.fields) }
+        return forwarded
+    }
+
+    /// The fields to forward of a request that proved nothing: all that a proxy without keys would forward,
+    /// except bearer tokens of this authority.
+    func forwardedFields(ofUnproven request: borrowing Request) -> FieldMask {
+        var forwarded = FieldMask()
+        for index in request.fields.indices where index < FieldMask.limit {
+            if callerFields.isRemoved(request.fields[index], of: request) { continue }
+            let value = request.head.span.extracting(request.fields[index].value.range)
+            if BearerTokenScanner.find(in: value) != nil { continue }
+            // WebDAV names the target of a move here: another path than the one whose rule admitted the
+            // request.
+            if request.matches(request.fields[index].name, text: "destination") { continue }
+            forwarded.insert(index)
+        }
+        return forwarded
+    }
+
+    private static func mayGoUncovered(_ index: Int, of request: borrowing Request, policy: Policy) -> Bool {
+        let name = request.fields[index].name
+        switch request.fields[index].known {
+        case .host, .accept, .userAgent, .traceparent: return true
+        default:
+            if request.matches(
+                ByteRange(from: Int(name.start), to: min(Int(name.end), Int(name.start) + 7)), text: "accept-"
+            ) {
+                return true
+            }
+            return !policy.forwardedFields.isEmpty && policy.forwardedFields.contains(request.text(name))
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignWire
+import Glibc
+import Synchronization
+
+/// Coordinates a server with its predecessor and its successor. Confined to the main thread, except for what
+/// it passes to the threads that it starts.
+final class HandoverCoordinator {
+    /// Seconds that a server stays after the hand-over at least, so that it can take back.
+    private static let leastSeconds: Int64 = 5
+
+    private let handOver: HandoverState
+    private let service: Service
+    private let replay: ReplayFile
+    private let limits: LoginLimits
+    private let sessions: SessionDirectory
+    private let readiness: Readiness
+    private let log: EventLog?
+    private var control: ControlServer?
+    private var predecessor: ControlConnection?
+    private let watch = PredecessorWatch()
+    private var handedOverAt: Int64?
+    private var isEnding = false
+    private var wasToldToEnd = false
+
+    init(
+        handOver: HandoverState, service: Service, replay: ReplayFile, limits: LoginLimits,
+        sessions: SessionDirectory, readiness: Readiness, log: EventLog?
+    ) {
+        self.sessions = sessions
+        self.handOver = handOver
+        self.service = service
+        self.replay = replay
+        self.limits = limits
+        self.readiness = readiness
+        self.log = log
+    }
+
+    /// Call once this server accepts connections: the predecessor then leaves new connections to it, and this
+    /// server takes the control socket.
+    func begin(in folder: DataFolder, after inheritance: InheritedResources?) throws(OperationalError) {
+        inheritance?.confirm()
+        do {
+            let control = try ControlServer(in: folder, handOver: handOver, operations: operations())
+            try control.start()
+            self.control = control
+        } catch {
+            // For example because the disk is full. The server serves all the same.
+            log?.note(
+                subject: "restart",
+                message: "no control socket, so no restart without an outage: \(error.message)")
+        }
+        guard let inheritance else { return }
+        predecessor = inheritance.connection
+        try watch.start(inheritance.connection, handOver: handOver)
+    }
+
+    /// Whether the main thread has nothing more to wait for.
+    func shouldEnd(deadline: Int) -> Bool {
+        if isEnding { return true }
+        guard handOver.hasHandedOver else {
+            if handedOverAt != nil { readiness.serveAgain() }
+            handedOverAt = nil
+            return false
+        }
+        readiness.beginDraining()
+        let now = EventLoop.monotonicSeconds()
+        let began = handedOverAt ?? now
+        handedOverAt = began
+        if now - began >= Int64(deadline) { return true }
+        return service.openConnections == 0 && sessions.unsavedCount == 0
+            && now - began >= HandoverCoordinator.leastSeconds
+    }
+
+    /// The process was told to end: a predecessor that still answers must not serve again in its place. A
+    /// server that has handed over is ending already; told a second time, it does not wait for requests in
+    /// flight.
+    func endGracefully() {
+        isEnding = !handOver.hasHandedOver || wasToldToEnd
+        wasToldToEnd = true
+        try? predecessor?.send("bye")
+    }
+
+    /// Call after the loops have ended.
+    func end() {
+        control?.stop()
+        watch.stop()
+    }
+
+    /// Waits until the store contains every first use of a renewed key, because the successor reads the
+    /// store.
+    private static func waitForSessionWrites(_ sessions: SessionDirectory) throws(OperationalError) {
+        for _ in 0..<50 where sessions.unsavedCount > 0 {
+            try sessions.reconcile()
+            usleep(100_000)
+        }
+        guard sessions.unsavedCount == 0 else {
+            throw OperationalError(
+                .failed, message: "the store does not take what sessions have used: no restart now")
+        }
+    }
+
+    private func operations() -> ControlServer.Operations {
+        let (service, replay, limits, sessions, log) = (service, replay, limits, sessions, log)
+        return ControlServer.Operations(
+            offers: { () throws(OperationalError) in
+                try HandoverCoordinator.waitForSessionWrites(sessions)
+                guard let sharing = replay.handover, let limits = limits.sharing else {
+                    throw OperationalError(
+                        .failed, message: "this kernel makes no memory that can be handed over")
+                }
+                return [
+                    ("replay-file-lock", sharing.lockFile), ("replay-table-locks", sharing.locks),
+                    ("login-limits", limits),
+                ] + service.sockets.listeners.map { ("listener", $0) }
+                    + service.sockets.adminListeners.map { ("admin-listener", $0) }
+            },
+            stopAccepting: { service.stopAccepting() }, resumeAccepting: { service.resumeAccepting() },
+            closeListeners: { service.closeListeners() }, wake: { Signals.wake() },
+            note: { log?.note(subject: "restart", message: $0) })
+    }
+}
+
+/// The thread that waits for the predecessor's end. Safe to share: only the thread that starts and stops it
+/// touches `thread`.
+private final class PredecessorWatch: @unchecked Sendable {
+    private let isStopping = Atomic(false)
+    private var thread: pthread_t?
+
+    func start(_ predecessor: ControlConnection, handOver: HandoverState) throws(OperationalError) {
+        thread = try ControlThread.start { [self] in
+            while !isStopping.load(ordering: .acquiring) {
+                handOver.tick()
+                if case .end = (try? predecessor.receive(within: 100)) ?? .end { break }
+            }
+            // The predecessor's requests are over: their results are in the store, or are lost.
+            handOver.end()
+        }
+    }
+
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        if let thread { pthread_join(thread, nil) }
+        thread = nil
+    }
+}
+
+/// When the main thread does its periodic work.
+struct MainThreadSchedule {
+    private static let short = 50
+    private let milliseconds: Int
+    private var last = MainThreadSchedule.now()
+
+    init(milliseconds: Int) { self.milliseconds = milliseconds }
+
+    func patience(isShort: Bool) -> Int { isShort ? MainThreadSchedule.short : milliseconds }
+
+    /// True at once after a long wait; between short waits, true once per interval.
+    mutating func isDue(isShort: Bool) -> Bool {
+        let now = MainThreadSchedule.now()
+        guard !isShort || now - last >= milliseconds else { return false }
+        last = now
+        return true
+    }
+
+    private static func now() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1_000 + time.tv_nsec / 1_000_000
+    }
+}

@@ -1,0 +1,250 @@
+import CountersignAuthority
+import CountersignHTTP
+import CountersignMemory
+import CountersignWire
+
+/// Ensures that a keyed request runs once: its beginning is durable before the request reaches the backend,
+/// and its answer is kept. One for all loops. Source: docs/protocol.md, "Idempotent requests".
+class IdempotencyCoordinator: @unchecked Sendable {
+    /// Seconds for which a key is remembered.
+    static let keptSeconds: Int64 = 86_400
+    /// Keys that one transaction deletes; other writers wait for it.
+    private static let batchSize = 500
+
+    /// Bytes of an answer's body; a longer body is not kept.
+    let largestKeptBody: Int
+    private let deployment: Deployment
+    let writer: any StoreWriter
+    private let bounds: IdempotencyBounds
+    private let running = RunningRequests()
+    private let handOver: HandoverState
+
+    init(
+        _ deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
+        handOver: HandoverState = HandoverState()
+    ) {
+        self.handOver = handOver
+        self.deployment = deployment
+        self.writer = writer
+        largestKeptBody = settings.answerBytes
+        bounds = settings.bounds
+    }
+
+    enum Decision: Sendable {
+        /// The caller runs the request, and then calls ``end(_:with:)``.
+        case ours
+        case again(IdempotentAnswer)
+    }
+
+    /// What the backend did with the request.
+    enum Outcome: Sendable {
+        case answered(IdempotentAnswer)
+        /// The backend cannot have received the whole request.
+        case notReached
+        case unknown
+    }
+
+    /// Marks the request as begun, unless it was; waits while a copy runs in this process.
+    func begin(_ request: IdempotentRequest) async throws(Refusal) -> Decision {
+        while true {
+            switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
+            case .ours:
+                let until = EventLoop.monotonicSeconds() + RunningRequests.patience
+                while true {
+                    if let beginning = try await mark(request, waitingUntil: until) { return beginning }
+                    await handOver.pause()
+                }
+            case .ended(.answered(let answer)): return .again(answer)
+            case .ended(.dropped): continue
+            case .ended(.unknown): throw IdempotencyCoordinator.unfinished
+            case .otherRequest: throw IdempotencyCoordinator.otherRequest
+            case .runsOn:
+                throw IdempotencyCoordinator.runsOn
+            }
+        }
+    }
+
+    /// Leaves ``running`` unless the caller is to run the request. Nil if the request may run in another
+    /// process, which serves besides this one during a restart: then call again.
+    private func mark(
+        _ request: IdempotentRequest, waitingUntil: Int64
+    ) async throws(Refusal) -> Decision? {
+        // Read before the store: if the other process ends in between, the store then contains the result.
+        let mayRunElsewhere = handOver.isShared
+        // If the store fails, each waiting copy reads the store itself.
+        var ending = RunningRequests.Outcome.dropped
+        do throws(Refusal) {
+            let bounds = bounds
+            switch try await writer.write({ (store) throws(OperationalError) in
+                try store.begin(request, within: bounds)
+            }) {
+            case .begun: return .ours
+            case .finished(let stored):
+                let answer = try opened(stored, to: request)
+                running.leave(request, ending: .answered(answer))
+                return .again(answer)
+            case .unfinished where mayRunElsewhere:
+                guard EventLoop.monotonicSeconds() >= waitingUntil else { return nil }
+                throw IdempotencyCoordinator.runsOn
+            case .unfinished:
+                ending = .unknown
+                throw IdempotencyCoordinator.unfinished
+            case .otherRequest: throw IdempotencyCoordinator.otherRequest
+            case .full: throw IdempotencyCoordinator.full
+            }
+        } catch {
+            running.leave(request, ending: ending)
+            throw error
+        }
+    }
+
+    private func opened(_ stored: StoredAnswer, to request: IdempotentRequest) throws(Refusal)
+        -> IdempotentAnswer
+    {
+        do throws(OperationalError) {
+            return try deployment.opened(stored, to: request)
+        } catch {
+            throw Refusal(.unavailable, detail: error.message)
+        }
+    }
+
+    /// Called once for each ``Decision/ours``. If the store fails, the request stays begun, and no copy is
+    /// forwarded.
+    func end(_ request: IdempotentRequest, with outcome: Outcome) async {
+        switch outcome {
+        case .answered(let answer):
+            let stored = deployment.sealed(answer, to: request)
+            try? await writer.write { (store) throws(OperationalError) in
+                try store.finish(request, with: stored)
+            }
+            running.leave(request, ending: .answered(answer))
+        case .notReached:
+            try? await writer.write { (store) throws(OperationalError) in try store.abandon(request) }
+            running.leave(request, ending: .dropped)
+        case .unknown: running.leave(request, ending: .unknown)
+        }
+    }
+
+    /// Ends the waits of copies that have waited too long. Call from a timer.
+    func expire() { running.expire(at: EventLoop.monotonicSeconds()) }
+
+    /// Deletes the keys that are older than a day, in batches, so that other writers can run in between. Call
+    /// from a timer; `now` is in whole Unix seconds.
+    func forget(at now: Int64) {
+        IdempotencyCoordinator.forget(before: now - IdempotencyCoordinator.keptSeconds, writer: writer)
+        IdempotencyCoordinator.forgetUploadTickets(expiredBefore: now, writer: writer)
+    }
+
+    private static func forget(before time: Int64, writer: any StoreWriter) {
+        writer.writeLater { (store) throws(OperationalError) in
+            let forgotten = try store.forgetRequests(before: time, limit: batchSize)
+            if forgotten == batchSize { forget(before: time, writer: writer) }
+        }
+    }
+
+    private static let runsOn = Refusal(
+        .unavailable, detail: "Idempotency-Key: the request still runs", retryAfter: 5)
+    private static let unfinished = Refusal(
+        .unavailable,
+        detail:
+            "Idempotency-Key: the request was begun before, and its outcome is not known; "
+            + "it is not sent again"
+    )
+    /// Keys are deleted at the end of their day: to find the end of the next one, the store would have to
+    /// search for the oldest key.
+    private static let full = Refusal(
+        .unavailable, detail: "Idempotency-Key: as many are remembered as may be, of this caller or in all",
+        retryAfter: 600)
+    private static let otherRequest = Refusal(
+        .forbidden, detail: "Idempotency-Key: it was used for another request")
+}
+
+/// Keyed requests that run in this process now, and the copies that wait for their outcome. One for all
+/// loops.
+///
+/// Safe to share: everything is touched under the lock. A waiting copy occupies a connection, of which there
+/// is a bounded number, and waits at most ``patience``.
+final class RunningRequests: Sendable {
+    /// How a request ended, for its waiting copies.
+    enum Outcome: Sendable {
+        case answered(IdempotentAnswer)
+        /// The request did not run: a waiting copy may try again.
+        case dropped
+        case unknown
+    }
+
+    enum Admission: Sendable {
+        /// No copy runs: the caller now runs the request, and must call ``leave(_:ending:)``.
+        case ours
+        case ended(Outcome)
+        /// Another request runs under the same key.
+        case otherRequest
+        /// The request still runs, and this copy has waited long enough.
+        case runsOn
+    }
+
+    /// Seconds that a copy waits, plus or minus the interval of ``expire(at:)``.
+    static let patience: Int64 = 20
+
+    private struct Name: Hashable {
+        var scope: IdempotencyScope
+        var key: [UInt8]
+
+        init(_ request: IdempotentRequest) {
+            scope = request.scope
+            key = request.key
+        }
+    }
+
+    private struct Waiter {
+        var until: Int64
+        var continuation: UnsafeContinuation<Admission, Never>
+    }
+
+    private struct Entry {
+        var digest: [UInt8]
+        var waiters: [Waiter] = []
+    }
+
+    private let running = Locked<[Name: Entry]>([:])
+
+    /// `now` is in seconds of a monotonic clock.
+    func enter(_ request: IdempotentRequest, at now: Int64) async -> Admission {
+        await withUnsafeContinuation { continuation in
+            let entrance = running.with { (entries) -> Admission? in
+                let name = Name(request)
+                guard let entry = entries[name] else {
+                    entries[name] = Entry(digest: request.digest)
+                    return .ours
+                }
+                guard entry.digest == request.digest else { return .otherRequest }
+                let waiter = Waiter(until: now + RunningRequests.patience, continuation: continuation)
+                entries[name]?.waiters.append(waiter)
+                return nil
+            }
+            if let entrance { continuation.resume(returning: entrance) }
+        }
+    }
+
+    /// Called once for each ``Admission/ours`` that ``enter(_:at:)`` returns.
+    func leave(_ request: IdempotentRequest, ending: Outcome) {
+        let waiters = running.with { entries in entries.removeValue(forKey: Name(request))?.waiters ?? [] }
+        for waiter in waiters { waiter.continuation.resume(returning: .ended(ending)) }
+    }
+
+    /// Ends the waits that are over their time.
+    func expire(at now: Int64) {
+        let late = running.with { entries in
+            var late: [Waiter] = []
+            for name in Array(entries.keys) {
+                guard let entry = entries[name], entry.waiters.contains(where: { $0.until <= now }) else {
+                    continue
+                }
+                late += entry.waiters.filter { $0.until <= now }
+                entries[name]?.waiters.removeAll { $0.until <= now }
+            }
+            return late
+        }
+        for waiter in late { waiter.continuation.resume(returning: .runsOn) }
+    }
+}

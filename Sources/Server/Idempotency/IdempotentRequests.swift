@@ -1,0 +1,170 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+/// Reads the `Idempotency-Key` of a request that is to run once, whatever the number of its copies. Source:
+/// docs/protocol.md, "Idempotent requests".
+enum IdempotencyKeyParser {
+    /// Bytes of an `Idempotency-Key`.
+    private static let lengths = 1...256
+
+    /// Nil if the request changes nothing, or if its signature does not cover the key: such a request is
+    /// forwarded without idempotency. A token signs nothing, and any holder of the token could send any key:
+    /// there the key counts as sent.
+    static func read(
+        _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
+    ) throws(Refusal) -> IdempotentRequest? {
+        guard request.names.contains(.idempotencyKey), !request.isSafe else { return nil }
+        let places = request.fields.indices.filter { request.fields[$0].known == .idempotencyKey }
+        if caller.scheme != .token {
+            // A scheme that signs no fields protects no key.
+            guard case .only = caller.coveredFields, places.allSatisfy(caller.coveredFields.contains) else {
+                return nil
+            }
+        }
+        guard places.count == 1, lengths.contains(request.fields[places[0]].value.count) else {
+            throw Refusal(
+                .malformed, detail: "Idempotency-Key: expected one, of 1 to \(lengths.upperBound) bytes")
+        }
+        let key = SHA256.digest(request.head.span.extracting(request.fields[places[0]].value.range))
+        return IdempotentRequest(
+            scope: scope(of: caller), from: caller.session == nil ? address() : .unknown, key: bytes(of: key),
+            digest: try digest(of: request, expected: caller.body),
+            begun: now)
+    }
+
+    private static func scope(of caller: Caller) -> IdempotencyScope {
+        caller.session.map { .account($0.account.number) } ?? .release(caller.release.id)
+    }
+
+    /// What identifies this request: method, target, body and content type, each preceded by its length.
+    private static func digest(of request: Request, expected: BodyExpectation) throws(Refusal) -> [UInt8] {
+        var parts = [request.method, request.target].map { Array(request.head[$0.range]) }
+        parts.append(
+            request.isBodyWhole ? bytes(of: SHA256.digest(request.body.span)) : try name(of: expected))
+        for field in request.fields where field.known == .contentType {
+            parts.append(Array(request.head[field.value.range]))
+        }
+        var text: [UInt8] = []
+        for part in parts {
+            text +=
+                (0..<8).map { UInt8(truncatingIfNeeded: UInt64(part.count) >> (56 - 8 * UInt64($0))) } + part
+        }
+        return bytes(of: SHA256.digest(text.span))
+    }
+
+    /// Identifies a streamed body by what its caller signed of it.
+    private static func name(of expected: BodyExpectation) throws(Refusal) -> [UInt8] {
+        switch expected {
+        case .digests(let sha256?, _): return sha256.array
+        case .digests(nil, let sha512?): return sha512.array
+        case .md5, .digests(nil, nil), .inSignature, .unsigned, .leftOpen, .anything:
+            throw Refusal(
+                .malformed,
+                detail:
+                    "Idempotency-Key: expected a signed SHA-256 or SHA-512 of a body "
+                    + "that is too large to hold"
+            )
+        }
+    }
+
+    private static func bytes(of digest: Digest32) -> [UInt8] { digest.indices.map { digest[$0] } }
+}
+
+extension Request {
+    /// Whether the method is safe. Source: RFC 9110 §9.2.1.
+    fileprivate var isSafe: Bool {
+        matches(method, text: "GET") || matches(method, text: "HEAD") || matches(method, text: "OPTIONS")
+            || matches(method, text: "TRACE")
+    }
+}
+
+extension Gateway {
+    /// Forwards the request to the backend once; later copies receive the answer of the first.
+    func forwardOnce(
+        _ keyed: IdempotentRequest, exchange: any Exchange, request: Request, from caller: Caller,
+        judgement: Judgement, event: EventID
+    ) async throws(Refusal) {
+        switch try await idempotency.begin(keyed) {
+        case .again(.whole(let status, let fields, let body)):
+            var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
+                for: caller)
+            answer.fields.append(ServerResponse.Field("Countersign-Replayed", value: "true"))
+            await exchange.respond(signed(answer, to: exchange, judgement: judgement))
+        case .again(.tooLong(let status)):
+            throw Refusal(
+                .unavailable,
+                detail:
+                    "Idempotency-Key: done before with status \(status); its answer was too long to be kept",
+                previousStatus: status)
+        case .ours:
+            let recorder = ResponseRecorder(keeping: idempotency.largestKeptBody)
+            let result: Result<Void, Refusal>
+            do {
+                result = .success(
+                    try await send(
+                        exchange, request: request, from: caller, judgement: judgement, event: event,
+                        observer: recorder))
+            } catch {
+                result = .failure(error)
+            }
+            await idempotency.end(keyed, with: recorder.outcome)
+            try result.get()
+        }
+    }
+}
+
+extension ServerResponse {
+    /// From an answer that was kept.
+    fileprivate init(status: Int, fields: [StoredAnswer.Field], body: [UInt8]) {
+        self.init(status: status, type: "", body: body)
+        self.fields = fields.map { Field($0.name, value: String(decoding: $0.value, as: UTF8.self)) }
+    }
+}
+
+/// Keeps an answer while it passes, up to a limit, and notes whether the backend can have received the
+/// request. Confined to one loop.
+final class ResponseRecorder: UpstreamResponseObserver {
+    private let mostKept: Int
+    private var isReached = false
+    private var status: Int?
+    private var fields: [StoredAnswer.Field] = []
+    private var body: [UInt8] = []
+    private var isTooLong = false
+    private var isWhole = false
+
+    init(keeping mostKept: Int) { self.mostKept = mostKept }
+
+    func requestMayHaveBeenProcessed() { isReached = true }
+
+    func didBegin(status: Int, fields: [UpstreamResponseField]) {
+        // An answer that comes before the request's end still answers the request.
+        isReached = true
+        self.status = status
+        self.fields = fields.map { StoredAnswer.Field(name: $0.name, value: $0.value) }
+    }
+
+    func didRead(_ bytes: Span<UInt8>) {
+        guard !isTooLong else { return }
+        guard body.count + bytes.count <= mostKept else {
+            isTooLong = true
+            return body = []
+        }
+        bytes.withUnsafeBufferPointer { body.append(contentsOf: $0) }
+    }
+
+    func didEnd() { isWhole = true }
+
+    /// For an answer that is too long to keep, only its completion matters, and that is known; the rest adds
+    /// nothing.
+    var wantsRest: Bool { !isTooLong }
+
+    var outcome: IdempotencyCoordinator.Outcome {
+        guard let status else { return isReached ? .unknown : .notReached }
+        if isTooLong { return .answered(.tooLong(status: status)) }
+        return isWhole ? .answered(.whole(status: status, fields: fields, body: body)) : .unknown
+    }
+}

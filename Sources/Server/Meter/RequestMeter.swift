@@ -1,0 +1,142 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignMemory
+import CountersignSchemes
+import CountersignWire
+import Synchronization
+
+/// How many requests each release has sent, by outcome, over all loops, since the process began.
+///
+/// The lock is taken only when a loop meets a new release, a scrape reads the counters, or the meter is
+/// written to the store.
+package final class RequestMeter: Sendable {
+    private let cells = Locked<[ReleaseCounters]>([])
+
+    package init() {}
+
+    /// Cells for one loop to count in.
+    func makeCells(of release: AppRelease?, app: String? = nil) -> ReleaseCounters {
+        let made = ReleaseCounters(of: release, app: app)
+        cells.with { $0.append(made) }
+        return made
+    }
+
+    func totals() -> [MeterEntry.Subject: UInt64] {
+        var totals: [MeterEntry.Subject: UInt64] = [:]
+        for cells in cells.with({ $0 }) { cells.add(to: &totals) }
+        return totals
+    }
+}
+
+/// What one loop has counted of one release, by outcome, since the process began.
+///
+/// Safe to share: only its loop writes, and a reader sees each number whole. With a single writer, counting
+/// is a load and a store; no other loop waits for the cache line.
+final class ReleaseCounters: @unchecked Sendable {
+    let app: String
+    let release: String
+    let scheme: String
+    private let cells: UnsafeMutablePointer<Atomic<UInt64>>
+
+    /// `release` is nil for requests that name none; `app` is nil for requests whose app is unknown.
+    init(of release: AppRelease?, app: String? = nil) {
+        self.app = release?.app ?? app ?? ""
+        self.release = release?.id.description ?? ""
+        scheme = release?.scheme.rawValue ?? ""
+        cells = .allocate(capacity: MeterOutcome.all.count)
+        for index in MeterOutcome.all.indices { (cells + index).initialize(to: Atomic(0)) }
+    }
+
+    deinit {
+        cells.deinitialize(count: MeterOutcome.all.count)
+        cells.deallocate()
+    }
+
+    /// Call on the loop that owns these counters.
+    func count(_ outcome: MeterOutcome) {
+        let cell = cells + ReleaseCounters.place(of: outcome)
+        cell.pointee.store(cell.pointee.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+    }
+
+    /// Adds the counts that are not zero to `totals`.
+    func add(to totals: inout [MeterEntry.Subject: UInt64]) {
+        for (index, outcome) in MeterOutcome.all.enumerated() {
+            let count = cells[index].load(ordering: .relaxed)
+            guard count > 0 else { continue }
+            let subject = MeterEntry.Subject(app: app, release: release, scheme: scheme, outcome: outcome)
+            totals[subject, default: 0] += count
+        }
+    }
+
+    private static func place(of outcome: MeterOutcome) -> Int {
+        switch outcome {
+        case .accepted: 0
+        case .acceptedUnderNextKey: 1
+        case .acceptedByTicket: 2
+        case .open: 3
+        case .refused(let code): 4 + (codes[code] ?? 0)
+        case .observed(let code): 4 + codes.count + (codes[code] ?? 0)
+        }
+    }
+
+    /// The order of the codes in ``MeterOutcome/all``.
+    private static let codes = Dictionary(
+        uniqueKeysWithValues: Refusal.Code.allCases.enumerated().map { ($0.element, $0.offset) })
+}
+
+/// Counts the requests of one loop, and is confined to it. A request costs one look-up and no lock; the
+/// counter allocates cells only for a release that is new to the loop. Only administrators add releases, so
+/// callers cannot increase their number.
+package final class LoopRequestCounter: @unchecked Sendable {
+    private let meter: RequestMeter
+    private var cells: [KeyID: ReleaseCounters] = [:]
+    /// Counts of requests that name no release and came to an app's host; there are no more apps than hosts
+    /// that name one.
+    private var apps: [String: ReleaseCounters] = [:]
+    private let unknown: ReleaseCounters
+    /// The release that was counted last. A loop mostly meets the same few releases, and comparing references
+    /// is cheaper than a look-up by key id.
+    private var latest: (release: AppRelease, cells: ReleaseCounters)?
+
+    package init(_ meter: RequestMeter) {
+        self.meter = meter
+        unknown = meter.makeCells(of: nil)
+    }
+
+    package func accept(_ release: AppRelease, under edition: AppRelease.Edition) {
+        cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
+    }
+
+    /// Counts an upload that was admitted by a ticket.
+    func acceptTicket(of release: AppRelease) { cells(of: release).count(.acceptedByTicket) }
+
+    /// `named` is the release that the request claims; a refused request has not proved it.
+    func refuse(_ code: Refusal.Code, named: AppRelease?) {
+        let cells = named.map { self.cells(of: $0) } ?? unknown
+        cells.count(.refused(code))
+    }
+
+    /// Counts a request that was forwarded although it proved nothing.
+    func pass(_ passage: PassThrough) {
+        let cells = passage.release.map { self.cells(of: $0) } ?? self.cells(of: passage.app)
+        switch passage.cause {
+        case .open: cells.count(.open)
+        case .observed(let code): cells.count(.observed(code))
+        }
+    }
+
+    private func cells(of app: String) -> ReleaseCounters {
+        if let cells = apps[app] { return cells }
+        let made = meter.makeCells(of: nil, app: app)
+        apps[app] = made
+        return made
+    }
+
+    private func cells(of release: AppRelease) -> ReleaseCounters {
+        if let latest, latest.release === release { return latest.cells }
+        let found = cells[release.id] ?? meter.makeCells(of: release)
+        cells[release.id] = found
+        latest = (release, found)
+        return found
+    }
+}

@@ -1,0 +1,184 @@
+#if SABOTAGE
+    import CountersignAuthority
+    import CountersignGate
+    import CountersignHTTP
+    import CountersignSchemes
+    import CountersignWire
+    import Glibc
+
+    extension Server {
+        /// Serves with these faults, from the first request to the last.
+        package static func run(
+            _ configuration: Configuration, start: Start, environment: [String: String],
+            faults: [Sabotage]
+        ) throws(OperationalError) {
+            try run(
+                configuration, start: start, environment: environment,
+                composition: FaultyComposition(faults: Set(faults)))
+        }
+    }
+
+    /// Puts a broken part in the place of a sound one for each of its faults.
+    struct FaultyComposition: ServerComposition {
+        let faults: Set<Sabotage>
+
+        var rootSealer: any SessionRootSealer {
+            has(.keptInClear) ? UnsealedRoots() : MasterKeyRootSealer()
+        }
+
+        private func has(_ fault: Sabotage) -> Bool { faults.contains(fault) }
+
+        /// The replay table of the time before the start is gone, and no component misses it.
+        func prepare(_ deployment: Deployment) throws(OperationalError) {
+            guard has(.replayInMemoryOnly) else { return }
+            unlink(deployment.folder.replay)
+            try deployment.store.set(.replayFile, to: [])
+        }
+
+        /// Limits beyond any number of guesses, with immediate refill.
+        func loginSettings(_ settings: LoginSettings) -> LoginSettings {
+            guard has(.guessesUnlimited) else { return settings }
+            var settings = settings
+            let endless = RateLimit(burst: .max, refillInterval: .zero)
+            settings.account = endless
+            settings.address = endless
+            settings.device = endless
+            settings.work = endless
+            return settings
+        }
+
+        func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin {
+            guard let screen = screen(accounts) else { return login }
+            return RevealingLogin(inner: login, screen: screen)
+        }
+
+        func legacyLogin(
+            _ login: LegacyLoginService, accounts: any AccountStore
+        ) -> any LegacyPasswordLogin {
+            guard let screen = screen(accounts) else { return login }
+            return RevealingLegacyLogin(inner: login, screen: screen)
+        }
+
+        private func screen(_ accounts: any AccountStore) -> UnknownAccountScreen? {
+            if has(.unknownAccountTold) { return UnknownAccountScreen(accounts: accounts, reaction: .tell) }
+            if has(.unknownAccountFast) { return UnknownAccountScreen(accounts: accounts, reaction: .hurry) }
+            return nil
+        }
+
+        func idempotency(
+            of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
+            handOver: HandoverState
+        ) -> IdempotencyCoordinator {
+            has(.onceForgotten)
+                ? ForgetfulIdempotencyCoordinator(
+                    deployment, writer: writer, settings: settings, handOver: handOver)
+                : IdempotencyCoordinator(deployment, writer: writer, settings: settings, handOver: handOver)
+        }
+
+        func identityFields(
+            _ asserter: AssertionIssuer, proxies: TrustedProxies, callerFields: ForbiddenCallerFields
+        ) -> CallerIdentityFields {
+            has(.identityFromClient)
+                ? ClientWrittenIdentityFields(asserter, proxies: proxies, callerFields: callerFields)
+                : CallerIdentityFields(asserter, proxies: proxies, callerFields: callerFields)
+        }
+
+        func gate(
+            for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+            replay: ReplayFile, failures: PublicKeyFailureLimiter
+        ) -> Gate {
+            var releases: any ReleaseSource = keys
+            if has(.retiredAccepted) { releases = RetirementIgnoringReleaseSource(releases) }
+            if has(.legacyAlwaysOn) { releases = AnySchemeReleaseSource(releases) }
+            return Gate(
+                allowedHosts: has(.hostUnchecked) ? .allowingEveryHostUnchecked : AllowedHosts(authorities),
+                schemes: schemes(keys: keys, sessions: sessions), keys: releases,
+                sessions: has(.epochUnchecked) ? EpochKeepingSessionSource(sessions) : sessions,
+                replay: guarding(replay), failures: failures, clock: SystemTime())
+        }
+
+        private func guarding(_ replay: any ReplayGuard) -> any ReplayGuard {
+            if has(.nonceUnchecked) { return NoReplayGuard() }
+            if has(.nonceBeforeSignature) { return NonceIgnoringReplayGuard(replay) }
+            return has(.replayFailsOpen) ? FailOpenReplayGuard(replay) : replay
+        }
+
+        private func schemes(keys: ReleaseKeyDirectory, sessions: SessionDirectory) -> SchemeRegistry {
+            var schemes = SchemeRegistry.standard.schemes
+            if has(.pathFromHeader) { schemes = schemes.map { HeaderPathScheme($0) } }
+            if has(.jsonFirstWins) { schemes = schemes.map { FirstMemberScheme($0) } }
+            if has(.bodyUnverified) { schemes = schemes.map { UnverifiedBodyScheme($0) } }
+            if has(.tokenIsBearer) {
+                schemes = schemes.map { BearerTokenScheme(replacing: $0, sessions: sessions) }
+            }
+            if has(.macComparedByteByByte) {
+                schemes = schemes.map { ByteByByteScheme($0, keys: keys, sessions: sessions) }
+            }
+            return SchemeRegistry(schemes)
+        }
+
+        func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler {
+            has(.nonceBeforeSignature) ? EarlyNonceHandler(before: gateway, replay: replay) : gateway
+        }
+    }
+
+    /// Spends a request's nonce before its signature is verified.
+    final class EarlyNonceHandler: Handler {
+        private let next: any Handler
+        private let replay: ReplayFile
+
+        init(before next: any Handler, replay: ReplayFile) {
+            self.next = next
+            self.replay = replay
+        }
+
+        func handle(_ exchange: any Exchange) async {
+            do {
+                try spend(exchange.request)
+            } catch {
+                return await next.refuse(error, on: exchange)
+            }
+            await next.handle(exchange)
+        }
+
+        func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
+            await next.refuse(refusal, on: exchange)
+        }
+
+        private func spend(_ request: Request) throws(Refusal) {
+            var workspace = Workspace()
+            guard let claim = try? MessageSignatures().claim(in: request, workspace: &workspace),
+                case .nonce(let nonce) = claim.replay, case .unix(let created) = claim.created
+            else { return }
+            try replay.insertNow(
+                ReplayEntry(
+                    keyID: claim.keyID, scheme: claim.scheme, replayKey: nonce, created: created,
+                    now: SystemTime().now
+                ))
+        }
+    }
+
+    /// Replaces the MAC that came with a session's token by the right one, so that the token alone suffices.
+    struct BearerTokenScheme: FaultyScheme {
+        let inner: any Scheme
+        private let sessions: SessionDirectory
+
+        init(replacing inner: any Scheme, sessions: SessionDirectory) {
+            self.inner = inner
+            self.sessions = sessions
+        }
+
+        func claim(
+            in request: Request, names: RequestParameterNames, workspace: inout Workspace
+        ) throws(Refusal) -> Claim? {
+            guard let claim = try inner.claim(in: request, names: names, workspace: &workspace) else {
+                return nil
+            }
+            if case .session(let token) = claim.holder, let (_, key) = try? sessions.find(token) {
+                try inner.writeStringToSign(for: claim, of: request, into: &workspace)
+                claim.mac = key.mac(claim.algorithm, of: workspace.text)
+            }
+            return claim
+        }
+    }
+#endif

@@ -1,0 +1,73 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignWire
+
+/// Chooses those parts of a server that a planted fault may replace. A release build has one implementation,
+/// ``SoundComposition``; the faulty one of debug builds lies in `Sabotage`. It is asked while the server
+/// starts, never for a request. Source: docs/decisions/0031-broken-servers.md.
+protocol ServerComposition: Sendable {
+    /// Seals the roots of sessions for the store.
+    var rootSealer: any SessionRootSealer { get }
+
+    /// Called before the replay table is opened.
+    func prepare(_ deployment: Deployment) throws(OperationalError)
+    func loginSettings(_ settings: LoginSettings) -> LoginSettings
+    /// `accounts` is the connection that the login reads.
+    func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin
+    func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin
+    func idempotency(
+        of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
+        handOver: HandoverState
+    ) -> IdempotencyCoordinator
+    /// One for each loop.
+    func identityFields(
+        _ asserter: AssertionIssuer, proxies: TrustedProxies, callerFields: ForbiddenCallerFields
+    ) -> CallerIdentityFields
+    /// One for each loop. `authorities` are the hosts that the deployment answers for.
+    func gate(
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory, replay: ReplayFile,
+        failures: PublicKeyFailureLimiter
+    ) -> Gate
+    /// What the listener calls. One for each loop.
+    func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler
+}
+
+extension ServerComposition {
+    var rootSealer: any SessionRootSealer { MasterKeyRootSealer() }
+
+    func prepare(_ deployment: Deployment) throws(OperationalError) {}
+    func loginSettings(_ settings: LoginSettings) -> LoginSettings { settings }
+    func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin { login }
+
+    func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin {
+        login
+    }
+
+    func idempotency(
+        of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
+        handOver: HandoverState
+    ) -> IdempotencyCoordinator {
+        IdempotencyCoordinator(deployment, writer: writer, settings: settings, handOver: handOver)
+    }
+
+    func identityFields(
+        _ asserter: AssertionIssuer, proxies: TrustedProxies, callerFields: ForbiddenCallerFields
+    ) -> CallerIdentityFields {
+        CallerIdentityFields(asserter, proxies: proxies, callerFields: callerFields)
+    }
+
+    func gate(
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory, replay: ReplayFile,
+        failures: PublicKeyFailureLimiter
+    ) -> Gate {
+        Gate(
+            allowedHosts: AllowedHosts(authorities), keys: keys, sessions: sessions, replay: replay,
+            failures: failures, clock: SystemTime())
+    }
+
+    func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler { gateway }
+}
+
+/// Every part as it is meant to be.
+struct SoundComposition: ServerComposition {}

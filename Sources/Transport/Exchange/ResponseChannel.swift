@@ -1,0 +1,118 @@
+import CountersignMemory
+import CountersignTrust
+
+/// Carries a response from the transport's thread to its reader, and pauses the transfer while the reader is
+/// slow.
+final class ResponseChannel: Sendable {
+    struct Head: Sendable {
+        var status: Int
+        var fields: [HeaderField]
+    }
+
+    /// What becomes of a piece.
+    enum Delivery { case accepted, full }
+
+    /// Bytes that are kept for a slow reader.
+    static let limit = 262_144
+
+    private struct State {
+        var head: Result<Head, TransportError>?
+        var headWaiter: CheckedContinuation<Result<Head, TransportError>, Never>?
+        var pieces: [UInt8] = []
+        var isPaused = false
+        /// How it ended; nil till it did.
+        var end: Result<Void, TransportError>?
+        var bodyWaiter: CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?
+
+        /// What a reader gets now; nil if it has to wait.
+        mutating func takeBody() -> Result<[UInt8]?, TransportError>? {
+            guard pieces.isEmpty else {
+                defer { pieces = [] }
+                return .success(pieces)
+            }
+            return end.map { $0.map { nil } }
+        }
+    }
+
+    private let state = Locked(State())
+
+    var isFinished: Bool { state.with { $0.end != nil } }
+
+    // MARK: the transport's side
+
+    /// ``wake()`` resumes the waiting reader: a response that arrives at once then costs one thread switch
+    /// instead of three.
+    func deliver(_ head: Head) { state.with { $0.head = .success(head) } }
+
+    /// A piece that does not fit is to be brought again, once the reader has asked for more.
+    func deliver(_ piece: UnsafeRawBufferPointer) -> Delivery {
+        state.with { state in
+            guard state.pieces.isEmpty || state.pieces.count + piece.count <= ResponseChannel.limit else {
+                state.isPaused = true
+                return .full
+            }
+            state.pieces += piece
+            return .accepted
+        }
+    }
+
+    /// What came before is still read; then comes the end. Only the first one counts.
+    func finish(_ end: Result<Void, TransportError>) {
+        state.with { state in
+            if state.end == nil { state.end = end }
+            if state.head == nil, case .failure(let error) = end { state.head = .failure(error) }
+        }
+        wake()
+    }
+
+    /// Hands the buffered part to the waiting reader.
+    func wake() {
+        let (forHead, head, forBody, body) = state.with { state in
+            let head = state.headWaiter == nil ? nil : state.head
+            let body = state.bodyWaiter == nil ? nil : state.takeBody()
+            return (
+                head == nil ? nil : take(&state.headWaiter), head,
+                body == nil ? nil : take(&state.bodyWaiter), body
+            )
+        }
+        if let forHead, let head { forHead.resume(returning: head) }
+        if let forBody, let body { forBody.resume(returning: body) }
+    }
+
+    // MARK: the reader's side
+
+    func head() async -> Result<Head, TransportError> {
+        if let head = state.with({ $0.head }) { return head }
+        return await withCheckedContinuation { waiter in
+            let head = state.with { state in
+                if state.head == nil { state.headWaiter = waiter }
+                return state.head
+            }
+            if let head { waiter.resume(returning: head) }
+        }
+    }
+
+    /// All that has come since the last call, or else the next piece. `resume` is called where the server was
+    /// made to wait.
+    func next(_ resume: @Sendable () -> Void) async -> Result<[UInt8]?, TransportError> {
+        let (atOnce, wasPaused) = state.with { state in
+            defer { state.isPaused = false }
+            return (state.takeBody(), state.isPaused)
+        }
+        if wasPaused { resume() }
+        if let atOnce { return atOnce }
+        return await withCheckedContinuation { waiter in
+            let result = state.with { state in
+                let result = state.takeBody()
+                if result == nil { state.bodyWaiter = waiter }
+                return result
+            }
+            if let result { waiter.resume(returning: result) }
+        }
+    }
+
+    private func take<Waiter>(_ waiter: inout Waiter?) -> Waiter? {
+        defer { waiter = nil }
+        return waiter
+    }
+}

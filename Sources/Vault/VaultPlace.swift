@@ -1,0 +1,140 @@
+import CountersignSeal
+import CountersignWire
+
+/// Where a vault keeps what it keeps. Nothing is opened before the vault's first use.
+public struct VaultPlace: Sendable {
+    enum Kind: Sendable {
+        case machine(any StoreProvider)
+        case folder(String)
+        case given(Vault)
+    }
+
+    private let kind: Kind
+    private var rule = ReinstallRule.forget
+    private var services: [String] = []
+
+    init(_ kind: Kind) { self.kind = kind }
+
+    /// A file in this folder (made with mode 0700 if it does not exist), sealed with a key in a file of mode
+    /// 0600 beside it.
+    ///
+    /// It keeps out the machine's other users, but no process that can read the folder: for services, and for
+    /// machines that have nothing better. A copy of the folder contains the session.
+    public static func folder(_ path: String) -> VaultPlace { VaultPlace(.folder(path)) }
+
+    /// A vault that is there already: the app's own, or a test's.
+    public static func using(_ vault: Vault) -> VaultPlace { VaultPlace(.given(vault)) }
+
+    /// The same place with a rule for what an earlier installation of this program left there; without it,
+    /// ``ReinstallRule/forget``.
+    ///
+    /// `services` are the app's own, and besides the client's the only ones that are forgotten. Only
+    /// keychains and keyrings outlive a program; a folder goes with it, and a vault that was given is its
+    /// owner's to judge.
+    public func afterReinstall(_ rule: ReinstallRule, services: [String] = []) -> VaultPlace {
+        var place = self
+        (place.rule, place.services) = (rule, services)
+        return place
+    }
+
+    /// The vault, for a program whose services these are; with those of ``afterReinstall(_:services:)``.
+    package func vault(owning own: [String] = []) -> Vault {
+        switch kind {
+        case .given(let vault): return vault
+        case .folder(let folder):
+            let file = SealedFile("\(folder)/items.sealed", guardedBy: KeyFileGuard("\(folder)/items.key"))
+            return Vault(file, locks: VaultLocks(folder: folder))
+        case .machine(let machine):
+            let settling = InstallationCheck(rule: rule, services: own + services, folder: machine.folder)
+            return Vault(
+                LazyStore(machine, installation: settling), locks: VaultLocks(folder: machine.folder))
+        }
+    }
+}
+
+/// The marks of an installation, in the folder that goes with the program. Source: ``Reinstallation``.
+struct InstallationCheck {
+    let rule: ReinstallRule
+    let services: [String]
+    let folder: String
+
+    /// Applies the rule to a store that outlives the program. Throws ``VaultError/locked(_:)`` if the result
+    /// cannot be determined yet: items that may be an earlier owner's are not shown meanwhile.
+    func apply(to store: any ItemStore) throws(VaultError) {
+        guard let first = services.first else { return }
+        let own = "\(folder)/installation"
+        try PrivateFolder.make(own)
+        let whose = Array(first.utf8)
+        let digest = SHA256.digest(whose.span)
+        let mark = MarkFile("\(own)/\(Hex.encode(digest.span))")
+        // Locks of its own: the vault's may be held by who opens it to write. Sound where each item is
+        // written by itself.
+        let vault = Vault(store, locks: VaultLocks(folder: own))
+        let reinstallation = Reinstallation(mark: mark, rule: rule, services: services)
+        var outcome: Reinstallation.Outcome
+        do {
+            outcome = try reinstallation.resolve(in: vault)
+        } catch {
+            // Another process started at the same moment, and was first.
+            guard error == .changed else { throw error }
+            outcome = try reinstallation.resolve(in: vault)
+        }
+        if outcome == .undecided {
+            throw .locked("whether the program was installed anew cannot be told yet")
+        }
+    }
+}
+
+/// The machine's store, opened at its first use: opening is slow, may need a person, and may fail, and must
+/// not happen where the app names a place. A failure is retried at the next call.
+final class LazyStore: ItemStore {
+    private let machine: any StoreProvider
+    private let installation: InstallationCheck
+    private let opened = Locked<(any ItemStore)?>(nil)
+
+    init(_ machine: any StoreProvider, installation settling: InstallationCheck) {
+        self.machine = machine
+        self.installation = settling
+    }
+
+    func find(_ name: ItemName) -> VaultReadResult<Secret> {
+        do {
+            return try store().find(name)
+        } catch {
+            return VaultReadResult(error)
+        }
+    }
+
+    func names() throws(VaultError) -> [ItemName] { try store().names() }
+
+    func put(_ bytes: Secret, at name: ItemName) throws(VaultError) { try store().put(bytes, at: name) }
+
+    func remove(_ name: ItemName) throws(VaultError) { try store().remove(name) }
+
+    private func store() throws(VaultError) -> any ItemStore {
+        let result = opened.with { known -> Result<any ItemStore, VaultError> in
+            if let known { return .success(known) }
+            do throws(VaultError) {
+                let (store, lifetime) = try machine.open()
+                if lifetime == .outlivesTheProgram { try installation.apply(to: store) }
+                known = store
+                return .success(store)
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// How a machine's own store is found. Twins for each system in Platform/.
+protocol StoreProvider: Sendable {
+    /// For locks and the installation's mark; made where there is none.
+    var folder: String { get }
+
+    /// Blocks its thread; may ask a person.
+    func open() throws(VaultError) -> (any ItemStore, StoreLifetime)
+}
+
+/// How long what a store keeps is there.
+enum StoreLifetime { case endsWithTheFolder, outlivesTheProgram }

@@ -1,0 +1,106 @@
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
+
+// Provides spans of arrays to importing modules: the standard library's property requires an iOS newer than
+// 16.
+@_exported import CountersignMemory
+
+/// Case and kind of single bytes. Only ASCII letters have case here, whatever the locale.
+@usableFromInline package enum ASCII {
+    @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+    }
+
+    @inlinable package static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
+        let lower = byte | 0x20
+        return lower >= 0x61 && lower <= 0x7A
+    }
+}
+
+/// A range of bytes as offsets into the buffer that holds it, so that a parsed request is one buffer and a
+/// table of numbers: nothing is copied, and no reference can dangle.
+///
+/// `@usableFromInline` on the type is what makes `@inlinable` work for other modules at `package` access.
+@usableFromInline package struct ByteRange: BitwiseCopyable, Sendable, Hashable {
+    @usableFromInline package var start: UInt32
+    @usableFromInline package var end: UInt32
+
+    @inlinable package init(from start: Int, to end: Int) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.end = UInt32(truncatingIfNeeded: end)
+    }
+
+    @inlinable package static var empty: ByteRange { ByteRange(from: 0, to: 0) }
+    @inlinable package var count: Int { Int(end) - Int(start) }
+    @inlinable package var isEmpty: Bool { start == end }
+    @inlinable package var range: Range<Int> { Int(start)..<Int(end) }
+}
+
+extension Span<UInt8> {
+    /// Byte for byte. For public bytes only: the time taken tells where they differ.
+    @inlinable package func matches(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        return withUnsafeBufferPointer {
+            areSame($0, UnsafeBufferPointer(start: text.utf8Start, count: count))
+        }
+    }
+
+    /// Byte for byte. For public bytes only: the time taken tells where they differ.
+    @inlinable package func matches(_ other: borrowing Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        return withUnsafeBufferPointer { bytes in other.withUnsafeBufferPointer { areSame(bytes, $0) } }
+    }
+
+    /// Compared without the case of ASCII letters; `text` is lower-case.
+    @inlinable package func matchesWithoutCase(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where ASCII.lowercased(self[index]) != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// The first offset of `byte` at or after `start`; nil if there is none. The C library compares many
+    /// bytes at once.
+    package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+        guard start >= 0, start < count else { return nil }
+        return withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress,
+                let found = memchr(base + start, CInt(byte), bytes.count - start)
+            else {
+                return nil
+            }
+            return found - UnsafeMutableRawPointer(mutating: base)
+        }
+    }
+
+    /// Where `pattern` is first met; nil where it is not. Linear in the number of bytes where no byte of the
+    /// pattern but its first is like its first.
+    package func firstIndex(of pattern: Span<UInt8>) -> Int? {
+        guard !pattern.isEmpty, pattern.count <= count else { return nil }
+        return withUnsafeBufferPointer { bytes in
+            pattern.withUnsafeBufferPointer { pattern in
+                for start in 0...(bytes.count - pattern.count) where bytes[start] == pattern[0] {
+                    var length = 1
+                    while length < pattern.count, bytes[start + length] == pattern[length] { length += 1 }
+                    if length == pattern.count { return start }
+                }
+                return nil
+            }
+        }
+    }
+
+    /// The bytes as text, for people and logs; ill-formed UTF-8 is replaced.
+    package var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// Whether both hold the same bytes; they are equally long. The C library's compare reads words, not bytes.
+@usableFromInline func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)
+    -> Bool
+{
+    guard let first = left.baseAddress, let second = right.baseAddress else { return true }
+    return memcmp(first, second, left.count) == 0
+}

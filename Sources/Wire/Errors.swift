@@ -1,0 +1,204 @@
+/// An error of the caller: one stable code, one status, one line that helps. An error of the server is an
+/// ``OperationalError``.
+///
+/// The public response has the code and its title. `detail` is exact; it goes to the log event, and to the
+/// caller only if it reveals nothing (`malformed`, limits) or the app's policy says `debug`.
+package struct Refusal: Error, Sendable, Equatable {
+    package enum Code: String, Sendable, CaseIterable {
+        case malformed
+        case unsigned
+        case unknownKey = "unknown-key"
+        case badSignature = "bad-signature"
+        case badTicket = "bad-ticket"
+        case deviceUnsigned = "device-unsigned"
+        case stale
+        case replayed
+        case bodyMismatch = "body-mismatch"
+        case tokenExpired = "token-expired"
+        case sessionEnded = "session-ended"
+        case updateRequired = "update-required"
+        case wrongCredentials = "wrong-credentials"
+        case tooManyAttempts = "too-many-attempts"
+        case schemeNotAllowed = "scheme-not-allowed"
+        case forbidden
+        case decideNeedsBody = "decide-needs-body"
+        case nameTaken = "name-taken"
+        case tooLarge = "too-large"
+        case timeout
+        case upstreamFailed = "upstream-failed"
+        case upstreamTimeout = "upstream-timeout"
+        case unavailable
+    }
+
+    package var code: Code
+    /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
+    package var detail: String
+    /// `update-required`: where the new version is.
+    package var link: String?
+    /// `too-many-attempts`, `unavailable`: seconds.
+    package var retryAfter: Int?
+    /// `session-ended`: how; nil where the route needs a session and there was none.
+    package var endedSession: EndedSession?
+
+    /// `unavailable`: the status with which the backend has answered this very request before; nil for all
+    /// else.
+    package var previousStatus: Int?
+
+    /// What a client is told whose session has ended.
+    package struct EndedSession: Sendable, Equatable {
+        package var reason: String
+        /// Whole Unix seconds.
+        package var at: Int64
+        /// What kind of device took its place.
+        package var by: String?
+
+        package init(reason: String, at: Int64, by: String? = nil) {
+            self.reason = reason
+            self.at = at
+            self.by = by
+        }
+    }
+
+    package init(
+        _ code: Code, detail: String = "", link: String? = nil, retryAfter: Int? = nil,
+        previousStatus: Int? = nil
+    ) {
+        self.previousStatus = previousStatus
+        self.code = code
+        self.detail = detail
+        self.link = link
+        self.retryAfter = retryAfter
+    }
+}
+
+extension Refusal.Code {
+    /// The HTTP status of the problem document. Source: docs/protocol.md, "Answers".
+    package var status: Int {
+        switch self {
+        case .malformed, .bodyMismatch: 400
+        case .unsigned, .unknownKey, .badSignature, .badTicket, .deviceUnsigned, .stale, .replayed,
+            .tokenExpired,
+            .sessionEnded, .wrongCredentials:
+            401
+        case .schemeNotAllowed, .forbidden, .decideNeedsBody: 403
+        case .timeout: 408
+        case .nameTaken: 409
+        case .tooLarge: 413
+        case .updateRequired: 426
+        case .tooManyAttempts: 429
+        case .upstreamFailed: 502
+        case .unavailable: 503
+        case .upstreamTimeout: 504
+        }
+    }
+
+    /// The stable code that a caller sees. The two failures of an upstream share one; the status
+    /// distinguishes them.
+    package var name: String { self == .upstreamTimeout ? Refusal.Code.upstreamFailed.rawValue : rawValue }
+
+    /// The number in `{"err":{"code":…}}` for form-md5 callers. Source: docs/protocol.md, "Answers".
+    package var legacyNumber: Int {
+        switch self {
+        case .malformed: -1
+        case .unknownKey: -2
+        case .unsigned, .badSignature: -3
+        case .stale: -4
+        case .replayed: -5
+        case .bodyMismatch: -6
+        case .wrongCredentials: -7
+        case .tooManyAttempts: -8
+        case .schemeNotAllowed, .forbidden, .decideNeedsBody: -9
+        case .tooLarge: -10
+        case .timeout: -11
+        case .upstreamFailed, .upstreamTimeout: -12
+        case .unavailable: -13
+        case .nameTaken: -14
+        case .deviceUnsigned: -15
+        case .badTicket: -16
+        case .updateRequired: -99
+        case .sessionEnded: -100
+        case .tokenExpired: -101
+        }
+    }
+
+    package var title: String {
+        switch self {
+        case .malformed: "The request is not well formed"
+        case .unsigned: "The request carries no signature of a known scheme"
+        case .unknownKey: "The key id is not known here"
+        case .badSignature: "The signature does not hold"
+        case .badTicket: "The upload ticket is not known, has run out, or is for another request"
+        case .deviceUnsigned: "This route asks for the device's own signature, too"
+        case .stale: "The signature is too old, or from the future"
+        case .replayed: "This request has been received before"
+        case .bodyMismatch: "The body is not the one that was signed"
+        case .tokenExpired: "The token has run out"
+        case .sessionEnded: "The session has ended"
+        case .updateRequired: "This version of the app is no longer served"
+        case .wrongCredentials: "The name or the password is wrong"
+        case .tooManyAttempts: "Too many attempts"
+        case .schemeNotAllowed: "The app's policy does not allow this scheme"
+        case .forbidden: "Not allowed"
+        case .decideNeedsBody: "The proof of this request lies in its body"
+        case .nameTaken: "There is an account of that name"
+        case .tooLarge: "The request is too large"
+        case .timeout: "The request took too long to arrive"
+        case .upstreamFailed: "The backend did not answer as it should"
+        case .upstreamTimeout: "The backend did not answer in time"
+        case .unavailable: "Not able to serve this request now"
+        }
+    }
+}
+
+/// Our own fault, or the machine's: a store that cannot be read, a disk that is full. A fault fails closed.
+///
+/// `message` names the thing and what was expected; it is shown to operators, never to callers.
+package struct OperationalError: Error, Sendable, Equatable, CustomStringConvertible {
+    package enum Kind: Sendable {
+        /// The command was used wrongly; exit 2.
+        case usage
+        /// The thing asked for failed; exit 1.
+        case failed
+        /// The server or a store could not be reached; exit 3.
+        case unreachable
+    }
+
+    package var kind: Kind
+    package var message: String
+
+    package init(_ kind: Kind, message: String) {
+        self.kind = kind
+        self.message = message
+    }
+
+    /// An error of several possible types: itself if it is operational, and otherwise a failure in the words
+    /// of `error`, after `subject`.
+    package init(_ error: any Error, in subject: String) {
+        self = error as? OperationalError ?? OperationalError(.failed, message: "\(subject): \(error)")
+    }
+
+    package var description: String { message }
+}
+
+extension Refusal {
+    /// The refusal of a request that an operational error stops: `unavailable`, to be repeated after five
+    /// seconds. `subject` names what failed, in the refusal's detail.
+    package init(_ error: OperationalError, in subject: StaticString) {
+        self.init(.unavailable, detail: "\(subject): \(error.message)", retryAfter: 5)
+    }
+}
+
+/// Why a text does not follow its grammar: a form, a multipart body, a structured field or JSON.
+package struct ParseError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// Offset of the offending byte.
+    package var offset: Int
+    /// What stands there, or `expected …`.
+    package var reason: String
+
+    package init(offset: Int, reason: String) {
+        self.offset = offset
+        self.reason = reason
+    }
+
+    package var description: String { "\(reason) at byte \(offset)" }
+}
