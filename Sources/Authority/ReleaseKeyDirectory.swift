@@ -216,9 +216,9 @@ extension SchemeName {
     /// Whether requests of this scheme have a replay key, so that they can be remembered. Source:
     /// docs/protocol.md, the table of replay keys.
     package var isRemembered: Bool {
-        switch self {
-        case .messageSignatures, .sigV4, .formMD5, .authV1: true
-        case .authV2, .authV4, .token: false
+        switch traits.replayDetection {
+        case .perKey, .acrossKeys: true
+        case .impossible: false
         }
     }
 }

@@ -40,6 +40,10 @@ package protocol Scheme: Sendable {
     /// case.
     func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String?
 
+    /// The text whose digest the string to sign has, as it was written last; empty for a scheme whose string
+    /// to sign has the request's parts themselves.
+    func canonicalRequest(in workspace: borrowing Workspace) -> String
+
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
 }
@@ -65,6 +69,8 @@ extension Scheme {
     ) throws(Refusal) -> AlternativeOutcome { .exhausted }
 
     package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? { nil }
+
+    package func canonicalRequest(in workspace: borrowing Workspace) -> String { "" }
 }
 
 /// Whether there was another string to sign to try.
