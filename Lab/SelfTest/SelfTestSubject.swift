@@ -42,7 +42,7 @@ package struct SelfTestSubject: Sendable {
         self.secretText = secretText
         self.endpoint = place
         prefix = "/countersign/v1"
-        window = scheme.defaultWindow
+        window = scheme.traits.defaultWindow
     }
 
     /// The greatest whole number of seconds before or after now at which a signature is fresh.
