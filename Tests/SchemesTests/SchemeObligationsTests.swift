@@ -116,6 +116,10 @@ struct SchemeObligationsTests {
     private static func signed(by scheme: any Scheme) throws -> Draft {
         var draft = Draft(
             method: "GET", target: Array("/notes?a=1".utf8), authority: "api.example", transport: .tls)
+        if scheme.name.traits.signedParameters == .jsonMembers {
+            draft.method = "POST"
+            draft.body = Array(#"{"a":1}"#.utf8)
+        }
         let key = try #require(KeyID("r_obligations"))
         let credentials = Credentials(
             keyID: key, key: SigningKey(Secret(copying: Array("secret".utf8).span)), platform: "ios",
