@@ -1,3 +1,4 @@
+import CountersignTransport
 import CountersignVault
 import CountersignWire
 
@@ -14,12 +15,9 @@ package enum ClientOperationError: Error, Sendable {
     /// Another account signed in during the operation or, if the operation concerns one session, another
     /// session of the same account began. The request was not sent in the name of the new login.
     case accountChanged
-    /// Nothing was sent.
-    case unreachable(RequestDeliveryError)
-    /// The request was sent, and its effect is unknown. Nothing was sent twice.
-    case outcomeUnknown(RequestDeliveryError)
-    /// A response began and broke off.
-    case brokenOff(RequestDeliveryError)
+    /// There is no response, or not all of it. The error's `fate` says what became of the request. Nothing
+    /// was sent twice.
+    case transport(TransportError)
     /// The caller was cancelled. Nothing of its request was sent.
     case cancelled
     /// A response came that is not the authority's, or does not belong to this request. The client did not
@@ -57,15 +55,6 @@ package enum ClientOperationError: Error, Sendable {
 }
 
 extension ClientOperationError {
-    init(_ problem: RequestDeliveryError) {
-        self =
-            switch problem.fate {
-            case .notSent: .unreachable(problem)
-            case .notKnown: .outcomeUnknown(problem)
-            case .brokenOff: .brokenOff(problem)
-            }
-    }
-
     init(_ problem: VaultError) {
         self =
             switch problem {
@@ -158,7 +147,7 @@ package enum LegacyClientError: Error, Sendable {
     case updateRequired(RefusalNotice)
     /// The server refused the request. Nothing changed on this device.
     case refused(RefusalNotice)
-    case transport(RequestDeliveryError)
+    case transport(TransportError)
     /// This build does not understand the response.
     case notUnderstood(String)
     /// The scheme cannot sign this request.

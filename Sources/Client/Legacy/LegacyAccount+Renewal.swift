@@ -1,4 +1,5 @@
 import CountersignSeal
+import CountersignTransport
 import CountersignVault
 
 extension LegacyAccount {

@@ -13,8 +13,7 @@ extension CountersignError {
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
             case .refused(let notice): CountersignError(notice)
-            case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
-                CountersignError(problem)
+            case .transport(let error): CountersignError(error)
             case .cancelled: .cancelled
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
@@ -29,20 +28,6 @@ extension CountersignError {
             case .deviceKeyLost: .signedOut(SessionEnd(.deviceKeyLost))
             case .machine(let detail): .machine(detail)
             }
-    }
-
-    private init(_ problem: RequestDeliveryError) {
-        if let error = problem.underlying as? TransportError {
-            self.init(error)
-            return
-        }
-        let fate: TransportError.Fate =
-            switch problem.fate {
-            case .notSent: .notSent
-            case .notKnown: .outcomeUnknown
-            case .brokenOff: .brokenOff
-            }
-        self = .transport(TransportError(.connectionLost(problem.detail), fate: fate))
     }
 
     /// Translates an error of the vault.
@@ -157,8 +142,7 @@ extension CountersignError {
             case .wrongCredentials: .wrongCredentials
             case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
             case .refused(let notice): .refused(Refusal(notice))
-            // The error itself says what became of the request.
-            case .transport(let problem): CountersignError(ClientOperationError.unreachable(problem))
+            case .transport(let error): CountersignError(error)
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .notSignable(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned

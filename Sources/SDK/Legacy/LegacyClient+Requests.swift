@@ -29,17 +29,9 @@ extension LegacyClient {
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
-        try await data(for: request, by: LegacyCallOwner(), progress: progress)
-    }
-
-    func data(
-        for request: APIRequest, by owner: LegacyCallOwner,
-        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
-    ) async throws(CountersignError) -> (Data, APIResponse) {
         let limit = options.largestAnswer
-        let answer = try await send(
-            request, options: CallOptions(reading: .whole(limit: limit), progress: progress, owner: owner))
-        return (Data(try await answer.body.collect(upTo: limit)), answer.response)
+        let callOptions = CallOptions(reading: .whole(limit: limit), progress: progress)
+        return try await send(request, options: callOptions).collect(upTo: limit)
     }
 
     /// The value in a response's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to
@@ -92,8 +84,11 @@ extension LegacyClient {
     /// signs in, or the app's version is retired.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
         APIPolling(interval: interval) {
-            let owner = LegacyCallOwner()
-            return { () async throws(CountersignError) in try await self.data(for: request, by: owner) }
+            let limit = self.options.largestAnswer
+            let callOptions = CallOptions(reading: .whole(limit: limit), owner: LegacyCallOwner())
+            return { () async throws(CountersignError) in
+                try await self.send(request, options: callOptions).collect(upTo: limit)
+            }
         }
     }
 

@@ -16,7 +16,7 @@ struct LegacyTransport: Transport {
     /// The timeout of one exchange; nil if the carrier's own timeouts apply alone.
     var patience: Duration?
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
         let isRenewal = draft.target.prefix { $0 != UInt8(ascii: "?") } == renewals[...]
@@ -28,10 +28,7 @@ struct LegacyTransport: Transport {
                 await OwnTransport.whole(request, over: carrier, upTo: most)
             }
         if isRenewal { events.tell(.refreshed(CountersignEvent.Refreshed(legacy: result))) }
-        switch result {
-        case .success(let response): return response
-        case .failure(let error): throw RequestDeliveryError(error)
-        }
+        return try result.get()
     }
 }
 

@@ -1,6 +1,7 @@
 import CountersignSeal
 import CountersignWire
 import Synchronization
+import CountersignTransport
 import Testing
 
 @testable import CountersignClient
@@ -207,7 +208,7 @@ import Testing
             _ = try await world.post()
         } throws: {
             guard case .transport(let problem)? = $0 as? LegacyClientError else { return false }
-            return problem.fate == .notKnown
+            return problem.fate == .outcomeUnknown
         }
         #expect(world.server.seen("/api").count == count + 1)
     }
