@@ -1,7 +1,7 @@
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
-import CountersignTransport
+import struct CountersignTransport.TransportError
 import CountersignVault
 import CountersignWire
 

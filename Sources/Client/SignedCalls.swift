@@ -1,7 +1,7 @@
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
-import CountersignTransport
+import struct CountersignTransport.TransportError
 import CountersignWire
 
 /// Requests in the name of the signed-in account. The client renews an expired token, corrects a wrong clock

@@ -1,4 +1,4 @@
-import CountersignTransport
+import struct CountersignTransport.TransportError
 import CountersignWire
 
 /// Sends one request to the server and returns its response, with exactly the bytes that were signed. Follows

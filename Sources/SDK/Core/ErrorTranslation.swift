@@ -19,6 +19,12 @@ extension CountersignError {
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .incomplete(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
+            case .notOverTLS:
+                .misuse(
+                    "passwords and tokens are sent over TLS only, "
+                        + "unless LegacyOptions.bearerSecrets says otherwise"
+                )
+            case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
             case .presenceNeeded: .presenceNeeded
             case .notPresent(let step): .notPresent(step)
             case .bodyUsedUp: .bodyUsedUp
@@ -31,14 +37,7 @@ extension CountersignError {
     }
 
     /// Translates an error of the vault.
-    init(_ problem: VaultError) {
-        self =
-            switch problem {
-            case .locked(let detail): .vaultLocked(detail)
-            case .failed(let detail), .badName(let detail): .vaultFailed(detail)
-            case .changed: .vaultFailed("somebody else wrote to the vault")
-            }
-    }
+    init(_ error: VaultError) { self.init(ClientOperationError(error)) }
 
     /// Translates a refusal. The client acts on a statement about the version only if the authority is known
     /// to have made it.
@@ -127,33 +126,6 @@ extension CountersignEvent.Failure {
             case .untrusted: .untrusted
             case _ where error.fate == .outcomeUnknown: .outcomeUnknown
             default: .connection
-            }
-    }
-}
-
-extension CountersignError {
-    /// Translates an error of the legacy client for the app.
-    init(_ problem: LegacyClientError) {
-        self =
-            switch problem {
-            case .notSignedIn: .notSignedIn
-            case .accountChanged: .accountChanged
-            case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
-            case .wrongCredentials: .wrongCredentials
-            case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
-            case .refused(let notice): .refused(Refusal(notice))
-            case .transport(let error): CountersignError(error)
-            case .notUnderstood(let detail): .notUnderstood(detail)
-            case .notSignable(let detail): .misuse(detail)
-            case .certificateNotPinned: .certificateNotPinned
-            case .notOverTLS:
-                .misuse(
-                    "passwords and tokens are sent over TLS only, "
-                        + "unless LegacyOptions.bearerSecrets says otherwise"
-                )
-            case .presenceNeeded: .presenceNeeded
-            case .bodyUsedUp: .bodyUsedUp
-            case .vault(let problem): CountersignError(problem)
             }
     }
 }

@@ -99,7 +99,7 @@ extension LegacyClient {
         await resolve(owner, for: request.caller)
         try await admit(request.caller)
         let (draft, body) = try await draft(of: request)
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             if request.caller == .account { try await open() }
             let signed = try await calls.signed(draft, as: request.legacyCaller, of: owner.owner)
             var carried = signed.body.isEmpty ? APIRequest.Body.none : .bytes(signed.body)
@@ -178,7 +178,7 @@ extension LegacyClient {
             self, call: call, trace: trace, streamed: body.streamed, reading: callOptions.reading,
             progress: callOptions.progress)
         let response: Response
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             if request.caller == .account { try await open() }
             response = try await calls.send(
                 draft, as: request.legacyCaller, of: callOptions.owner.owner, over: transport, body: body.use)

@@ -92,12 +92,8 @@ struct LegacyBody: Sendable {
             }
         } catch is CancellationError {
             throw .cancelled
-        } catch is Reader.SizeLimitError {
-            throw .misuse(
-                "body: this scheme signs what stands in it, in memory: "
-                    + "expected \(most) bytes at most (largestAnswer)"
-            )
         } catch {
+            if let tooLong = await reader.tooLong { throw tooLong }
             throw .misuse("body: its stream failed: \(error)")
         }
         let (bytes, md5, length) = await reader.finish()
@@ -120,8 +116,8 @@ struct LegacyBody: Sendable {
 
 /// Collects the pieces as they come.
 private actor Reader {
-    struct SizeLimitError: Error {}
-
+    /// Set once there are too many bytes; distinguishes this error from one of the stream's own.
+    private(set) var tooLong: CountersignError?
     private var hash = MD5()
     private var bytes: [UInt8] = []
     private var count = 0
@@ -130,10 +126,16 @@ private actor Reader {
 
     init(keeping most: Int?) { self.most = most }
 
-    func take(_ piece: [UInt8]) throws {
+    func take(_ piece: [UInt8]) throws(CountersignError) {
         count += piece.count
         guard let most else { return hash.update(piece.span) }
-        guard count <= most else { throw SizeLimitError() }
+        guard count <= most else {
+            let error = CountersignError.misuse(
+                "body: this scheme signs its content, in memory: expected at most \(most) bytes (largestAnswer)"
+            )
+            tooLong = error
+            throw error
+        }
         bytes += piece
     }
 
