@@ -19,8 +19,8 @@ struct AuthorityRoutes: Sendable {
         case keys((Response) -> [KeyID: SigningKey])
     }
 
-    /// Returns a success that meets `trust`. If a refusal says `stale` and the authority's time, repeats the request once with that time; `body`
-    /// makes the content anew, since a proof in it may contain the time.
+    /// Returns a success that meets `trust`. If a refusal says `stale` and the authority's time, repeats the
+    /// request once with that time; `body` makes the content anew, since a proof in it may contain the time.
     func post(
         to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
     ) async throws(ClientOperationError) -> VerifiedResponse {

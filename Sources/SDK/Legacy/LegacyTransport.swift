@@ -131,7 +131,8 @@ private actor Reader {
         guard let most else { return hash.update(piece.span) }
         guard count <= most else {
             let error = CountersignError.misuse(
-                "body: this scheme signs its content, in memory: expected at most \(most) bytes (largestAnswer)"
+                "body: this scheme signs its content, in memory: "
+                    + "expected at most \(most) bytes (largestAnswer)"
             )
             tooLong = error
             throw error

@@ -1,5 +1,6 @@
-// Former public names and argument labels of this folder, which Apple's platforms do not have. The next version
-// removes them. Where a trailing closure fits both forms, `@_disfavoredOverload` selects the present one.
+// Former public names and argument labels of this folder, which Apple's platforms do not have. The next
+// version removes them. Where a trailing closure fits both forms, `@_disfavoredOverload` selects the present
+// one.
 
 /// The former name of ``IssuedCertificate``.
 @available(*, deprecated, renamed: "IssuedCertificate")
