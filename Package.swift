@@ -96,8 +96,7 @@ let package = Package(
             "Client",
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
-                "CountersignVault",
-                "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         // The vault of a device, and secrets that it releases only on proof of user presence.
         module(
@@ -209,8 +208,7 @@ let package = Package(
             "Client",
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
-                "CountersignVault",
-                "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         tests(
             "TestKit",

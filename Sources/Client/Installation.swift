@@ -88,8 +88,31 @@ package struct ClientEnvironment: Sendable {
         self.random = random
     }
 
-    /// A new idempotency key: 16 random bytes in base64url. Source: docs/protocol.md, "Idempotent requests".
-    package func newIdempotencyKey() -> String { Base64.encode(random.bytes(16).span, as: .url) }
+    /// Draws the idempotency key for a request, 16 random bytes in base64url; nil if the method is safe, or
+    /// if the request has a key. No other function draws one. Source: docs/protocol.md, "Idempotent
+    /// requests".
+    package func idempotencyKey(for method: String, isKeyed: Bool) -> String? {
+        guard !isKeyed, !Draft.isSafe(method) else { return nil }
+        return Base64.encode(random.bytes(16).span, as: .url)
+    }
+
+    /// Adds the key to a request that needs one; all copies of the request carry the same.
+    func addIdempotencyKey(to draft: inout Draft) {
+        guard let key = idempotencyKey(for: draft.method, isKeyed: draft.isKeyed) else { return }
+        draft.setField("Idempotency-Key", to: key)
+    }
+}
+
+extension Draft {
+    /// Whether a request of this method has no effects. Source: RFC 9110 §9.2.1.
+    package static func isSafe(_ method: String) -> Bool {
+        ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+    }
+
+    var isSafe: Bool { Draft.isSafe(method) }
+
+    /// Whether the server can recognize a second copy.
+    var isKeyed: Bool { fields.contains { $0.isNamed("idempotency-key") } }
 }
 
 /// Two clocks: the device's clock, which may be wrong, and a monotonic clock.

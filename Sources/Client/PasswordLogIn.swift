@@ -152,7 +152,7 @@ package struct FallbackLogIn: Sendable {
     /// expires.
     private func end(_ grant: PasswordGrant.Grant) async {
         var draft = installation.draft("POST", path: "/logout", body: [:])
-        draft.setField("Idempotency-Key", to: environment.newIdempotencyKey())
+        environment.addIdempotencyKey(to: &draft)
         draft.fields.append(grant.session.authorization)
         guard let time = try? environment.now() else { return }
         let keys = installation.authorityKeys

@@ -1,6 +1,7 @@
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
+import struct CountersignTransport.TransportError
 import CountersignVault
 import CountersignWire
 
@@ -93,7 +94,7 @@ struct Refresh: Sendable {
                 return try await renewOnce(id)
             } catch {
                 switch error {
-                case .outcomeUnknown, .brokenOff: losses += 1
+                case .transport(let failure) where failure.fate != .notSent: losses += 1
                 case .refused(let notice) where notice.isReplay:
                     replays += 1
                     if replays > 1, try isFollowed(id) { return }

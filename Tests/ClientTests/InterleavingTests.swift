@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// Two processes on one vault call, refresh, sign in and sign out concurrently; each is sometimes killed
 /// between two steps. In every interleaving, no request is executed twice or in another account's name, no
@@ -163,7 +164,7 @@ private final class Interleaving: Sendable {
         let process = actors.withLock { $0.processes }[pick(0...1)]
         process.kill()
         count("killed")
-        throw RequestDeliveryError(.notKnown, detail: "the process was killed")
+        throw TransportError(.connectionLost("the process was killed"), fate: .outcomeUnknown)
     }
 
     private func revive() throws {
@@ -312,7 +313,7 @@ private final class Interleaving: Sendable {
 }
 
 extension FakeWorld {
-    fileprivate func isReplay(_ answered: SignedCalls.CallResult) -> Bool {
+    fileprivate func isReplay(_ answered: VerifiedResponse) -> Bool {
         answered.response.message.value(of: "countersign-replayed") != nil
     }
 }

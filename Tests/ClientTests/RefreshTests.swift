@@ -1,5 +1,6 @@
 import CountersignSchemes
 import CountersignSeal
+import CountersignTransport
 import CountersignVault
 import CountersignWire
 import Testing
@@ -30,8 +31,8 @@ import Testing
             await world.network.plan(.lost, at: "/token")
             let lost = world
             await #expect { try await lost.calls.send(lost.draft()) } throws: { error in
-                guard case ClientOperationError.outcomeUnknown = error else { return false }
-                return true
+                guard case ClientOperationError.transport(let problem) = error else { return false }
+                return problem.fate == .outcomeUnknown
             }
             #expect(await world.network.done == 2 * round)
             #expect(try await world.calls.send(world.draft()).response.status == 200)

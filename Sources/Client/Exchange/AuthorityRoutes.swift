@@ -19,17 +19,11 @@ struct AuthorityRoutes: Sendable {
         case keys((Response) -> [KeyID: SigningKey])
     }
 
-    /// A success, and the key that signed it; nil for an unsigned one that was accepted.
-    struct AuthorityResponse {
-        let response: Response
-        let signer: KeyID?
-    }
-
-    /// If a refusal says `stale` and the authority's time, repeats the request once with that time; `body`
-    /// makes the content anew, since a proof in it may contain the time.
+    /// Returns a success that meets `trust`. If a refusal says `stale` and the authority's time, repeats the
+    /// request once with that time; `body` makes the content anew, since a proof in it may contain the time.
     func post(
         to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
-    ) async throws(ClientOperationError) -> AuthorityResponse {
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         do {
             return try await postOnce(to: path, trust: trust, body: body)
         } catch {
@@ -41,32 +35,28 @@ struct AuthorityRoutes: Sendable {
 
     private func postOnce(
         to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
-    ) async throws(ClientOperationError) -> AuthorityResponse {
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         let time = try environment.now()
         let draft = installation.draft("POST", path: path, body: try body(time))
-        let verified = try await SignedRequestSender(environment: environment).send(
+        var verified = try await SignedRequestSender(environment: environment).send(
             draft, as: installation.release, at: time
         ) {
             keys(for: trust, response: $0)
         }
         environment.confirm(time, by: verified)
-        switch verified {
-        case .genuine(let answer):
-            guard let notice = answer.notice else {
-                return AuthorityResponse(response: answer.response, signer: answer.keyID)
-            }
-            throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
-        case .verifiedHead: throw .notUnderstood("\(path): the answer is too long")
-        case .unsigned(let response, let why):
-            if response.status >= 400 {
-                var notice = RefusalNotice(response)
-                notice.isGenuine = installation.connectionVouches
-                throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
-            }
+        if installation.connectionVouches { verified.acceptUnsignedRefusal() }
+        if let notice = verified.notice {
+            let isAuthoritys = verified.signer != nil || notice.isGenuine
+            throw isAuthoritys && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
+        }
+        switch verified.proof {
+        case .signature: return verified
+        case .headSignature: throw .notUnderstood("\(path): the answer is too long")
+        case .unsigned(let reason):
             guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
-                throw .notGenuine("\(path): \(why.detail)")
+                throw .notGenuine("\(path): \(reason.detail)")
             }
-            return AuthorityResponse(response: response, signer: nil)
+            return verified
         }
     }
 

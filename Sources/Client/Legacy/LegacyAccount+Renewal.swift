@@ -1,16 +1,17 @@
 import CountersignSeal
+import struct CountersignTransport.TransportError
 import CountersignVault
 
 extension LegacyAccount {
     /// A renewal that is in progress, and the session that it renews.
     struct Renewal {
         let used: LegacySession.Mark?
-        let task: Task<Result<Void, LegacyClientError>, Never>
+        let task: Task<Result<Void, ClientOperationError>, Never>
     }
 
     /// Returns once there is another token than that of `used`, or a session if there was none. All callers
     /// share one renewal; cancelling one caller does not stop it.
-    func renew(leaving used: LegacySession?) async throws(LegacyClientError) {
+    func renew(leaving used: LegacySession?) async throws(ClientOperationError) {
         while let renewal {
             let result = await renewal.task.value
             if renewal.used == used?.mark { return try result.get() }
@@ -27,14 +28,14 @@ extension LegacyAccount {
 
     /// For a request whose body can be sent only once: it is not sent under a token that has expired by the
     /// device's clock. If the token cannot be renewed, the request fails with the renewal's error.
-    func renewIfOut() async throws(LegacyClientError) {
+    func renewIfOut() async throws(ClientOperationError) {
         let session = try session()
         guard let expires = session.expires, expires <= exchange.time else { return }
         try await renew(leaving: session)
     }
 
-    private func renewed(leaving used: LegacySession?) async -> Result<Void, LegacyClientError> {
-        do throws(LegacyClientError) {
+    private func renewed(leaving used: LegacySession?) async -> Result<Void, ClientOperationError> {
+        do throws(ClientOperationError) {
             try await renewUnderLease(leaving: used)
             return .success(())
         } catch {
@@ -42,7 +43,7 @@ extension LegacyAccount {
         }
     }
 
-    private func renewUnderLease(leaving used: LegacySession?) async throws(LegacyClientError) {
+    private func renewUnderLease(leaving used: LegacySession?) async throws(ClientOperationError) {
         let lease = try await store.lease()
         defer { lease.release() }
         try requireTraffic()
@@ -70,7 +71,7 @@ extension LegacyAccount {
 
     private func renewed(
         _ session: LegacySession, with loginToken: Secret
-    ) async throws(LegacyClientError) -> LegacySession {
+    ) async throws(ClientOperationError) -> LegacySession {
         let answer: LegacyTokenResponse
         do {
             answer = try await askedAgainWhereLost(loginToken)
@@ -89,7 +90,7 @@ extension LegacyAccount {
 
     /// A login token can be exchanged any number of times, and the last token counts: repeating the request
     /// is harmless.
-    private func askedAgainWhereLost(_ loginToken: Secret) async throws(LegacyClientError)
+    private func askedAgainWhereLost(_ loginToken: Secret) async throws(ClientOperationError)
         -> LegacyTokenResponse
     {
         do {
@@ -101,7 +102,7 @@ extension LegacyAccount {
     }
 
     /// Signs in with the remembered credentials. Without any, the session has ended.
-    private func remembered(in now: LegacyStore.Found) async throws(LegacyClientError) -> LegacySession {
+    private func remembered(in now: LegacyStore.Found) async throws(ClientOperationError) -> LegacySession {
         guard remembering == .whatSignsIn, let route = exchange.server.login,
             let remembered = now.kept.remembered,
             remembered.rung == route.rung

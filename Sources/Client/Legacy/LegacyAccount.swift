@@ -87,14 +87,14 @@ package actor LegacyAccount {
     // MARK: What the app does
 
     /// Signs in. If the server answers with another session, that one replaces the stored one.
-    package func logIn(_ name: String, password: Secret) async throws(LegacyClientError) {
+    package func logIn(_ name: String, password: Secret) async throws(ClientOperationError) {
         try requireTraffic()
-        guard let route = exchange.server.login else { throw .notSignable("no way to sign in was named") }
+        guard let route = exchange.server.login else { throw .incomplete("no way to sign in was named") }
         let value: Secret
         do {
             value = try LoginLadder.storedValue(of: password, on: route.rung, settings: route.settings)
         } catch {
-            throw .notSignable("\(error)")
+            throw .incomplete("\(error)")
         }
         // Finds out whether the vault can be read before the password is sent.
         _ = try reread()
@@ -119,7 +119,7 @@ package actor LegacyAccount {
     /// Throws if a user has signed out since; overwrites every other change.
     private func keep(
         _ session: LegacySession, remembering remembered: RememberedSignIn, since before: Int
-    ) throws(LegacyClientError) {
+    ) throws(ClientOperationError) {
         while true {
             let now = try reread()
             guard logOuts == before else { throw .notSignedIn }
@@ -135,7 +135,7 @@ package actor LegacyAccount {
 
     /// Adopts a session that an earlier version of the app began, from that version's own keychain. A session
     /// that is already stored here is newer, and stays.
-    package func adopt(_ session: LegacySession) throws(LegacyClientError) {
+    package func adopt(_ session: LegacySession) throws(ClientOperationError) {
         var kept = LegacyPersistedState()
         kept.session = session
         if try write(kept, under: nextKey, expecting: .absent) {
@@ -148,13 +148,13 @@ package actor LegacyAccount {
     /// remembered credentials; being offline ends nothing. Lifts the stop for an update: the app that calls
     /// this has handled it.
     @discardableResult
-    package func resume() async throws(LegacyClientError) -> LegacySessionStatus {
+    package func resume() async throws(ClientOperationError) -> LegacySessionStatus {
         stop = nil
         return try await takeUp()
     }
 
     /// The same, without lifting the stop.
-    func takeUp() async throws(LegacyClientError) -> LegacySessionStatus {
+    func takeUp() async throws(ClientOperationError) -> LegacySessionStatus {
         let kept = try forgetUnwanted()
         show()
         guard let session = kept.session else {
@@ -168,7 +168,10 @@ package actor LegacyAccount {
             } catch {
                 // The client has reported the end of a session by now; the next request finds any other
                 // error.
-                if case .vault = error { throw error }
+                switch error {
+                case .vaultLocked, .vaultFailed: throw error
+                default: break
+                }
             }
         }
         return shown ?? .active(session)
@@ -176,7 +179,7 @@ package actor LegacyAccount {
 
     /// The stored state. Removes credentials that an earlier version of the app stored to sign in again if
     /// this one does not ask for that.
-    private func forgetUnwanted() throws(LegacyClientError) -> LegacyPersistedState {
+    private func forgetUnwanted() throws(ClientOperationError) -> LegacyPersistedState {
         while true {
             let now = try reread()
             guard remembering == .nothing, now.kept.remembered != nil else { return now.kept }
@@ -188,7 +191,7 @@ package actor LegacyAccount {
 
     /// Removes everything that is stored here. Legacy servers have no route for this: their session ends with
     /// the next login, or expires.
-    package func logOut() throws(LegacyClientError) {
+    package func logOut() throws(ClientOperationError) {
         logOuts += 1
         try write(LegacyPersistedState(), expecting: .anything)
         (sealKey, nextKey) = (nil, nil)
@@ -198,7 +201,7 @@ package actor LegacyAccount {
     // MARK: What requests need
 
     /// The session that requests use.
-    func session() throws(LegacyClientError) -> LegacySession {
+    func session() throws(ClientOperationError) -> LegacySession {
         try requireTraffic()
         let found = try known()
         if isLocked(found) { throw .presenceNeeded }
@@ -210,12 +213,12 @@ package actor LegacyAccount {
     package func learn(_ problem: VaultError) { setStatus(.unreadable(problem)) }
 
     /// Throws while the client must not send anything.
-    func requireTraffic() throws(LegacyClientError) {
+    func requireTraffic() throws(ClientOperationError) {
         if let stop { throw .updateRequired(stop) }
     }
 
     /// Removes the session of the token that the server refused for good; returns whether no session is left.
-    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(LegacyClientError) -> Bool {
+    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(ClientOperationError) -> Bool {
         while true {
             let now = try reread()
             guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
@@ -227,7 +230,7 @@ package actor LegacyAccount {
         }
     }
 
-    func heeded(_ problem: LegacyClientError) -> LegacyClientError {
+    func heeded(_ problem: ClientOperationError) -> ClientOperationError {
         if case .updateRequired(let notice) = problem {
             stop = notice
             show()
@@ -237,18 +240,22 @@ package actor LegacyAccount {
 
     // MARK: What is kept
 
-    func known() throws(LegacyClientError) -> LegacyStore.Found {
+    func known() throws(ClientOperationError) -> LegacyStore.Found {
         if let found { return found }
         return try reread()
     }
 
     /// Reads the vault, so that it finds other processes' changes.
-    func reread() throws(LegacyClientError) -> LegacyStore.Found {
+    func reread() throws(ClientOperationError) -> LegacyStore.Found {
         let now: LegacyStore.Found
         do {
             now = try store.read(opening: sealKey)
         } catch {
-            if case .vault(let problem) = error { setStatus(.unreadable(problem)) }
+            switch error {
+            case .vaultLocked: setStatus(.locked)
+            case .vaultFailed: setStatus(.unavailable)
+            default: break
+            }
             throw error
         }
         // This process knows of what it erases itself: another process did this, for a user who signed out
@@ -273,7 +280,7 @@ package actor LegacyAccount {
     func write(
         _ kept: LegacyPersistedState, under key: LegacySealKey? = nil,
         expecting expectation: Vault.Expectation
-    ) throws(LegacyClientError) -> Bool {
+    ) throws(ClientOperationError) -> Bool {
         var key = key ?? sealKey
         switch (keeping, key, found) {
         case (.plain, _, _): key = nil

@@ -27,7 +27,7 @@ package struct LegacyCalls: Sendable {
         case currentAccount
         case account(name: String, userID: Int64)
 
-        fileprivate func resolved(by session: LegacySession) throws(LegacyClientError) -> Owner {
+        fileprivate func resolved(by session: LegacySession) throws(ClientOperationError) -> Owner {
             let his = Owner.account(name: session.account, userID: session.userID)
             guard self == .currentAccount || self == his else { throw .accountChanged }
             return his
@@ -41,7 +41,7 @@ package struct LegacyCalls: Sendable {
     package func send(
         _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount,
         over transport: (any Transport)? = nil, body: BodyUse = .repeatable
-    ) async throws(LegacyClientError) -> Response {
+    ) async throws(ClientOperationError) -> Response {
         var (mayRenew, mayReplace) = (true, true)
         var owner = owner
         if caller == .user, case .once = body { try await account.renewIfOut() }
@@ -77,7 +77,7 @@ package struct LegacyCalls: Sendable {
     /// The signed request as it would be sent now.
     package func signed(
         _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount
-    ) async throws(LegacyClientError) -> Draft {
+    ) async throws(ClientOperationError) -> Draft {
         let session = try await session(of: caller)
         if let session { _ = try owner.resolved(by: session) }
         return try exchange.signed(draft, as: session)
@@ -89,7 +89,7 @@ package struct LegacyCalls: Sendable {
         return .account(name: session.account, userID: session.userID)
     }
 
-    private func session(of caller: Caller) async throws(LegacyClientError) -> LegacySession? {
+    private func session(of caller: Caller) async throws(ClientOperationError) -> LegacySession? {
         switch caller {
         case .user: return try await account.session()
         case .app:

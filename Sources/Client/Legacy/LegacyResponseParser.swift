@@ -91,7 +91,7 @@ struct LegacyLoginResponse: Sendable {
     let expires: Int64?
 
     /// `at` is when it came, in Unix seconds by the device's clock.
-    init(_ response: Response, at now: Int64) throws(LegacyClientError) {
+    init(_ response: Response, at now: Int64) throws(ClientOperationError) {
         let answer = try TokenResponseFields(response, of: "login")
         guard let userID = answer.number("userId") else {
             throw .notUnderstood("login: expected `userId`, a number")
@@ -111,7 +111,7 @@ struct LegacyTokenResponse: Sendable {
     let loginToken: Secret?
     let expires: Int64?
 
-    init(_ response: Response, at now: Int64) throws(LegacyClientError) {
+    init(_ response: Response, at now: Int64) throws(ClientOperationError) {
         let answer = try TokenResponseFields(response, of: "token")
         guard let token = try answer.secret("token") else {
             throw .notUnderstood("token: expected `token`, a string")
@@ -128,7 +128,7 @@ private struct TokenResponseFields {
     /// Names the response in error texts.
     private let route: String
 
-    init(_ response: Response, of route: String) throws(LegacyClientError) {
+    init(_ response: Response, of route: String) throws(ClientOperationError) {
         self.route = route
         if let notice = LegacyResponseParser.refusal(response) {
             switch notice.code {
@@ -150,7 +150,7 @@ private struct TokenResponseFields {
     }
 
     /// Visible ASCII: it goes into a header field. Nil if it is absent.
-    func secret(_ name: String) throws(LegacyClientError) -> Secret? {
+    func secret(_ name: String) throws(ClientOperationError) -> Secret? {
         guard let member = document.root[name] else { return nil }
         guard let text = member.string, (1...4096).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })

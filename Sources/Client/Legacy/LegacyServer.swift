@@ -52,7 +52,7 @@ package struct LegacyServer: Sendable {
     }
 
     /// Throws if a password or a token must not go to this server.
-    func requireBearerSecretsAllowed() throws(LegacyClientError) {
+    func requireBearerSecretsAllowed() throws(ClientOperationError) {
         switch (transport, channel, bearerSecrets) {
         case (_, _, .inTheClearToWhoeverListens), (.tls, .pinned, _),
             (.tls, .open, .toAnyCertificateThatVerifies):

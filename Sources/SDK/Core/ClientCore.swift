@@ -171,7 +171,6 @@ extension ClientCore {
         try await resolve(owner, for: request.caller)
         try await admit(request.caller, owner: owner)
         try await resolve(owner, for: request.caller)
-        let request = withIdempotencyKey(request)
         let body = try await PreparedBody(request.body)
         let plain = try draft(request, body: body)
         if request.caller == .account, try hasRunOut() {

@@ -127,11 +127,6 @@ extension ClientCore {
     }
 }
 
-extension APIRequest {
-    /// Whether the server can recognize a copy of it.
-    fileprivate var isKeyed: Bool { idempotencyKey != nil || value(of: "idempotency-key") != nil }
-}
-
 extension APIRequest.Body {
     fileprivate var isRepeatable: Bool {
         if case .once = self { false } else { true }

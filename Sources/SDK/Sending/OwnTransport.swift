@@ -19,17 +19,14 @@ struct OwnTransport: Transport {
     /// which other processes wait two minutes: a server that responds slowly must not make them give up.
     static let patience = Duration.seconds(20)
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         let isRefresh = draft.target == refresh
         if isRefresh { events.tell(.refreshing) }
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
         let result = await OwnTransport.exchange(request, over: carrier, upTo: OwnTransport.most)
         if isRefresh { events.tell(.refreshed(CountersignEvent.Refreshed(result))) }
-        switch result {
-        case .success(let response): return response
-        case .failure(let error): throw RequestDeliveryError(error)
-        }
+        return try result.get()
     }
 
     /// Runs the exchange until the timeout; at most `most` bytes of a response.

@@ -144,7 +144,7 @@ import Testing
         #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         world.items.lock(true)
         let later = try world.another()
-        #expect(await problem { try await later.resume() } == "vault")
+        #expect(await problem { try await later.resume() } == "vaultLocked")
         world.items.lock(false)
         #expect(try await later.resume() == .active(account: "anna", userID: 7))
     }

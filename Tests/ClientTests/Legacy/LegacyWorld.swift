@@ -133,7 +133,7 @@ func problem(_ body: () async throws -> some Any) async -> String? {
     do {
         _ = try await body()
         return nil
-    } catch let error as LegacyClientError {
+    } catch let error as ClientOperationError {
         return Mirror(reflecting: error).children.first?.label ?? "\(error)"
     } catch {
         return "\(error)"
