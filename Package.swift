@@ -77,19 +77,24 @@ let package = Package(
         // bytes, spans of arrays, a lock.
         module("Memory", []),
         module("Wire", ["CountersignMemory"]),
+        // How the server's threads wait for each other: a monitor, a bounded queue, worker threads.
+        module("Threads", ["CountersignMemory", "CountersignWire"]),
         module("Sodium", ["CSodium"]),
         module("Seal", ["CountersignMemory", "CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
         module(
-            "Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CLinux", "CZlib"]),
+            "Gate",
+            [
+                "CountersignMemory", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
+                "CountersignWire", "CLinux", "CZlib",
+            ]),
         module(
             "Authority",
             [
-                "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal",
-                "CountersignWire",
+                "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
             ]),
         // The client: sign-up, login, refresh, signed calls. Never imports the gate.
         module(
@@ -134,15 +139,15 @@ let package = Package(
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Sources/SDK", swiftSettings: settings),
-        module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
-        module("HTTP", ["CountersignMemory", "CountersignWire", "CCrypto", "CEvent"]),
+        module("SQLite", ["CountersignAuthority", "CountersignThreads", "CSQLite"], path: "Stores/SQLite"),
+        module(
+            "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal",
-                "CountersignWire", "CLinux",
+                "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
         // come from TestKit.
@@ -161,9 +166,9 @@ let package = Package(
         module(
             "Conformance",
             [
-                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignOpaque",
-                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
-                "CountersignTrust", "CountersignWire",
+                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
+                "CountersignOpaque", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
+                "CountersignTestKit", "CountersignTrust", "CountersignWire",
             ]),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
         .target(
@@ -191,6 +196,7 @@ let package = Package(
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
         tests("Memory"),
+        tests("Threads"),
         tests("Wire"),
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
@@ -199,9 +205,9 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
-                "CountersignSchemes",
-                "CountersignSeal", "CountersignWire", "CSQLite",
+                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignMemory",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
+                "CountersignWire", "CSQLite",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         tests(
@@ -224,8 +230,7 @@ let package = Package(
             "SQLite",
             [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSchemes",
-                "CountersignSeal", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
             ]),
         tests(
             "Server",
@@ -307,7 +312,8 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab",
+                "CountersignAuthority", "CountersignCLI", "CountersignClient", "CountersignHandshake",
+                "CountersignLab",
                 "CountersignSchemes",
                 "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire",

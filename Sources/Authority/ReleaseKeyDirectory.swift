@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
