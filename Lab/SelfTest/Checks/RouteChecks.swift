@@ -117,7 +117,7 @@ extension SelfTestCheck {
         with inquiry: SelfTestClient, expected: String,
         judge: (ResponseSignatures) -> AuthorityVerifier.SignatureStatus
     ) throws(OperationalError) -> SelfTestResult {
-        guard inquiry.subject.scheme == .messageSignatures else {
+        guard inquiry.subject.scheme.selfTest?.signsResponses == true else {
             return .notApplicable("\(inquiry.subject.scheme.rawValue) has no place for signed answers")
         }
         guard let verifier = try AuthorityVerifier(inquiry.subject) else {
