@@ -7,8 +7,8 @@ import Testing
 
 @testable import CountersignLab
 
-/// Each scheme that signs has what the self-test needs to attack it. The comments of the expectations name the
-/// missing step.
+/// Each scheme that signs has what the self-test needs to attack it. The comments of the expectations name
+/// the missing step.
 @Suite struct SelfTestSchemeTests {
     @Test(arguments: SchemeName.signing) func theTableNamesEachScheme(_ scheme: SchemeName) throws {
         #expect(try selfTest(of: scheme).name == scheme)

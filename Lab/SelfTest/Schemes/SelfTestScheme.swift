@@ -1,8 +1,8 @@
 import CountersignSchemes
 import CountersignWire
 
-/// What the self-test knows of one scheme, so that no check chooses by name. The positions of the signature and
-/// of the key id come from the scheme's ``SchemeLayout``.
+/// What the self-test knows of one scheme, so that no check chooses by name. The positions of the signature
+/// and of the key id come from the scheme's ``SchemeLayout``.
 protocol SelfTestScheme: Sendable {
     /// Signs a signed draft anew, as no Countersign client does.
     typealias Resigning = @Sendable (inout Draft, SelfTestSubject) throws(OperationalError) -> Void
