@@ -65,8 +65,8 @@ package final class Claim: @unchecked Sendable {
     var longSignature: ByteRange?
     /// The algorithm that the message names. It selects nothing, but it must not contradict the key.
     package var namedAlgorithm: KeyAlgorithm?
-    /// The label of this signature in the message, of `Request.head`, for schemes that allow several; and whether
-    /// another may yet be chosen.
+    /// The label of this signature in the message, of `Request.head`, for schemes that allow several; and
+    /// whether another may yet be chosen.
     package var label = ByteRange.empty
     package var selection = SignatureSelection.definite
     package var created = CreationTime.unsigned
@@ -82,7 +82,8 @@ package final class Claim: @unchecked Sendable {
     var version: ByteRange?
     /// The session that the request states among its signed parameters, if any: in `Workspace.decoded`.
     var token: ByteRange?
-    /// The names of the parts of a multipart body that are not signed, joined by `, `; empty if there are none.
+    /// The names of the parts of a multipart body that are not signed, joined by `, `; empty if there are
+    /// none.
     package var unsignedParts: [UInt8] = []
     package var inputSource = InputSource.head
     /// The gate's minimum requirements that the signature does not meet.

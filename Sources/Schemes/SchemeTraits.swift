@@ -1,5 +1,5 @@
-/// What the gate, the authority and the tools need to know of a scheme besides how it signs. Each scheme states
-/// its traits in its own file, so that no code outside the scheme's folder chooses by name.
+/// What the gate, the authority and the tools need to know of a scheme besides how it signs. Each scheme
+/// states its traits in its own file, so that no code outside the scheme's folder chooses by name.
 package struct SchemeTraits: Sendable {
     package enum Purpose: Sendable {
         case current

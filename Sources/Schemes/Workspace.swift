@@ -50,8 +50,8 @@ final class SchemePartOf<Buffers: SchemeBuffers & ~Copyable>: SchemePart, @unche
 
 /// Settings of an app for schemes that clients use in several variants.
 package struct SchemeSettings: Sendable {
-    /// For schemes that sign the URL: scheme and authority as clients write it, without a slash at the end; nil
-    /// for those of the request.
+    /// For schemes that sign the URL: scheme and authority as clients write it, without a slash at the end;
+    /// nil for those of the request.
     package var publicURL: [UInt8]?
     /// For form-md5: the position of the private key in the string to sign.
     package var formMD5Key = FormMD5.KeyPosition.pair

@@ -4,8 +4,8 @@ import CountersignWire
 import Foundation
 import Testing
 
-/// What each scheme owes the rest of the product. A scheme that is added without one of these fails here, in a
-/// sentence that names what is missing; CONTRIBUTING.md, "Add a scheme", is the order in which they are met.
+/// What each scheme owes the rest of the product. A scheme that is added without one of these fails here, in
+/// a sentence that names what is missing; CONTRIBUTING.md, "Add a scheme", is the order in which they are met.
 struct SchemeObligationsTests {
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
 
