@@ -77,8 +77,9 @@ import Testing
             of: #/words: \[((?:"[a-z-]+"(?:, )?)+)\]/#
         )
         .map { String($0.1).replacing(", ", with: " ").replacing("\"", with: "") }
+        #expect(declared.count > 40)
         #expect(
-            declared.sorted() == Tool.commands.map(\.name).sorted(),
+            Set(declared).subtracting(Tool.commands.map(\.name)).isEmpty,
             "step 2 of \"Add a command\" in CONTRIBUTING.md: list it in Tool.commands")
     }
 
