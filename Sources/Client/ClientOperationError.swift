@@ -16,8 +16,8 @@ package enum ClientOperationError: Error, Sendable {
     /// Another account signed in during the operation or, if the operation concerns one session, another
     /// session of the same account began. The request was not sent in the name of the new login.
     case accountChanged
-    /// There is no response, or not all of it. The error's `fate` says what became of the request. Nothing
-    /// was sent twice.
+    /// There is no response, or not all of it. The error's `fate` says what became of the request and of its
+    /// copies.
     case transport(TransportError)
     /// The caller was cancelled. Nothing of its request was sent.
     case cancelled
@@ -131,5 +131,14 @@ extension RefusalNotice {
         at = seconds("at")
         by = text("by")
         updateURL = text("update_url")
+    }
+}
+
+extension ClientOperationError {
+    /// The same failure after another copy of the request whose response was lost: that nothing of this copy
+    /// was sent does not mean that nothing was executed.
+    var withUnknownOutcome: ClientOperationError {
+        guard case .transport(let error) = self else { return self }
+        return .transport(TransportError(error.cause, fate: .outcomeUnknown))
     }
 }

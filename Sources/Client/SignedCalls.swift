@@ -33,6 +33,20 @@ package struct SignedCalls: Sendable {
     ) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = draft
         environment.addIdempotencyKey(to: &draft)
+        var hasLostCopy = false
+        do {
+            return try await sendCopies(
+                draft, as: owner, ifLost: ifLost, body: body, hasLostCopy: &hasLostCopy)
+        } catch {
+            throw hasLostCopy ? error.withUnknownOutcome : error
+        }
+    }
+
+    /// Sends copies of the request until one has a result. `hasLostCopy` becomes true once the server may have
+    /// executed a copy without the client having its response.
+    private func sendCopies(
+        _ draft: Draft, as owner: Owner, ifLost: LostAnswer, body: BodyUse, hasLostCopy: inout Bool
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         var budget = RetryBudget(ifLost)
         let owner = try await prepare(owner, for: body)
         while true {
@@ -43,9 +57,11 @@ package struct SignedCalls: Sendable {
                 result = try await sendOnce(
                     draft, login: login, state: state, proof: budget.proof(environment))
             } catch {
-                guard case .transport(let failure) = error, failure.fate == .outcomeUnknown,
-                    !body.isUsedUp, budget.spend(.resending)
-                else { throw error }
+                guard case .transport(let failure) = error, failure.fate == .outcomeUnknown else {
+                    throw error
+                }
+                hasLostCopy = true
+                guard !body.isUsedUp, budget.spend(.resending) else { throw error }
                 continue
             }
             guard let notice = result.notice else { return result }

@@ -34,8 +34,8 @@ public enum CountersignError: Error, Sendable {
     /// The system asked the user to confirm their presence, and the user did not.
     case notPresent(PresenceStep)
     /// There is no response, or not all of it: offline, timed out, not trusted… The error's `fate` says what
-    /// became of the request; with `outcomeUnknown` the server may have executed it, and the client did not
-    /// repeat it.
+    /// became of the request; with `outcomeUnknown` the server may have executed it, even if the last
+    /// copy of it was not sent.
     case transport(TransportError)
     /// The task was cancelled. The server may have executed what was already sent.
     case cancelled

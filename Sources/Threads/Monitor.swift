@@ -50,13 +50,17 @@ package final class Monitor<Value>: @unchecked Sendable {
     package func wait<Result>(milliseconds: Int, until body: (inout Value) -> Result?) -> Result? {
         var deadline = timespec()
         clock_gettime(CLOCK_MONOTONIC, &deadline)
-        let nanoseconds = deadline.tv_nsec + milliseconds % 1_000 * 1_000_000
-        deadline.tv_sec += milliseconds / 1_000 + nanoseconds / 1_000_000_000
+        let time = max(milliseconds, 0)
+        let nanoseconds = deadline.tv_nsec + time % 1_000 * 1_000_000
+        deadline.tv_sec += time / 1_000 + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000
         return lock.with { _ in
             while true {
                 if let result = body(&value) { return result }
-                if pthread_cond_timedwait(condition, lock.mutex, &deadline) == ETIMEDOUT { return nil }
+                if pthread_cond_timedwait(condition, lock.mutex, &deadline) == ETIMEDOUT {
+                    // The wake-up may have come at the same moment.
+                    return body(&value)
+                }
             }
         }
     }

@@ -133,6 +133,24 @@ import Testing
         }
     }
 
+    /// A copy that may have been executed is not forgotten when the next one is not sent: an app that reads
+    /// "not sent" would send the request again under another key.
+    @Test(arguments: [[FakeNetwork.Mischief.lost, .notSent], [.notSent]])
+    func aLostCopyIsNotForgotten(_ mischiefs: [FakeNetwork.Mischief]) async throws {
+        let world = try await signedIn()
+        for mischief in mischiefs { await world.network.plan(mischief, at: "/orders") }
+        do {
+            _ = try await world.calls.send(world.draft("POST"))
+            Issue.record("expected an error")
+        } catch {
+            guard case .transport(let failure) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(failure.fate == (mischiefs.count == 2 ? .outcomeUnknown : .notSent))
+        }
+    }
+
     @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {
         let folder = TestFolder()
         defer { folder.remove() }

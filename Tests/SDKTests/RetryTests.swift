@@ -71,6 +71,21 @@ import Testing
         #expect(await world.backend.copies(of: "/items").count == 2)
     }
 
+    /// An app that reads "not sent" would make the same request anew, under another key.
+    @Test func aLostCopyIsNotForgottenWhenLaterOnesAreNotSent() async throws {
+        let (world, client) = try await world()
+        let isLost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)
+        await world.backend.plan(.fail(isLost), at: "/orders")
+        for _ in 0..<3 { await world.backend.plan(.fail(RetryTests.offline), at: "/orders") }
+        await #expect {
+            try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
+        } throws: { error in
+            guard case .transport(let failure) = error as? CountersignError else { return false }
+            return failure.fate == .outcomeUnknown && (error as? CountersignError)?.isUnreachable == false
+        }
+        #expect(await world.backend.copies(of: "/orders").count == 4)
+    }
+
     @Test func whatCannotBeMendedIsNotTried() async throws {
         let (world, client) = try await world()
         await world.backend.plan(
