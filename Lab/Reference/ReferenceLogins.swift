@@ -57,9 +57,9 @@ struct ReferencePasswordLogin: ReferenceScheme {
     private static func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
 }
 
-/// The login ladder on one rung, followed by tokens. On every rung but the last, the stored value is the value
-/// that clients send, so that a copy of the database or of the traffic suffices to sign in. Attempts are not
-/// limited.
+/// The login ladder on one rung, followed by tokens. On every rung but the last, the stored value is the
+/// value that clients send, so that a copy of the database or of the traffic suffices to sign in. Attempts
+/// are not limited.
 /// Source: docs/protocol.md, "The login ladder".
 struct ReferenceLadderLogin: ReferenceScheme {
     let rung: RowProfile.LadderRung
