@@ -4,10 +4,11 @@ import CountersignWire
 
 /// Why an operation of the client failed, of the legacy client, too. Each case needs another reaction.
 package enum ClientOperationError: Error, Sendable {
-    /// No account is signed in on this device.
+    /// No account is signed in on this device, or a legacy server's token expired and nothing stored here
+    /// could renew it.
     case notSignedIn
-    /// The authority says that the session is over. Nothing of it is stored on this device any more. Of a
-    /// legacy server `-100`, or a token that expired and that nothing stored here could renew.
+    /// The authority says that the session is over; a legacy server says it with `-100`. Nothing of the
+    /// session is stored on this device any more.
     case sessionEnded(RefusalNotice)
     /// The name or the password is wrong, or the device's clock is.
     case wrongCredentials

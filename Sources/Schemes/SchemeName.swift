@@ -1,4 +1,4 @@
-/// The schemes by their public names. Source: the interface's fixed list.
+/// The schemes by their public names. Source: docs/protocol.md; a name never changes.
 package enum SchemeName: String, Sendable, CaseIterable {
     case messageSignatures = "message-signatures"
     case sigV4 = "sigv4"
@@ -9,8 +9,8 @@ package enum SchemeName: String, Sendable, CaseIterable {
     /// The authority's token without a signature: no ``Scheme`` has this name, because nothing is signed.
     case token
 
-    /// The type that states the scheme's traits: the one place that a new scheme adds itself to, besides
-    /// ``SchemeRegistry/standard``.
+    /// The type that states the scheme's traits. A new scheme adds itself here and to
+    /// ``SchemeRegistry/standard``; CONTRIBUTING.md, "Add a scheme", lists the other places.
     package var definition: any SchemeDefinition.Type {
         switch self {
         case .messageSignatures: MessageSignatures.self
@@ -33,7 +33,7 @@ package enum SchemeName: String, Sendable, CaseIterable {
 
     package var isLegacy: Bool { traits.purpose == .legacy }
 
-    /// How many whole seconds either side of now are still fresh under a window of `seconds`.
+    /// The largest distance from now, in whole seconds, that is fresh under a window of `seconds`.
     package func freshSeconds(within seconds: Int) -> Int {
         switch traits.windowEnd {
         case .included: max(seconds, 0)
@@ -51,8 +51,7 @@ package protocol SchemeDefinition {
 
 /// The scheme `token`: a live token without a signature.
 package enum TokenAlone: SchemeDefinition {
-    /// Nothing is signed, so there is no time either: of any window, no second is fresh. The number is never
-    /// written.
+    /// `token` signs no time, so no time is fresh under any window. Its number is reserved and never written.
     package static var traits: SchemeTraits {
         SchemeTraits(
             replayNumber: 7, purpose: .legacy, defaultWindow: 0, windowEnd: .none,

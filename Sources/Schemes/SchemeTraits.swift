@@ -1,5 +1,6 @@
 /// What the gate, the authority and the tools need to know of a scheme besides how it signs. Each scheme
-/// states its traits in its own file, so that no code outside the scheme's folder chooses by name.
+/// states its traits in its own file. Other code asks for a trait rather than for a name; the comparisons
+/// with a name that remain concern message-signatures, `token`, or an option that one scheme has.
 package struct SchemeTraits: Sendable {
     package enum Purpose: Sendable {
         case current

@@ -2,9 +2,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A response, and what proves that the authority gave it to exactly this request. Only
-/// ``SignedRequestSender`` creates one: a value of this type has been verified as far as its signature
-/// allows.
+/// A response with the result of checking its signature against the request that it answers: signed, with a
+/// signed head, or unsigned. Only ``SignedRequestSender`` creates one.
 package struct VerifiedResponse: Sendable {
     package let response: Response
     package let proof: Proof

@@ -3,7 +3,7 @@ import CountersignWire
 /// Requests in the name of the account that is signed in at a legacy server. If the server refuses an expired
 /// token, the client renews it and sends the request again. A refused request has had no effect, so that is
 /// safe. The client does not repeat a request whose response was lost: these servers cannot recognize a
-/// second copy. Source: legacy, L6.
+/// second copy. Source: docs/protocol.md, "Bearer sessions".
 package struct LegacyCalls: Sendable {
     private let account: LegacyAccount
     private let exchange: LegacyExchange

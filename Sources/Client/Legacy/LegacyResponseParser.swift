@@ -19,8 +19,8 @@ package enum LegacyRefusals {
     }
 }
 
-/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers";
-/// legacy, L1 and L6.
+/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers" and
+/// "Bearer sessions".
 enum LegacyResponseParser {
     /// The codes that a client acts upon.
     enum Directive: Sendable {
@@ -83,7 +83,7 @@ enum LegacyResponseParser {
 }
 
 /// The response to a login: `{"userId":N}`, N over 0, and the tokens if the server issues them. Source:
-/// legacy, L5 and L6.
+/// docs/protocol.md, "The login ladder".
 struct LegacyLoginResponse: Sendable {
     let userID: Int64
     let token: Secret?

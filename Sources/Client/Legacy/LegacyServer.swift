@@ -117,7 +117,7 @@ package struct LegacyLoginRoute: Sendable {
     }
 }
 
-/// How the client uses the tokens of a login's response. Source: legacy, L6.
+/// How the client uses the tokens of a login's response. Source: docs/protocol.md, "Bearer sessions".
 package struct LegacyTokens: Sendable {
     /// Where a request carries its token.
     package enum Place: Sendable {

@@ -152,7 +152,7 @@ extension LegacyClient {
     }
 }
 
-/// A session of another client's. Source: legacy, L6.
+/// A session of another client's. Source: docs/protocol.md, "Bearer sessions".
 public struct LegacySessionRemains: Sendable {
     let session: LegacySession
 

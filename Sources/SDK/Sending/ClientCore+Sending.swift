@@ -52,8 +52,8 @@ extension ClientCore {
         }
     }
 
-    /// Adds the key by which the server recognizes copies of the request. Source: docs/protocol.md, "Doing
-    /// once".
+    /// Adds the key by which the server recognizes copies of the request. Source: docs/protocol.md,
+    /// "Idempotent requests".
     private func withIdempotencyKey(_ request: APIRequest) -> APIRequest {
         let method = request.method.description
         guard let key = environment.idempotencyKey(for: method, isKeyed: request.isKeyed) else {

@@ -211,7 +211,7 @@ extension FormMD5 {
 
 extension FormMD5 {
     /// Adds `userId` and `token`, which a client sends once it is signed in; they are signed like all others.
-    /// Source: legacy, L1.
+    /// Source: docs/protocol.md, "Bearer sessions".
     package func addSessionParameters(to draft: inout Draft, userID: Int64, token: Secret) throws(Refusal) {
         let place = try place(in: draft)
         var added = AddedParameters(place)
