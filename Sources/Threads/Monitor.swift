@@ -6,6 +6,7 @@ import Glibc
 ///
 /// Safe to share: `value` is accessed under the lock only.
 package final class Monitor<Value>: @unchecked Sendable {
+    // `Locked.with` would be one access to its value for as long as a wait lasts; only its mutex is used.
     private let lock = Locked(())
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var value: Value
@@ -30,19 +31,21 @@ package final class Monitor<Value>: @unchecked Sendable {
     package func with<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try lock.with { (_) throws(Failure) in try body(&value) }
+        pthread_mutex_lock(lock.mutex)
+        defer { pthread_mutex_unlock(lock.mutex) }
+        return try body(&value)
     }
 
     /// Calls `body` now and after each wake-up, until it returns a result. Between the calls the thread
     /// sleeps without the lock.
     package func wait<Result>(until body: (inout Value) -> Result?) -> Result {
-        lock.with { _ in
-            // Each call of `body` is an access of its own: one that spanned the wait would overlap with
-            // those of other threads.
-            while true {
-                if let result = body(&value) { return result }
-                pthread_cond_wait(condition, lock.mutex)
-            }
+        pthread_mutex_lock(lock.mutex)
+        defer { pthread_mutex_unlock(lock.mutex) }
+        // Each call of `body` is an access of its own: one that spanned the wait would overlap with those of
+        // other threads.
+        while true {
+            if let result = body(&value) { return result }
+            pthread_cond_wait(condition, lock.mutex)
         }
     }
 
@@ -54,13 +57,13 @@ package final class Monitor<Value>: @unchecked Sendable {
         let nanoseconds = deadline.tv_nsec + time % 1_000 * 1_000_000
         deadline.tv_sec += time / 1_000 + nanoseconds / 1_000_000_000
         deadline.tv_nsec = nanoseconds % 1_000_000_000
-        return lock.with { _ in
-            while true {
-                if let result = body(&value) { return result }
-                if pthread_cond_timedwait(condition, lock.mutex, &deadline) == ETIMEDOUT {
-                    // The wake-up may have come at the same moment.
-                    return body(&value)
-                }
+        pthread_mutex_lock(lock.mutex)
+        defer { pthread_mutex_unlock(lock.mutex) }
+        while true {
+            if let result = body(&value) { return result }
+            if pthread_cond_timedwait(condition, lock.mutex, &deadline) == ETIMEDOUT {
+                // The wake-up may have come at the same moment.
+                return body(&value)
             }
         }
     }
