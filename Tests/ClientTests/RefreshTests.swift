@@ -234,6 +234,26 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
+    /// The next epoch comes from the authority that has the session's key, not from one that has only the
+    /// authority's key.
+    @Test func aSuccessorIsSignedWithTheSessionsKey() async throws {
+        let world = try await signedIn()
+        await runOut(world)
+        await world.network.plan(.resigned { $0 }, at: "/token")
+        let deceived = world
+        await #expect { try await deceived.calls.send(deceived.draft()) } throws: { error in
+            guard case ClientOperationError.notGenuine = error else { return false }
+            return true
+        }
+        #expect(await world.network.done == 1)
+        guard case .device(let session)? = try world.state.login?.session else {
+            Issue.record("signed out")
+            return
+        }
+        #expect(session.successor == nil && session.current.number == 0)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
     /// The vault is restored to its state between an attempt and its response: the successor is in use
     /// elsewhere, and this copy does not know it.
     @Test func anAttemptThatWasFollowedElsewhereEndsTheSession() async throws {

@@ -11,6 +11,8 @@ actor FakeNetwork {
         case lost
         /// The response is replaced.
         case answered(@Sendable (Response) -> Response)
+        /// The authority changes the body of its response, and signs it with its own key.
+        case resigned(@Sendable ([UInt8]) -> [UInt8])
         /// The answer to the request before this one.
         case answeredBefore
         /// The authority gets it twice; the second answer arrives.
@@ -81,6 +83,8 @@ actor FakeNetwork {
         case .changedAndPassedOn(let code): return try await authority.refusal(code, to: draft)
         case .lost: throw TransportError(.connectionLost("the connection broke"), fate: .outcomeUnknown)
         case .answered(let change): return change(response)
+        case .resigned(let change):
+            return try await authority.resigned(response, body: change(response.message.body), to: draft)
         case .answeredBefore: return before ?? response
         }
     }
