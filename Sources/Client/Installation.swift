@@ -127,8 +127,8 @@ extension Installation {
     /// What must prove the authority before it receives a password's registration. The registration is sealed
     /// to the authority, so the client must know it is the authority: by its key or by the certificate.
     /// Source: RFC 9807 §10.3 requires an authenticated channel.
-    func trustForPasswords() throws(ClientOperationError) -> AuthorityRoutes.Trust {
-        if authorityKey != nil { return .authority }
+    func requiredProofForPasswords() throws(ClientOperationError) -> AuthorityRoutes.RequiredProof {
+        if authorityKey != nil { return .authoritySignature }
         guard channel == .pinned, transport == .tls else {
             throw .incomplete(
                 """
@@ -137,7 +137,7 @@ extension Installation {
                 """
             )
         }
-        return .authorityIfKnown
+        return .authoritySignatureIfKeyKnown
     }
 }
 
@@ -151,7 +151,7 @@ extension Installation {
 
     /// What must prove the authority before it receives a bearer secret. The authority's key is not enough
     /// here: it proves the sender of a response, but by then a listener has read the secret.
-    func trustForBearerSecrets() throws(ClientOperationError) -> AuthorityRoutes.Trust {
+    func requiredProofForBearerSecrets() throws(ClientOperationError) -> AuthorityRoutes.RequiredProof {
         guard transport == .tls else {
             throw .incomplete(
                 "passwords and tokens are sent over TLS only; the server's URL begins with http://")
@@ -164,7 +164,7 @@ extension Installation {
                 "neither the authority's key is known nor its certificate pinned: no answer could be believed"
             )
         }
-        return .authorityIfKnown
+        return .authoritySignatureIfKeyKnown
     }
 }
 

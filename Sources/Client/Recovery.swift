@@ -5,12 +5,13 @@ import CountersignWire
 /// The recovery steps that remain for a request.
 struct RetryBudget {
     enum Recovery: CaseIterable {
-        case resending, refreshing, refreshingAgain, clock, doubting, doubtingAgain, replacing, cosigning
+        case resending, refresh, secondRefresh, correctClock, refreshUnknownKey, secondRefreshUnknownKey
+        case useReplacedToken, addDeviceSignature
     }
 
-    /// Which signatures a request carries. A device signature costs a read of its key, so the client adds it
-    /// only if the server asks for it, or if the user is present for it.
-    enum Proof { case ofSession, ofDevice }
+    /// The signatures that a request carries. A device signature costs a read of its key, so the client adds
+    /// it only if the server asks for it, or if the user is present for it.
+    enum SignatureSet { case session, sessionAndDevice }
 
     private var left = Set(Recovery.allCases)
 
@@ -18,8 +19,8 @@ struct RetryBudget {
         if ifLost == .stop { left.remove(.resending) }
     }
 
-    func proof(_ environment: ClientEnvironment) -> Proof {
-        left.contains(.cosigning) && environment.signer == nil ? .ofSession : .ofDevice
+    func proof(_ environment: ClientEnvironment) -> SignatureSet {
+        left.contains(.addDeviceSignature) && environment.signer == nil ? .session : .sessionAndDevice
     }
 
     mutating func spend(_ recovery: Recovery) -> Bool { left.remove(recovery) != nil }

@@ -90,7 +90,7 @@ package struct SignedCalls: Sendable {
     /// Gets another token, whether or not the current one has expired. For tools: requests renew their token
     /// by themselves.
     package func renew() async throws(ClientOperationError) {
-        try await refresh(.ranOut(try signedIn().login.token))
+        try await refresh(.tokenExpired(try signedIn().login.token))
     }
 
     private enum Next { case sendAgain, giveUp }
@@ -105,29 +105,31 @@ package struct SignedCalls: Sendable {
         case .sessionEnded:
             let now = try environment.keeper.forget(usedWith: login.token, ending: SessionEndRecord(notice))
             guard now == .isAnother else { throw .sessionEnded(notice) }
-            return budget.spend(.replacing) ? .sendAgain : .giveUp
+            return budget.spend(.useReplacedToken) ? .sendAgain : .giveUp
         case .tokenExpired:
             // The first refresh may find a token that another process left so long ago that it has expired,
             // too.
-            guard budget.spend(.refreshing) || budget.spend(.refreshingAgain) else { return .giveUp }
-            try await refresh(.ranOut(login.token))
+            guard budget.spend(.refresh) || budget.spend(.secondRefresh) else { return .giveUp }
+            try await refresh(.tokenExpired(login.token))
             return .sendAgain
         case .time(let told):
-            guard budget.spend(.clock) else { return .giveUp }
+            guard budget.spend(.correctClock) else { return .giveUp }
             environment.correctClock(to: told)
             return .sendAgain
         case .unknownKey(let session):
             // The second refresh concerns the token that the first one left.
-            guard budget.spend(.doubting) || budget.spend(.doubtingAgain) else { return .giveUp }
+            guard budget.spend(.refreshUnknownKey) || budget.spend(.secondRefreshUnknownKey) else {
+                return .giveUp
+            }
             return try await refreshUnknownKey(of: session)
-        case .deviceSignatureRequired: return budget.spend(.cosigning) ? .sendAgain : .giveUp
+        case .deviceSignatureRequired: return budget.spend(.addDeviceSignature) ? .sendAgain : .giveUp
         }
     }
 
     /// Refreshes the session. A refusal of the refresh leaves the request's own refusal as the result.
     private func refreshUnknownKey(of session: DeviceSession) async throws(ClientOperationError) -> Next {
         do {
-            try await refresh(.isNotKnown(session.token, session.latestIs))
+            try await refresh(.unknownKey(session.token, session.latestEpoch))
             return .sendAgain
         } catch {
             guard case .refused = error else { throw error }
@@ -143,7 +145,7 @@ package struct SignedCalls: Sendable {
         let login = try signedIn().login
         try owner.check(login)
         if case .once = body, login.expires <= (try environment.now()) {
-            try await refresh(.ranOut(login.token))
+            try await refresh(.tokenExpired(login.token))
         }
         return owner.resolved(by: login)
     }
@@ -152,7 +154,7 @@ package struct SignedCalls: Sendable {
     private func signedIn() throws(ClientOperationError) -> (state: PersistedState, login: ActiveLogin) {
         let known = try environment.keeper.state()
         if let login = known.login { return (known, login) }
-        let state = try environment.keeper.look()
+        let state = try environment.keeper.readVault()
         guard let login = state.login else { throw .notSignedIn }
         return (state, login)
     }
@@ -164,25 +166,25 @@ package struct SignedCalls: Sendable {
         case .device(let session):
             return session.credentials(of: session.latest, release: installation.release.keyID)
         case .bearer(let session):
-            _ = try installation.trustForBearerSecrets()
+            _ = try installation.requiredProofForBearerSecrets()
             draft.fields.removeAll { $0.name.lowercased() == "authorization" }
             draft.fields.append(session.authorization)
             return installation.release
         }
     }
 
-    private func sender(state: PersistedState, proof: RetryBudget.Proof) throws(ClientOperationError)
+    private func sender(state: PersistedState, proof: RetryBudget.SignatureSet) throws(ClientOperationError)
         -> SignedRequestSender
     {
         var requestSender = SignedRequestSender(environment: environment)
-        if proof == .ofDevice, case .device? = state.login?.session, let keys = state.keys {
+        if proof == .sessionAndDevice, case .device? = state.login?.session, let keys = state.keys {
             requestSender.cosigner = try environment.signer(keys)
         }
         return requestSender
     }
 
     private func sendOnce(
-        _ draft: Draft, login: ActiveLogin, state: PersistedState, proof: RetryBudget.Proof
+        _ draft: Draft, login: ActiveLogin, state: PersistedState, proof: RetryBudget.SignatureSet
     ) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = draft
         let signer = try addCredentials(to: &draft, login: login)
@@ -236,13 +238,13 @@ extension SignedCalls {
 
         /// Throws ``ClientOperationError/accountChanged`` if `login` belongs to another owner.
         func check(_ login: ActiveLogin) throws(ClientOperationError) {
-            let isHis =
+            let isOwner =
                 switch self {
                 case .currentAccount: true
                 case .account(let account): login.account == account
                 case .session(let session): login.id == session
                 }
-            guard isHis else { throw .accountChanged }
+            guard isOwner else { throw .accountChanged }
         }
 
         func resolved(by login: ActiveLogin) -> Owner {

@@ -50,7 +50,7 @@ package final class Claim: @unchecked Sendable {
         case release
         case session(SessionToken)
         /// The key id has the form of a session token but is not a valid one, so it names no key.
-        case nobody
+        case unknown
     }
 
     package var scheme: SchemeName

@@ -134,7 +134,7 @@ private final class FakeBearers: Transport, @unchecked Sendable {
     }
 
     /// The state in the vault.
-    var state: PersistedState { get throws { try process().look() } }
+    var state: PersistedState { get throws { try process().readVault() } }
 
     /// A new process without state in memory.
     private func process() throws -> StateKeeper {

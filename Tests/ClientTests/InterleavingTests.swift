@@ -190,7 +190,7 @@ private final class Interleaving: Sendable {
     private func call(_ who: Int, _ event: String, _ company: Company = .others) async {
         let world = world(who)
         count(event)
-        let account = (try? world.keeper.state().login ?? world.keeper.look().login)?.account.description
+        let account = (try? world.keeper.state().login ?? world.keeper.readVault().login)?.account.description
         var draft = world.draft("POST")
         let wish = "wish-\(UInt64.random(in: 0...UInt64.max))"
         draft.setField("Idempotency-Key", to: wish)
@@ -204,7 +204,7 @@ private final class Interleaving: Sendable {
 
     private func signOut(_ who: Int, _ event: String) async {
         let world = world(who)
-        let before = try? world.keeper.look().login?.id
+        let before = try? world.keeper.readVault().login?.id
         mark(event)
         // The sign-out may have reached a session that began meanwhile.
         defer { mark() }
@@ -215,7 +215,7 @@ private final class Interleaving: Sendable {
 
     private func forget(_ who: Int, _ event: String) {
         let world = world(who)
-        let before = try? world.keeper.look().login?.id
+        let before = try? world.keeper.readVault().login?.id
         mark(event)
         defer { mark() }
         guard (try? LogOut(world.installation, environment: world.environment).forgetHere()) != nil,

@@ -78,17 +78,19 @@ import Testing
         selfTest.addSignature(to: &draft)
         #expect(draft.wire.count > whole.wire.count, "\(scheme.rawValue): addSignature adds none")
         draft = whole
-        selfTest.addForeignSigns(to: &draft, at: now)
+        selfTest.addMarkersOfAnotherScheme(to: &draft, at: now)
         let foreign = SchemeRegistry.standard.schemes.filter { other in
             other.name != scheme && other.detect(in: draft.request()) != .absent
         }
-        #expect(!foreign.isEmpty, "\(scheme.rawValue): addForeignSigns adds no signs of another scheme")
-        let resignings = [
+        #expect(
+            !foreign.isEmpty,
+            "\(scheme.rawValue): addMarkersOfAnotherScheme adds no markers of another scheme")
+        let renewals = [
             selfTest.removeNonce, selfTest.removeCoverage(of: .query), selfTest.removeCoverage(of: .body),
         ]
-        for case let resign? in resignings {
+        for case let renew? in renewals {
             draft = whole
-            try resign(&draft, subject)
+            try renew(&draft, subject)
             #expect(draft.wire.count < whole.wire.count, "\(scheme.rawValue): nothing was left out")
         }
     }

@@ -103,7 +103,7 @@ extension SelfTestCheck {
         // A form's signature is in its body, which a server need not read to find that the other signature's
         // key is unknown.
         try inquiry.expectRefusal(as: [.malformed, .unknownKey]) { (draft) throws(OperationalError) in
-            try inquiry.subject.signingScheme().addForeignSigns(to: &draft, at: inquiry.now)
+            try inquiry.subject.signingScheme().addMarkersOfAnotherScheme(to: &draft, at: inquiry.now)
         }
     }
 

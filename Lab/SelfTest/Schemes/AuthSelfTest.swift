@@ -10,9 +10,9 @@ protocol AuthSelfTest: SelfTestScheme {}
 extension AuthSelfTest {
     var signsFields: Bool { false }
     var signsResponses: Bool { false }
-    var removeNonce: Resigning? { nil }
+    var removeNonce: SignatureRenewal? { nil }
 
-    func removeCoverage(of part: OptionalPart) -> Resigning? { nil }
+    func removeCoverage(of part: OptionalPart) -> SignatureRenewal? { nil }
 }
 
 struct AuthV1SelfTest: AuthSelfTest {
@@ -91,12 +91,12 @@ struct AuthV4SelfTest: AuthSelfTest {
         draft.fields.append(Draft.Field(name: "X-Auth-Signature", value: value))
     }
 
-    func addForeignSigns(to draft: inout Draft, at now: Int64) {
-        MessageSignaturesSelfTest.addSigns(to: &draft, at: now)
+    func addMarkersOfAnotherScheme(to draft: inout Draft, at now: Int64) {
+        MessageSignaturesSelfTest.addMarkers(to: &draft, at: now)
     }
 
-    /// Signs of this scheme for a request of another one; the signature is invalid.
-    static func addSigns(to draft: inout Draft, at now: Int64) {
+    /// Adds markers of this scheme to a request of another one; the signature is invalid.
+    static func addMarkers(to draft: inout Draft, at now: Int64) {
         draft.setField("X-Auth-Version", to: "4")
         draft.setField("X-Auth-Client-ID", to: "selftest")
         draft.setField("X-Auth-Timestamp", to: String(now))

@@ -72,13 +72,13 @@ struct FormMD5SelfTest: SelfTestScheme {
         draft.body += Array("&sign=00000000000000000000000000000000".utf8)
     }
 
-    var removeNonce: Resigning? {
+    var removeNonce: SignatureRenewal? {
         { (draft, subject) throws(OperationalError) in
-            try draft.resign(as: subject.credentials, without: "rand")
+            try draft.signAgain(as: subject.credentials, without: "rand")
         }
     }
 
-    func removeCoverage(of part: OptionalPart) -> Resigning? { nil }
+    func removeCoverage(of part: OptionalPart) -> SignatureRenewal? { nil }
 
     /// form-md5 always states platform and version.
     func complete(_ credentials: inout Credentials) {
@@ -89,7 +89,7 @@ struct FormMD5SelfTest: SelfTestScheme {
 
 extension Draft {
     /// Signs a form without one of its parameters.
-    fileprivate mutating func resign(as credentials: Credentials, without name: String)
+    fileprivate mutating func signAgain(as credentials: Credentials, without name: String)
         throws(OperationalError)
     {
         let form = String(decoding: body, as: UTF8.self).split(separator: "&")

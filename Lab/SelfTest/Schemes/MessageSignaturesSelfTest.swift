@@ -55,21 +55,21 @@ struct MessageSignaturesSelfTest: SelfTestScheme {
         }
     }
 
-    /// Signs of this scheme for a request of another one; the signature is invalid.
-    static func addSigns(to draft: inout Draft, at now: Int64) {
+    /// Adds markers of this scheme to a request of another one; the signature is invalid.
+    static func addMarkers(to draft: inout Draft, at now: Int64) {
         draft.setField("Signature-Input", to: "app=(\"@method\");created=\(now);keyid=\"selftest\"")
         draft.setField("Signature", to: "app=:AAAA:")
     }
 
-    var removeNonce: Resigning? {
+    var removeNonce: SignatureRenewal? {
         { (draft, subject) throws(OperationalError) in
             let nonce = draft.value(of: "Signature-Input")?.part(after: ";nonce=\"", upTo: ["\""]) ?? ""
             try draft.replace(";nonce=\"\(nonce)\"", by: "", inField: "Signature-Input")
-            try draft.resign(as: subject)
+            try draft.signAgain(as: subject)
         }
     }
 
-    func removeCoverage(of part: OptionalPart) -> Resigning? {
+    func removeCoverage(of part: OptionalPart) -> SignatureRenewal? {
         let component =
             switch part {
             case .query: "@query"
@@ -77,14 +77,14 @@ struct MessageSignaturesSelfTest: SelfTestScheme {
             }
         return { (draft, subject) throws(OperationalError) in
             try draft.replace(" \"\(component)\"", by: "", inField: "Signature-Input")
-            try draft.resign(as: subject)
+            try draft.signAgain(as: subject)
         }
     }
 }
 
 extension Draft {
     /// Signs what the present `Signature-Input` lists, whatever it leaves out.
-    fileprivate mutating func resign(as subject: SelfTestSubject) throws(OperationalError) {
+    fileprivate mutating func signAgain(as subject: SelfTestSubject) throws(OperationalError) {
         setField("Signature", to: "app=::")
         do throws(Refusal) {
             let request = request()

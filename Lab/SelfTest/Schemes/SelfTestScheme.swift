@@ -5,7 +5,7 @@ import CountersignWire
 /// and of the key id come from the scheme's ``SchemeLayout``.
 protocol SelfTestScheme: Sendable {
     /// Signs a signed draft anew, as no Countersign client does.
-    typealias Resigning = @Sendable (inout Draft, SelfTestSubject) throws(OperationalError) -> Void
+    typealias SignatureRenewal = @Sendable (inout Draft, SelfTestSubject) throws(OperationalError) -> Void
 
     var name: SchemeName { get }
 
@@ -29,12 +29,12 @@ protocol SelfTestScheme: Sendable {
     func replaceKeyID(by other: String, in draft: inout Draft) throws(OperationalError)
     /// Adds a second signature of the same scheme, valid or not.
     func addSignature(to draft: inout Draft)
-    /// Adds signs of another scheme. `now` is in Unix seconds.
-    func addForeignSigns(to draft: inout Draft, at now: Int64)
+    /// Adds markers of another scheme. `now` is in Unix seconds.
+    func addMarkersOfAnotherScheme(to draft: inout Draft, at now: Int64)
     /// Signs the draft without a nonce; nil for a scheme without nonces.
-    var removeNonce: Resigning? { get }
+    var removeNonce: SignatureRenewal? { get }
     /// Signs the draft without a part of it; nil for a scheme that fixes what is signed.
-    func removeCoverage(of part: OptionalPart) -> Resigning?
+    func removeCoverage(of part: OptionalPart) -> SignatureRenewal?
 
     // MARK: Signing
 
@@ -66,8 +66,8 @@ extension SelfTestScheme {
     }
 
     /// Those of auth-v4: fields alone, which fit beside the signature of each other scheme.
-    func addForeignSigns(to draft: inout Draft, at now: Int64) {
-        AuthV4SelfTest.addSigns(to: &draft, at: now)
+    func addMarkersOfAnotherScheme(to draft: inout Draft, at now: Int64) {
+        AuthV4SelfTest.addMarkers(to: &draft, at: now)
     }
 
     func complete(_ credentials: inout Credentials) {}

@@ -30,7 +30,7 @@ struct SigV4SelfTest: SelfTestScheme {
         draft.fields.append(Draft.Field(name: "Authorization", value: value))
     }
 
-    var removeNonce: Resigning? { nil }
+    var removeNonce: SignatureRenewal? { nil }
 
-    func removeCoverage(of part: OptionalPart) -> Resigning? { nil }
+    func removeCoverage(of part: OptionalPart) -> SignatureRenewal? { nil }
 }

@@ -88,7 +88,7 @@ package struct TimeRequest: Sendable {
     /// for this nonce, and must have come in time.
     package func callAsFunction() async throws(ClientOperationError) -> Int64 {
         guard installation.authorityKey != nil else {
-            throw .incomplete("the authority's key is not known; without it nobody's time is believed")
+            throw .incomplete("the authority's key is not known; without it no time can be verified")
         }
         let nonce = Base64.encode(environment.random.bytes(16).span, as: .url)
         let draft = installation.draft("GET", path: "/time?nonce=\(nonce)")

@@ -19,14 +19,14 @@ package enum LegacySessionStatus: Sendable, Equatable {
 /// Why no account is signed in.
 package enum LegacySessionEnd: Sendable, Equatable {
     /// Nothing is stored here.
-    case nobodyWas
+    case neverSignedIn
     /// The user signed out, here or in another process.
     case byUser
     /// The server's `-100`: the token expired, or the account signed in on another device. Legacy servers do
     /// not say which; our gateway does.
     case ended(RefusalNotice)
     /// The token expired, and nothing stored here can get another.
-    case ranOut
+    case tokenExpired
     /// The server refused the remembered credentials.
     case credentialsRefused
 }
@@ -39,7 +39,7 @@ package actor LegacyAccount {
     package nonisolated var signing: LegacySigningMethod { exchange.server.signing }
     let store: LegacyStore
     let remembering: Remembering
-    private let keeping: Keeping
+    private let sessionStorage: SessionStorage
     private let announce: @Sendable (LegacySessionStatus) -> Void
 
     private var found: LegacyStore.Found?
@@ -65,7 +65,7 @@ package actor LegacyAccount {
     }
 
     /// How the vault stores the session.
-    package enum Keeping: Sendable {
+    package enum SessionStorage: Sendable {
         case plain
         /// Sealed under a key that is released only when the user is present. A session that was stored
         /// without a seal stays so until the next login.
@@ -75,12 +75,12 @@ package actor LegacyAccount {
     /// `announce` receives every change, in order; it must not wait.
     package init(
         _ exchange: LegacyExchange, store: LegacyStore, remembering: Remembering = .nothing,
-        keeping: Keeping = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
+        sessionStorage: SessionStorage = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
     ) {
         self.exchange = exchange
         self.store = store
         self.remembering = remembering
-        self.keeping = keeping
+        self.sessionStorage = sessionStorage
         self.announce = announce
     }
 
@@ -97,19 +97,19 @@ package actor LegacyAccount {
             throw .incomplete("\(error)")
         }
         // Finds out whether the vault can be read before the password is sent.
-        _ = try reread()
+        _ = try readVault()
         let before = logOuts
         let lease = try await store.lease()
         defer { lease.release() }
         try requireTraffic()
-        _ = try reread()
+        _ = try readVault()
         guard logOuts == before else { throw .notSignedIn }
         let session: LegacySession
         do {
             session = LegacySession(
                 account: name, response: try await exchange.logIn(name, value: value, at: route))
         } catch {
-            throw heeded(error)
+            throw recordingUpdateStop(error)
         }
         try keep(
             session, remembering: RememberedSignIn(account: name, rung: route.rung, value: value),
@@ -121,7 +121,7 @@ package actor LegacyAccount {
         _ session: LegacySession, remembering remembered: RememberedSignIn, since before: Int
     ) throws(ClientOperationError) {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard logOuts == before else { throw .notSignedIn }
             var kept = now.kept
             kept.session = session
@@ -150,16 +150,16 @@ package actor LegacyAccount {
     @discardableResult
     package func resume() async throws(ClientOperationError) -> LegacySessionStatus {
         stop = nil
-        return try await takeUp()
+        return try await restoreLogin()
     }
 
     /// The same, without lifting the stop.
-    func takeUp() async throws(ClientOperationError) -> LegacySessionStatus {
+    func restoreLogin() async throws(ClientOperationError) -> LegacySessionStatus {
         let kept = try forgetUnwanted()
         show()
         guard let session = kept.session else {
             if kept.remembered != nil { try await renew(leaving: nil) }
-            return shown ?? .signedOut(.nobodyWas)
+            return shown ?? .signedOut(.neverSignedIn)
         }
         setStatus(.active(session))
         if let expires = session.expires, expires <= exchange.time {
@@ -181,7 +181,7 @@ package actor LegacyAccount {
     /// this one does not ask for that.
     private func forgetUnwanted() throws(ClientOperationError) -> LegacyPersistedState {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard remembering == .nothing, now.kept.remembered != nil else { return now.kept }
             var kept = now.kept
             kept.remembered = nil
@@ -210,7 +210,7 @@ package actor LegacyAccount {
     }
 
     /// Reports that the vault could not be opened.
-    package func learn(_ problem: VaultError) { setStatus(.unreadable(problem)) }
+    package func reportVaultFailure(_ problem: VaultError) { setStatus(.unreadable(problem)) }
 
     /// Throws while the client must not send anything.
     func requireTraffic() throws(ClientOperationError) {
@@ -220,7 +220,7 @@ package actor LegacyAccount {
     /// Removes the session of the token that the server refused for good; returns whether no session is left.
     func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(ClientOperationError) -> Bool {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
             var kept = now.kept
             kept.session = nil
@@ -230,7 +230,8 @@ package actor LegacyAccount {
         }
     }
 
-    func heeded(_ problem: ClientOperationError) -> ClientOperationError {
+    /// Returns `problem`. If it says that an update is required, stops all traffic first.
+    func recordingUpdateStop(_ problem: ClientOperationError) -> ClientOperationError {
         if case .updateRequired(let notice) = problem {
             stop = notice
             show()
@@ -242,11 +243,11 @@ package actor LegacyAccount {
 
     func known() throws(ClientOperationError) -> LegacyStore.Found {
         if let found { return found }
-        return try reread()
+        return try readVault()
     }
 
     /// Reads the vault, so that it finds other processes' changes.
-    func reread() throws(ClientOperationError) -> LegacyStore.Found {
+    func readVault() throws(ClientOperationError) -> LegacyStore.Found {
         let now: LegacyStore.Found
         do {
             now = try store.read(opening: sealKey)
@@ -269,7 +270,7 @@ package actor LegacyAccount {
         switch (status, now.kept.session) {
         case (.signedOut, nil): break
         case (.active, nil): setStatus(.signedOut(.byUser))
-        case (_, nil): setStatus(.signedOut(.nobodyWas))
+        case (_, nil): setStatus(.signedOut(.neverSignedIn))
         case (_, let session?): setStatus(.active(session))
         }
         return now
@@ -282,7 +283,7 @@ package actor LegacyAccount {
         expecting expectation: Vault.Expectation
     ) throws(ClientOperationError) -> Bool {
         var key = key ?? sealKey
-        switch (keeping, key, found) {
+        switch (sessionStorage, key, found) {
         case (.plain, _, _): key = nil
         case (.sealedByPresence, nil, let found?) where found.version != nil && found.form == .plain: break
         case (.sealedByPresence, nil, _): guard kept.isEmpty else { throw .presenceNeeded }
@@ -295,7 +296,7 @@ package actor LegacyAccount {
 
     /// If the app no longer asks for presence, a session that only presence opens counts as signed out.
     func isLocked(_ found: LegacyStore.Found) -> Bool {
-        if case (.sealedByPresence, .locked) = (keeping, found.form) { true } else { false }
+        if case (.sealedByPresence, .locked) = (sessionStorage, found.form) { true } else { false }
     }
 
     func setStatus(_ new: LegacySessionStatus) {

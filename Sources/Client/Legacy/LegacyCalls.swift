@@ -28,9 +28,9 @@ package struct LegacyCalls: Sendable {
         case account(name: String, userID: Int64)
 
         fileprivate func resolved(by session: LegacySession) throws(ClientOperationError) -> Owner {
-            let his = Owner.account(name: session.account, userID: session.userID)
-            guard self == .currentAccount || self == his else { throw .accountChanged }
-            return his
+            let resolved = Owner.account(name: session.account, userID: session.userID)
+            guard self == .currentAccount || self == resolved else { throw .accountChanged }
+            return resolved
         }
     }
 
@@ -44,7 +44,7 @@ package struct LegacyCalls: Sendable {
     ) async throws(ClientOperationError) -> Response {
         var (mayRenew, mayReplace) = (true, true)
         var owner = owner
-        if caller == .user, case .once = body { try await account.renewIfOut() }
+        if caller == .user, case .once = body { try await account.renewIfExpired() }
         while true {
             let session = try await session(of: caller)
             if let session { owner = try owner.resolved(by: session) }
@@ -58,9 +58,9 @@ package struct LegacyCalls: Sendable {
             }
             switch (directive, session) {
             case (.updateNeeded(let notice), _):
-                throw await account.heeded(.updateRequired(notice))
-            case (.tokenRanOut(let notice), nil), (.loginNeeded(let notice), nil): throw .refused(notice)
-            case (.tokenRanOut(let notice), let used?):
+                throw await account.recordingUpdateStop(.updateRequired(notice))
+            case (.tokenExpired(let notice), nil), (.loginNeeded(let notice), nil): throw .refused(notice)
+            case (.tokenExpired(let notice), let used?):
                 guard mayRenew else { throw .refused(notice) }
                 mayRenew = false
                 try await account.renew(leaving: used)

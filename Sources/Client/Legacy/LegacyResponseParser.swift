@@ -25,7 +25,7 @@ enum LegacyResponseParser {
     /// The codes that a client acts upon.
     enum Directive: Sendable {
         /// `-101`: get a new token and repeat the request.
-        case tokenRanOut(RefusalNotice)
+        case tokenExpired(RefusalNotice)
         /// `-100`: show the login page.
         case loginNeeded(RefusalNotice)
         /// `-99`: show the update page.
@@ -38,14 +38,14 @@ enum LegacyResponseParser {
     static func directive(_ response: Response, unauthorized: LegacyTokens.Unauthorized) -> Directive? {
         if let notice = refusal(response) {
             switch notice.code {
-            case Refusal.Code.tokenExpired.rawValue: return .tokenRanOut(notice)
+            case Refusal.Code.tokenExpired.rawValue: return .tokenExpired(notice)
             case Refusal.Code.sessionEnded.rawValue: return .loginNeeded(notice)
             case Refusal.Code.updateRequired.rawValue: return .updateNeeded(notice)
             default: return nil
             }
         }
-        guard response.status == 401, case .tokenRanOut = unauthorized else { return nil }
-        return .tokenRanOut(RefusalNotice(response))
+        guard response.status == 401, case .tokenExpired = unauthorized else { return nil }
+        return .tokenExpired(RefusalNotice(response))
     }
 
     /// `{"err":{…}}` under any status, as form-md5 writes it, or problem details with a code of ours, as our

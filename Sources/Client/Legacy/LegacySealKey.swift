@@ -87,14 +87,14 @@ extension LegacyAccount {
     package func lock() throws(ClientOperationError) -> Lock { lock(of: try known()) }
 
     /// As the vault has it now.
-    package func lockNow() throws(ClientOperationError) -> Lock { lock(of: try reread()) }
+    package func lockNow() throws(ClientOperationError) -> Lock { lock(of: try readVault()) }
 
     /// Whether the session was opened with the key of that name.
     package func isOpen(with name: String) -> Bool { sealKey?.name == name }
 
     /// The name of the key that seals the stored session; nil if none does.
     package func keyName() throws(ClientOperationError) -> String? {
-        switch try reread().form {
+        switch try readVault().form {
         case .plain: nil
         case .sealed: sealKey?.name
         case .locked(let name): name
@@ -105,15 +105,15 @@ extension LegacyAccount {
     /// another key seals it by now.
     package func unlock(with key: LegacySealKey) async throws(ClientOperationError) -> Bool {
         sealKey = key
-        guard lock(of: try reread()) == .open else { return false }
-        _ = try await takeUp()
+        guard lock(of: try readVault()) == .open else { return false }
+        _ = try await restoreLogin()
         return true
     }
 
     /// A key for the next login's session that has yet to be bound to presence; nil if there is a usable one.
     package func keyToBind() throws(ClientOperationError) -> LegacySealKey? {
         if nextKey != nil { return nil }
-        return try reread().form == .sealed ? nil : LegacySealKey()
+        return try readVault().form == .sealed ? nil : LegacySealKey()
     }
 
     /// Seals the sessions of later logins under `key`.
@@ -127,5 +127,5 @@ extension LegacyAccount {
 
 extension LegacyAccount {
     /// Whether nothing is stored here, sealed or not.
-    package func isEmpty() throws(ClientOperationError) -> Bool { try reread().version == nil }
+    package func isEmpty() throws(ClientOperationError) -> Bool { try readVault().version == nil }
 }

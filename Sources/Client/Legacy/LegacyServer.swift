@@ -132,7 +132,7 @@ package struct LegacyTokens: Sendable {
         /// Nothing: the app reads it.
         case isAnAnswer
         /// The token expired.
-        case tokenRanOut
+        case tokenExpired
     }
 
     package var place = Place.authorizationField

@@ -83,7 +83,7 @@ final class ClientCore: Sendable {
                 throw CountersignError(error)
             }
             do throws(ClientOperationError) {
-                let state = try keeper.look()
+                let state = try keeper.readVault()
                 // A version that noted no accounts may have begun the session. Noted before anything is sent:
                 // a server can end the session, and then nothing shows how it began.
                 if let login = state.login, case .device = login.session {

@@ -137,10 +137,10 @@ extension CountersignState {
             case .active(let account, let userID):
                 .active(CountersignAccount(name: account, session: "\(userID)"))
             case .updateRequired(let url): .updateRequired(url: url)
-            case .signedOut(.nobodyWas): .signedOut(.nobody)
+            case .signedOut(.neverSignedIn): .signedOut(.nobody)
             case .signedOut(.byUser): .signedOut(.ended(SessionEnd(.signedOut)))
             case .signedOut(.ended(let notice)): .signedOut(.ended(SessionEnd(notice)))
-            case .signedOut(.ranOut): .signedOut(.ended(SessionEnd(.expired)))
+            case .signedOut(.tokenExpired): .signedOut(.ended(SessionEnd(.expired)))
             case .signedOut(.credentialsRefused):
                 .signedOut(.ended(SessionEnd(.other("credentials-refused"))))
             case .locked, .presenceNeeded: .locked

@@ -63,7 +63,7 @@ public final class LegacyClient: Sendable {
         do throws(VaultError) {
             try await vault.open()
         } catch {
-            await account.learn(error)
+            await account.reportVaultFailure(error)
             throw ClientOperationError(error)
         }
     }

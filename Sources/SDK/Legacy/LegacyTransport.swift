@@ -23,9 +23,9 @@ struct LegacyTransport: Transport {
         if isRenewal { events.tell(.refreshing) }
         let result =
             if let patience {
-                await OwnTransport.exchange(request, over: carrier, upTo: most, within: patience)
+                await AuthorityTransport.exchange(request, over: carrier, upTo: most, within: patience)
             } else {
-                await OwnTransport.whole(request, over: carrier, upTo: most)
+                await AuthorityTransport.whole(request, over: carrier, upTo: most)
             }
         if isRenewal { events.tell(.refreshed(CountersignEvent.Refreshed(legacy: result))) }
         return try result.get()

@@ -98,7 +98,7 @@ extension Claim.Holder {
             self = .release
             return
         }
-        self = SessionToken(keyID.bytes).map { .session($0) } ?? .nobody
+        self = SessionToken(keyID.bytes).map { .session($0) } ?? .unknown
     }
 }
 

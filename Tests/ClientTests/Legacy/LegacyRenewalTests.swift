@@ -219,7 +219,7 @@ import Testing
         try await world.logIn()
         world.server.expire()
         #expect(await problem { try await world.post() } != nil)
-        #expect(world.said.last == .signedOut(.ranOut))
+        #expect(world.said.last == .signedOut(.tokenExpired))
     }
 
     static func draft(_ body: String) -> Draft {

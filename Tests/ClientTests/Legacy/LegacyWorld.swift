@@ -71,7 +71,7 @@ final class LegacyWorld: Sendable {
         return String(decoding: try await calls.send(draft, as: caller).message.body, as: UTF8.self)
     }
 
-    func kept() async throws -> LegacyPersistedState { try await account.reread().kept }
+    func kept() async throws -> LegacyPersistedState { try await account.readVault().kept }
 
     /// The states that the account announced.
     final class Said: Sendable {
