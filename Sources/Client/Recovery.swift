@@ -16,7 +16,7 @@ struct RetryBudget {
     private var left = Set(Recovery.allCases)
 
     init(_ ifLost: SignedCalls.LostAnswer) {
-        if ifLost == .stop { left.remove(.resending) }
+        if ifLost == .stop { left.remove(.resend) }
     }
 
     func proof(_ environment: ClientEnvironment) -> SignatureSet {

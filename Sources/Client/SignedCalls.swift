@@ -61,7 +61,7 @@ package struct SignedCalls: Sendable {
                     throw error
                 }
                 hasLostCopy = true
-                guard !body.isUsedUp, budget.spend(.resending) else { throw error }
+                guard !body.isUsedUp, budget.spend(.resend) else { throw error }
                 continue
             }
             guard let notice = result.notice else { return result }
