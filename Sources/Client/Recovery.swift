@@ -5,7 +5,7 @@ import CountersignWire
 /// The recovery steps that remain for a request.
 struct RetryBudget {
     enum Recovery: CaseIterable {
-        case resending, refresh, secondRefresh, correctClock, refreshUnknownKey, secondRefreshUnknownKey
+        case resend, refresh, secondRefresh, correctClock, refreshUnknownKey, secondRefreshUnknownKey
         case useReplacedToken, addDeviceSignature
     }
 
