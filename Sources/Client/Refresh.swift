@@ -108,10 +108,10 @@ struct Refresh: Sendable {
     /// Returns whether the epoch that the replayed attempt led to is stored here.
     ///
     /// The server refuses a copy that was duplicated on the way as a replay, but not the next copy, which
-    /// carries another time. If it refuses that one, too, the epoch that the attempt led to is in use. If that
-    /// epoch is not stored here, another client uses it, or this vault was restored to an earlier state.
-    /// Another attempt decides: if the offered epoch is unused, the attempt joins the first; otherwise the
-    /// session ends.
+    /// carries another time. If it refuses that one, too, the epoch that the attempt led to is in use. If it
+    /// is not stored here, another client uses it, or this vault was restored to an earlier state. Another
+    /// attempt decides: if the offered epoch is unused, the attempt joins the first; otherwise the session
+    /// ends.
     private func settleReplayedAttempt(of id: SessionID) throws(ClientOperationError) -> Bool {
         try keeper.change { state in
             guard case .device(var session)? = state.login?.session, session.id == id else {
