@@ -42,8 +42,8 @@ package struct SignedCalls: Sendable {
         }
     }
 
-    /// Sends copies of the request until one has a result. `hasLostCopy` becomes true once the server may have
-    /// executed a copy without the client having its response.
+    /// Sends copies of the request until one has a result. `hasLostCopy` becomes true once the server may
+    /// have executed a copy whose response was lost.
     private func sendCopies(
         _ draft: Draft, as owner: Owner, ifLost: LostAnswer, body: BodyUse, hasLostCopy: inout Bool
     ) async throws(ClientOperationError) -> VerifiedResponse {
