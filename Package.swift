@@ -77,27 +77,31 @@ let package = Package(
         // bytes, spans of arrays, a lock.
         module("Memory", []),
         module("Wire", ["CountersignMemory"]),
+        // How the server's threads wait for each other: a monitor, a bounded queue, worker threads.
+        module("Threads", ["CountersignMemory", "CountersignWire"]),
         module("Sodium", ["CSodium"]),
         module("Seal", ["CountersignMemory", "CountersignSodium", "CCrypto"]),
         module("Opaque", ["CountersignSeal"]),
         module("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         module("Schemes", ["CountersignWire", "CountersignSeal"]),
         module(
-            "Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "CLinux", "CZlib"]),
+            "Gate",
+            [
+                "CountersignMemory", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
+                "CountersignWire", "CLinux", "CZlib",
+            ]),
         module(
             "Authority",
             [
-                "CountersignGate", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal",
-                "CountersignWire",
+                "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
             ]),
         // The client: sign-up, login, refresh, signed calls. Never imports the gate.
         module(
             "Client",
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
-                "CountersignVault",
-                "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         // The vault of a device, and secrets that it releases only on proof of user presence.
         module(
@@ -135,15 +139,15 @@ let package = Package(
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Sources/SDK", swiftSettings: settings),
-        module("SQLite", ["CountersignAuthority", "CSQLite"], path: "Stores/SQLite"),
-        module("HTTP", ["CountersignMemory", "CountersignWire", "CCrypto", "CEvent"]),
+        module("SQLite", ["CountersignAuthority", "CountersignThreads", "CSQLite"], path: "Stores/SQLite"),
+        module(
+            "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
                 "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal",
-                "CountersignWire", "CLinux",
+                "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
         // come from TestKit.
@@ -162,9 +166,9 @@ let package = Package(
         module(
             "Conformance",
             [
-                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignOpaque",
-                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
-                "CountersignTrust", "CountersignWire",
+                "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
+                "CountersignOpaque", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
+                "CountersignTestKit", "CountersignTrust", "CountersignWire",
             ]),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
         .target(
@@ -192,6 +196,7 @@ let package = Package(
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
         tests("Memory"),
+        tests("Threads"),
         tests("Wire"),
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
@@ -200,17 +205,16 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
-                "CountersignSchemes",
-                "CountersignSeal", "CountersignWire", "CSQLite",
+                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignMemory",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
+                "CountersignWire", "CSQLite",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         tests(
             "Client",
             [
                 "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
-                "CountersignVault",
-                "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         tests(
             "TestKit",
@@ -226,8 +230,7 @@ let package = Package(
             "SQLite",
             [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSchemes",
-                "CountersignSeal", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
             ]),
         tests(
             "Server",
@@ -309,7 +312,8 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignCLI", "CountersignClient", "CountersignHandshake", "CountersignLab",
+                "CountersignAuthority", "CountersignCLI", "CountersignClient", "CountersignHandshake",
+                "CountersignLab",
                 "CountersignSchemes",
                 "CountersignSeal", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire",

@@ -3,20 +3,26 @@
 
 Each mistake is an entry of Tests/Mutations/*.toml: a file, a text that occurs there exactly once, its
 replacement, one line that describes the mistake, and the tests of which one must fail. The tool works in a copy
-of the tracked files with a debug build of its own (.build-mutate/tree; the first build takes minutes). For each
-mistake it replaces the text, builds, runs only the named tests and restores the file. A mistake that does not
-compile is an error of its entry.
+of the tracked files with a debug build of its own (.build-mutate/tree), which has only the test modules that the
+selected entries name. For each mistake it replaces the text, builds, runs the named tests in their order until
+one fails, and restores the file. A mistake that does not compile is an error of its entry. A crash of the test
+process and a run that takes too long count as failures.
 
-Before the first mistake the named tests of all selected entries run without any, and must pass. Exit 0: all
-mistakes were caught; 1: a mistake survived, does not compile or does not apply; 2: the arguments are wrong.
+After the last mistake the tests that failed run without any, and must pass: otherwise the entries that they
+caught are errors. Exit 0: all mistakes were caught; 1: a mistake survived, does not compile or does not apply;
+2: the arguments are wrong.
 """
 import argparse
+import contextlib
 import json
+import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 
@@ -113,71 +119,170 @@ def update(tree):
     record.write_text("\0".join(sorted(wanted)))
 
 
-class Runner:
-    def __init__(self, tree, seconds):
-        self.tree, self.seconds = tree, seconds
+class Outcome:
+    """What a run of tests shows: the tests that failed, as patterns for `--filter`, and the reason in words."""
 
-    def run(self, command, limit):
-        """The exit status and the output; 124 where the command takes longer than `limit` seconds."""
-        try:
-            done = subprocess.run(command, cwd=self.tree, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, timeout=limit)
-            return done.returncode, done.stdout.decode(errors="replace")
-        except subprocess.TimeoutExpired as expired:
-            return 124, (expired.stdout or b"").decode(errors="replace")
+    def __init__(self, tests, reason):
+        self.tests, self.reason = tests, reason
+
+
+class Events:
+    """Reads the file of events that swift-testing writes while it runs."""
+
+    def __init__(self, path):
+        self.path, self.read = path, 0
+        self.started, self.ended, self.failed = [], set(), []
+
+    def update(self):
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            file.seek(self.read)
+            lines = file.read()
+        lines = lines[:lines.rfind(b"\n") + 1]
+        self.read += len(lines)
+        for line in lines.splitlines():
+            record = json.loads(line)
+            if record["kind"] == "event":
+                self.take(record["payload"])
+
+    def take(self, event):
+        # Without the test's place in its file, which --filter does not need.
+        test = re.sub(r"/[^/]+\.swift:\d+:\d+$", "", event.get("testID", ""))
+        is_function = test.endswith(")")
+        if event["kind"] == "testStarted" and is_function:
+            self.started.append(test)
+        elif event["kind"] == "testEnded":
+            self.ended.add(test)
+        elif event["kind"] == "issueRecorded" and not event["issue"]["isKnown"]:
+            # An issue outside a test, such as one of a detached task, has no name.
+            self.failed.append(test or "an unnamed test")
+
+    @property
+    def unfinished(self):
+        return [test for test in self.started if test not in self.ended]
+
+
+class Runner:
+    def __init__(self, tree, seconds, chosen):
+        self.tree, self.seconds = tree, seconds
+        named = {test for entry in chosen for test in entry["tests"]}
+        targets = {test.partition(".")[0] for test in named if ".py" not in test}
+        if len(targets) < len({test.partition(".")[0] for test in named}):
+            targets.add("CountersignCLI")
+        self.environment = os.environ | {
+            # Package.swift leaves out the targets that these do not need.
+            "COUNTERSIGN_TESTS": ",".join(sorted(targets)),
+            # SwiftPM passes the traits to the compiler in the order of a Set, which differs from process to
+            # process; another order is another command, so that everything would be compiled again.
+            "SWIFT_DETERMINISTIC_HASHING": "1",
+            "SWIFT_BACKTRACE": "enable=no",
+        }
 
     def build(self):
         """Nothing, or the compiler's errors."""
-        status, output = self.run(["swift", "build", "--build-tests"], 7200)
-        if status == 0:
+        command = ["swift", "build", "--build-tests", "-debug-info-format", "none"]
+        done = subprocess.run(command, cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode == 0:
             return None
+        output = done.stdout.decode(errors="replace")
         errors = [line for line in output.splitlines() if "error:" in line]
         return "\n".join(dict.fromkeys(errors[:5])) or output[-500:]
 
-    def test(self, tests):
-        """Whether the tests pass, and what says so: the names of tests that failed, or that none ran."""
-        failed = []
-        swift = [test for test in tests if ".py" not in test]
-        python = [test for test in tests if ".py" in test]
-        if swift:
-            pattern = "|".join("^" + re.escape(test) + r"([./]|$)" for test in swift)
-            status, output = self.run(["swift", "test", "--skip-build", "--filter", pattern], self.seconds)
-            ran = re.search(r"Test run with (\d+) test", output)
-            if status == 0 and (ran is None or ran[1] == "0"):
-                raise EntryError(f"no test has a name like {', '.join(swift)}")
-            if status != 0:
-                names = re.findall(r"✘ (Suite|Test) (.+?)(?: with \d+ test cases)? failed after", output)
-                names = [f"{kind} {name}" for kind, name in names]
-                reason = "no result in time" if status == 124 else "the test process crashed"
-                failed += list(dict.fromkeys(names)) or [reason]
-        for test in python:
-            command = ["env", f"COUNTERSIGN_BINARY={self.tree}/.build/debug/countersign",
-                       str(ROOT / ".build/venv/bin/python"), "-B", "-m", "pytest", "-q",
-                       "-p", "no:cacheprovider", test]
-            status, output = self.run(command, self.seconds)
-            if status not in (0, 1, 124):
-                raise EntryError(f"{test}: pytest says {status}: {output[-300:]}")
-            if status != 0:
-                failed.append(test)
-        return failed
+    def run(self, command, environment, log, has_failed=lambda: False):
+        """The exit status; None if the run was ended because `has_failed` or took too long."""
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command, cwd=self.tree, env=self.environment | environment, stdin=subprocess.DEVNULL,
+                stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+            end = time.monotonic() + self.seconds
+            try:
+                while process.poll() is None and time.monotonic() < end and not has_failed():
+                    time.sleep(0.1)
+                return process.poll()
+            finally:
+                # Ends the processes that the tests started, too.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+
+    def swift_tests(self, patterns, folder):
+        """The outcome of the tests whose names begin with one of `patterns`, up to the first failure."""
+        log, events = folder / "log", Events(folder / "events")
+        command = [str(self.tree / ".build/debug/countersignPackageTests.xctest"),
+                   "--testing-library", "swift-testing", "--event-stream-output-path", str(events.path),
+                   "--event-stream-version", "0", "--filter",
+                   "|".join("^" + re.escape(pattern) + r"([./]|$)" for pattern in patterns)]
+
+        def has_failed():
+            events.update()
+            return events.failed
+
+        status = self.run(command, {"TMPDIR": str(folder)}, log, has_failed)
+        events.update()
+        if events.failed:
+            return Outcome(events.failed[:1], events.failed[0])
+        if not events.started:
+            raise EntryError(f"no test ran: {', '.join(patterns)}: {log.read_text(errors='replace')[-300:]}")
+        if status == 0:
+            return Outcome([], f"{', '.join(patterns)} pass")
+        what = "no result in time" if status is None else f"the test process ended with {status}"
+        return Outcome(events.unfinished or list(patterns), f"{what}: {', '.join(events.unfinished[:3])}")
+
+    def black_box_test(self, batch, folder):
+        test, log = batch[0], folder / "log"
+        command = [str(ROOT / ".build/venv/bin/python"), "-B", "-m", "pytest", "-q", "-x",
+                   "-p", "no:cacheprovider", test]
+        binary = str(self.tree / ".build/debug/CountersignCLI")
+        status = self.run(command, {"COUNTERSIGN_BINARY": binary, "COUNTERSIGN_DEBUG_BINARY": binary}, log)
+        if status not in (0, 1, None):
+            raise EntryError(f"{test}: pytest ended with {status}: {log.read_text(errors='replace')[-300:]}")
+        return Outcome([test] if status != 0 else [], f"{test} {'fails' if status != 0 else 'passes'}")
+
+    def test(self, batches):
+        """The outcome of the tests, one batch after the other up to the first failure."""
+        for batch in batches:
+            with tempfile.TemporaryDirectory(prefix="mutate-", ignore_cleanup_errors=True) as folder:
+                run = self.black_box_test if ".py" in batch[0] else self.swift_tests
+                outcome = run(batch, pathlib.Path(folder))
+            if outcome.tests:
+                return outcome
+        return Outcome([], f"{', '.join(test for batch in batches for test in batch)}: all pass")
 
     def judge(self, entry):
-        """One of `caught`, `survived` and `error`, and the reason."""
+        """One of `caught`, `survived` and `error`, and the outcome of the tests."""
         path = self.tree / entry["file"]
         original = path.read_text(encoding="utf-8")
         try:
             path.write_text(mutated(entry, self.tree), encoding="utf-8")
             errors = self.build()
             if errors:
-                return "error", f"does not compile: {errors}"
-            failed = self.test(entry["tests"])
-            if failed:
-                return "caught", ", ".join(failed[:4])
-            return "survived", f"{', '.join(entry['tests'])}: all pass"
+                return "error", Outcome([], f"does not compile: {errors}")
+            outcome = self.test([[test] for test in entry["tests"]])
+            return "caught" if outcome.tests else "survived", outcome
         except EntryError as error:
-            return "error", str(error)
+            return "error", Outcome([], str(error))
         finally:
             path.write_text(original, encoding="utf-8")
+
+    def confirm(self, tests):
+        """Those of the tests that fail without a mistake."""
+        errors = self.build()
+        if errors:
+            raise EntryError(f"the sources no longer compile: {errors}")
+        failing, left = set(), set(tests)
+        while left:
+            swift = sorted(test for test in left if ".py" not in test)
+            batches = ([swift] if swift else []) + [[test] for test in sorted(left) if ".py" in test]
+            outcome = self.test(batches)
+            if not outcome.tests:
+                break
+            if left.isdisjoint(outcome.tests):
+                raise EntryError(f"without a mistake: {outcome.reason}")
+            failing |= left & set(outcome.tests)
+            left -= failing
+        return failing
 
 
 def arguments():
@@ -215,28 +320,34 @@ def selected(parser, given):
 
 
 def run(chosen, given):
-    """The results, one for each entry; None where the tests do not pass without a mistake."""
+    """The results, one for each entry."""
     tree = given.tree.resolve()
     if tree == ROOT:
         raise EntryError("--tree: the working copy itself is not a scratch copy")
     say = lambda text: print(text, file=sys.stderr if given.json else sys.stdout, flush=True)
     update(tree)
-    runner = Runner(tree, given.seconds)
+    runner = Runner(tree, given.seconds, chosen)
     say(f"mutate: builds {tree} without a mistake")
+    began = time.monotonic()
     errors = runner.build()
     if errors:
         raise EntryError(f"the sources do not compile: {errors}")
-    failed = runner.test(sorted({test for entry in chosen for test in entry["tests"]}))
-    if failed:
-        raise EntryError(f"tests fail without a mistake: {', '.join(failed)}")
-    results = []
+    say(f"mutate: built in {time.monotonic() - began:.0f} s")
+    results, caught_by = [], {}
     for number, entry in enumerate(chosen, 1):
         began = time.monotonic()
-        verdict, reason = runner.judge(entry)
+        verdict, outcome = runner.judge(entry)
         took = round(time.monotonic() - began)
-        results.append({"id": entry["id"], "group": entry["group"], "verdict": verdict, "reason": reason,
-                        "seconds": took})
-        say(f"[{number}/{len(chosen)}] {verdict}: {entry['id']}: {entry['mistake']} ({took} s; {reason})")
+        result = {"id": entry["id"], "group": entry["group"], "verdict": verdict, "reason": outcome.reason,
+                  "seconds": took}
+        results.append(result)
+        for test in outcome.tests:
+            caught_by.setdefault(test, []).append(result)
+        say(f"[{number}/{len(chosen)}] {verdict}: {entry['id']}: {entry['mistake']} ({took} s; {outcome.reason})")
+    for test in runner.confirm(sorted(caught_by)):
+        for result in caught_by[test]:
+            result |= {"verdict": "error", "reason": f"fails without a mistake, too: {test}"}
+            say(f"error: {result['id']}: {result['reason']}")
     return results
 
 

@@ -16,7 +16,7 @@ package final class LocalServer: Sendable {
         throws(LabError)
     {
         let port = port == 0 ? try Ports.free() : port
-        do throws(HTTPError) {
+        do {
             let loop = try EventLoop()
             let address = try SocketAddress.resolve(host: "127.0.0.1", port: Int(port))[0]
             let (descriptors, port) = try address.listen(sockets: 1)

@@ -1,8 +1,8 @@
 import CountersignWire
 import Glibc
 
-/// The parameters that L2 and L3 share: those in `auth_` beside the app's own, in the query or in a form.
-/// Source: legacy, L2 and L3.
+/// The parameters that auth-v1 and auth-v2 share: those in `auth_` beside the app's own, in the query or in a
+/// form. Source: docs/protocol.md, "`auth-v1`" and "`auth-v2`".
 struct ReferenceAuthParameters {
     let pairs: [LenientParameters.Pair]
 
@@ -38,7 +38,7 @@ struct ReferenceAuthParameters {
     }
 }
 
-/// L2 as the field checks it. Source: legacy, L2.
+/// auth-v1 as deployed servers check it. Source: docs/protocol.md, "`auth-v1`".
 ///
 /// Its flaws: a body beside a signed query is not checked, nor is its `body_md5`, but the application reads
 /// that body; names are signed in lower case, and of two names that become equal the last counts, while the
@@ -70,11 +70,11 @@ struct ReferenceAuthV1: ReferenceScheme {
     }
 }
 
-/// L3 as the reference server of the field checks it. Source: legacy, L3.
+/// auth-v2 as deployed servers check it. Source: docs/protocol.md, "`auth-v2`".
 ///
 /// Its flaws: no parameter whose name begins with `auth_` is signed, the timestamp included, so that a valid
-/// request stays valid for ever; the joined text is decoded a second time; and the flaws of L2 except the
-/// case of names.
+/// request stays valid for ever; the joined text is decoded a second time; and the flaws of auth-v1 except
+/// the case of names.
 struct ReferenceAuthV2: ReferenceScheme {
     let app: AppKey
 
@@ -103,7 +103,7 @@ struct ReferenceAuthV2: ReferenceScheme {
     }
 }
 
-/// L4 as the field checks it. Source: legacy, L4.
+/// auth-v4 as deployed servers check it. Source: docs/protocol.md, "`auth-v4`".
 ///
 /// Its flaws: the timestamp is not signed, so that a valid request stays valid for ever; names are signed in
 /// lower case, and of those that become equal the first counts, while the application distinguishes them and

@@ -55,8 +55,9 @@ struct ReferenceDatabase: Sendable {
     }
 }
 
-/// L6 as commonly implemented: a login token that obtains tokens, and a token for two hours. Both are stored
-/// in plain text, one pair for each user, so that a second login ends the first session. Source: legacy, L6.
+/// Tokens as commonly implemented: a login token that obtains tokens, and a token for two hours. Both are
+/// stored in plain text, one pair for each user, so that a second login ends the first session. Source:
+/// docs/protocol.md, "Bearer sessions".
 struct ReferenceTokens: Sendable {
     static let lifetime: Int64 = 7200
 

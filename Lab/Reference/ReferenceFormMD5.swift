@@ -3,8 +3,8 @@ import CountersignSeal
 import CountersignWire
 import Glibc
 
-/// L1 as commonly implemented, with a login of rung md5 and the token among the parameters. Source: legacy,
-/// L1.
+/// form-md5 as commonly implemented, with a login of rung md5 and the token among the parameters. Source:
+/// docs/protocol.md, "`form-md5`".
 ///
 /// Its flaws, each of which occurs in deployed servers:
 /// - `sign` covers unescaped values, joined by `&`: one value may contain the parameters that sort after it.

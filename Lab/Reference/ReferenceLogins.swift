@@ -4,7 +4,7 @@ import Glibc
 
 /// A login over TLS at a server that uses a slow password hash but reveals which accounts exist: it answers
 /// an unknown name at once and in other words, a wrong password only after hashing. It stores tokens in plain
-/// text and does not limit attempts. Source: legacy, L6.
+/// text and does not limit attempts. Source: docs/protocol.md, "Bearer sessions".
 struct ReferencePasswordLogin: ReferenceScheme {
     let database: ReferenceDatabase
     let tokens: ReferenceTokens
@@ -57,9 +57,10 @@ struct ReferencePasswordLogin: ReferenceScheme {
     private static func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
 }
 
-/// L5 on one rung, followed by tokens. On every rung but the last, the stored value is the value that clients
-/// send, so that a copy of the database or of the traffic suffices to sign in. Attempts are not limited.
-/// Source: legacy, L5.
+/// The login ladder on one rung, followed by tokens. On every rung but the last, the stored value is the
+/// value that clients send, so that a copy of the database or of the traffic suffices to sign in. Attempts
+/// are not limited.
+/// Source: docs/protocol.md, "The login ladder".
 struct ReferenceLadderLogin: ReferenceScheme {
     let rung: RowProfile.LadderRung
     /// The app's salt or key.

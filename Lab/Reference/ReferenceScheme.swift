@@ -1,7 +1,7 @@
 import CountersignSeal
 import CountersignWire
 
-/// Refusals as legacy clients expect them: `err` with a code. Source: legacy, L1.
+/// Refusals as legacy clients expect them: `err` with a code. Source: docs/protocol.md, "Answers".
 enum ReferenceRefusal {
     /// Under HTTP 200: such clients look for `err` in a successful response.
     static func error(code: Int64, message: String) -> RawResponse {

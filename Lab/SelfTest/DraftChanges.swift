@@ -49,118 +49,121 @@ extension String {
 }
 
 extension Draft {
+    /// The text at that place as it is written there; nil where the request has none.
+    func part(at place: SchemeLayout.Place) -> String? {
+        let text: String?
+        switch place {
+        case .parameter(let name), .formField(let name):
+            let form = String(decoding: body, as: UTF8.self)
+            text =
+                self.text.parameter(named: name).map { String(self.text[$0]) }
+                ?? form.parameter(named: name).map { String(form[$0]) }
+        case .field(let name): text = value(of: name)
+        case .within(let name, let mark, let ends):
+            text = value(of: name)?.part(after: mark, upTo: Set(ends))
+        }
+        return text.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// Replaces the text at that place, without encoding it.
+    mutating func replacePart(at place: SchemeLayout.Place, by new: String) throws(OperationalError) {
+        guard let old = part(at: place) else {
+            throw OperationalError(.failed, message: "cannot be staged: the request has no \(place.name)")
+        }
+        switch place {
+        case .parameter(let name), .formField(let name):
+            var (target, form) = (text, String(decoding: body, as: UTF8.self))
+            if let range = target.parameter(named: name) {
+                target.replaceSubrange(range, with: new)
+                self.target = Array(target.utf8)
+            } else if let range = form.parameter(named: name) {
+                form.replaceSubrange(range, with: new)
+                body = Array(form.utf8)
+            }
+        case .field(let name): try replace(old, by: new, inField: name)
+        case .within(let name, let mark, _):
+            try replace("\(mark)\(old)", by: "\(mark)\(new)", inField: name)
+        }
+    }
+}
+
+extension SchemeLayout.Place {
+    /// The parameter's or the field's.
+    fileprivate var name: String {
+        switch self {
+        case .parameter(let name), .formField(let name), .field(let name), .within(let name, _, _): name
+        }
+    }
+}
+
+extension String {
+    /// The value of the first parameter with that name, in a target or a form.
+    fileprivate func parameter(named name: String) -> Range<String.Index>? {
+        let pair = split { $0 == "?" || $0 == "&" }.first { $0.hasPrefix("\(name)=") }
+        return pair.map { $0.index($0.startIndex, offsetBy: name.count + 1)..<$0.endIndex }
+    }
+}
+
+extension Draft {
     /// Changes one bit of the signature: in the byte (of a hexadecimal one: the digit) at `index`, counted
     /// around its end.
     mutating func flipSignature(of scheme: SchemeName, at index: Int) throws(OperationalError) {
-        switch scheme {
-        case .messageSignatures:
-            guard let text = value(of: "Signature")?.part(after: "app=:", upTo: [":"]),
-                var bytes = Base64.decode(text, as: .standard), !bytes.isEmpty
-            else { throw Draft.unsigned }
+        let written = try signature(of: scheme)
+        switch written.encoding {
+        case .byteSequence:
+            guard var bytes = Base64.decode(written.text, as: .standard), !bytes.isEmpty else {
+                throw Draft.unsigned
+            }
             bytes[index % bytes.count] ^= 1
-            setField("Signature", to: "app=:\(Base64.encode(bytes.span, as: .standard)):")
-        default:
-            let old = try signature(of: scheme)
-            var digits = Array(old)
+            try replace(written, by: Base64.encode(bytes.span, as: .standard))
+        case .hexadecimal:
+            var digits = Array(written.text)
             let place = index % digits.count
             guard let digit = digits[place].hexDigitValue else { throw Draft.unsigned }
             digits[place] = Character(String(digit ^ 1, radix: 16))
-            try replaceSignature(old, by: String(digits), of: scheme)
+            try replace(written, by: String(digits))
         }
     }
 
     /// The signature without its second half.
     mutating func halveSignature(of scheme: SchemeName) throws(OperationalError) {
-        let old = try signature(of: scheme)
-        try replaceSignature(old, by: String(old.prefix(old.count / 8 * 4)), of: scheme)
+        let written = try signature(of: scheme)
+        try replace(written, by: String(written.text.prefix(written.text.count / 8 * 4)))
     }
 
     mutating func emptySignature(of scheme: SchemeName) throws(OperationalError) {
-        try replaceSignature(try signature(of: scheme), by: "", of: scheme)
+        try replace(try signature(of: scheme), by: "")
+    }
+
+    /// The same signature under another key id.
+    mutating func replaceKeyID(of scheme: SchemeName, by other: String) throws(OperationalError) {
+        guard let place = scheme.layout?.keyID.first(where: { part(at: $0) != nil }) else {
+            throw OperationalError(.failed, message: "cannot be staged: no key is named")
+        }
+        try replacePart(at: place, by: other)
     }
 
     private static let unsigned = OperationalError(
         .failed, message: "cannot be staged: the request has no signature to change")
 
-    /// The signature's text, in Base64 or hexadecimal digits.
-    private func signature(of scheme: SchemeName) throws(OperationalError) -> String {
-        let place: String?
-        switch scheme {
-        case .messageSignatures: place = value(of: "Signature")?.part(after: "app=:", upTo: [":"])
-        case .sigV4: place = value(of: "Authorization")?.part(after: "Signature=", upTo: [","])
-        case .authV4: place = value(of: "X-Auth-Signature")
-        case .formMD5:
-            place = (text + "&" + String(decoding: body, as: UTF8.self)).part(after: "&sign=", upTo: ["&"])
-        case .authV1, .authV2: place = text.part(after: "auth_signature=", upTo: ["&"])
-        case .token: place = nil
-        }
-        guard let place, !place.isEmpty else { throw Draft.unsigned }
-        return place
+    private struct WrittenSignature {
+        let place: SchemeLayout.Place
+        let encoding: SchemeLayout.SignatureEncoding
+        /// Base64 without the colons around it, or hexadecimal digits.
+        let text: String
     }
 
-    private mutating func replaceSignature(_ old: String, by new: String, of scheme: SchemeName)
-        throws(OperationalError)
-    {
-        switch scheme {
-        case .messageSignatures: try replace(":\(old):", by: ":\(new):", inField: "Signature")
-        case .sigV4: try replace("Signature=\(old)", by: "Signature=\(new)", inField: "Authorization")
-        case .authV4: try replace(old, by: new, inField: "X-Auth-Signature")
-        case .formMD5:
-            if text.contains("sign=\(old)") {
-                try replaceInTarget("sign=\(old)", by: "sign=\(new)")
-            } else {
-                try replaceInBody("sign=\(old)", by: "sign=\(new)")
-            }
-        case .authV1, .authV2: try replaceInTarget("auth_signature=\(old)", by: "auth_signature=\(new)")
-        case .token: throw Draft.unsigned
-        }
-    }
-}
-
-/// Valid signatures that cover too little, as no Countersign client makes them.
-extension Draft {
-    /// Signs what the present `Signature-Input` lists, whatever it leaves out: message-signatures.
-    mutating func resign(as subject: SelfTestSubject) throws(OperationalError) {
-        setField("Signature", to: "app=::")
-        do throws(Refusal) {
-            let request = request()
-            let scheme = MessageSignatures()
-            var workspace = Workspace()
-            guard let claim = try scheme.claim(in: request, workspace: &workspace) else {
-                throw Refusal(.unsigned)
-            }
-            try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
-            let signature = try subject.credentials.key.sign(workspace.text)
-            setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
-        } catch {
-            throw OperationalError(.failed, message: "cannot be staged: \(error.detail)")
-        }
+    private func signature(of scheme: SchemeName) throws(OperationalError) -> WrittenSignature {
+        guard let layout = scheme.layout,
+            let place = layout.signature.first(where: { part(at: $0) != nil }), var text = part(at: place)
+        else { throw Draft.unsigned }
+        if layout.encoding == .byteSequence { text.removeAll { $0 == ":" } }
+        guard !text.isEmpty else { throw Draft.unsigned }
+        return WrittenSignature(place: place, encoding: layout.encoding, text: text)
     }
 
-    /// Signs a form with form-md5, without one of its parameters. Source: docs/protocol.md, "form-md5".
-    mutating func resign(as credentials: Credentials, without name: String) throws(OperationalError) {
-        let form = String(decoding: body, as: UTF8.self).split(separator: "&")
-        let kept = form.filter { !$0.hasPrefix("\(name)=") && !$0.hasPrefix("sign=") }
-        guard kept.count == form.count - 2 else {
-            throw OperationalError(.failed, message: "cannot be staged: no \(name) in the form")
-        }
-        if credentials.formMD5Key == .appended {
-            let text = Array(kept.sorted().joined(separator: "&").utf8)
-            return sign(kept, as: credentials, over: StringToSign(text, secretAt: text.count))
-        }
-        // No parameter of the draft contains a character that would have to be decoded first, and comparing
-        // whole pairs with `private_key` orders them by name.
-        let before = kept.filter { $0 < "private_key" }.sorted() + ["private_key="]
-        let after = kept.filter { $0 > "private_key" }.sorted()
-        let text = before.joined(separator: "&")
-        let whole = text + after.map { "&\($0)" }.joined()
-        sign(kept, as: credentials, over: StringToSign(Array(whole.utf8), secretAt: text.utf8.count))
-    }
-
-    private mutating func sign(
-        _ form: [Substring], as credentials: Credentials, over text: borrowing StringToSign
-    ) {
-        let mac = credentials.key.mac(.md5OverSecret, of: text)
-        body = Array((form.joined(separator: "&") + "&sign=\(Hex.encode(mac.span))").utf8)
+    private mutating func replace(_ signature: WrittenSignature, by text: String) throws(OperationalError) {
+        let isByteSequence = signature.encoding == .byteSequence
+        try replacePart(at: signature.place, by: isByteSequence ? ":\(text):" : text)
     }
 }

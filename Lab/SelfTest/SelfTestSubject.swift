@@ -42,21 +42,22 @@ package struct SelfTestSubject: Sendable {
         self.secretText = secretText
         self.endpoint = place
         prefix = "/countersign/v1"
-        window = scheme.defaultWindow
+        window = scheme.traits.defaultWindow
     }
 
     /// The greatest whole number of seconds before or after now at which a signature is fresh.
     var freshSeconds: Int64 { Int64(scheme.freshSeconds(within: window)) }
 
-    /// Whether the scheme can tell a second copy of a request from the first.
-    enum Replay { case told, impossible }
+    /// Whether the scheme can tell a second copy of a request from the first. Source: docs/protocol.md, "What
+    /// counts as the same request".
+    var canDetectReplay: Bool { scheme.traits.replayDetection != .impossible }
 
-    /// Source: docs/protocol.md, "What counts as the same request".
-    var replay: Replay {
-        switch scheme {
-        case .messageSignatures, .formMD5, .sigV4, .authV1: .told
-        case .authV2, .authV4, .token: .impossible
+    /// What the self-test knows of the scheme; throws for one that signs nothing.
+    func signingScheme() throws(OperationalError) -> any SelfTestScheme {
+        guard let selfTest = scheme.selfTest else {
+            throw OperationalError(.failed, message: "cannot be staged: \(scheme.rawValue) signs nothing")
         }
+        return selfTest
     }
 
     var transport: Request.Transport { origin.security == .tls ? .tls : .plain }
@@ -81,9 +82,10 @@ extension SelfTestSubject {
             draft.setField("Content-Type", to: "application/json")
             return draft
         case .backend(let target):
-            switch (shape, scheme) {
+            switch (shape, scheme.traits.signedParameters) {
             case (.bare, _): return draft(method: "GET", target: target, mark: mark)
-            case (.withBody, .formMD5):
+            case (.withBody, .form):
+                // Such a scheme signs the query or the form, never both.
                 var draft = Draft(
                     method: "POST", target: target, authority: origin.authority, transport: transport)
                 draft.body = Array("selftest=\(mark)".utf8)

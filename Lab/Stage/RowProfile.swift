@@ -2,13 +2,14 @@
 package struct RowProfile: Sendable {
     /// How the app authenticates.
     package enum Scheme: Sendable, Hashable {
-        /// A rung of the login ladder, then a bearer token in a field: L5, L6.
+        /// A rung of the login ladder, then a bearer token in a field.
         case ladder(LadderRung)
-        /// L1, with a login of rung md5 and the token among the signed parameters.
+        /// `form-md5`, with a login of rung md5 and the token among the signed parameters.
         case formMD5
-        /// The app signs with one key for all users, and names the account in a parameter: L2, L3, L4, SigV4.
+        /// The app signs with one key for all users, and names the account in a parameter: `auth-v1`,
+        /// `auth-v2`, `auth-v4`, `sigv4`.
         case apiKey(APIKeyScheme)
-        /// Name and password over TLS, then bearer tokens: L6.
+        /// Name and password over TLS, then bearer tokens.
         case tokens
         /// The same for an app that signs nothing at the gateway either: scheme `token`.
         case token

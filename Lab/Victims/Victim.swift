@@ -63,7 +63,7 @@ struct BankResponse: Decodable {
     var balance: Int?
     var moved: Int?
     var card: String?
-    /// The error object of L1, in a response of status 200.
+    /// The error object of form-md5, in a response of status 200.
     var err: ErrorDetail?
 }
 

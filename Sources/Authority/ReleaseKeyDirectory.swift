@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
@@ -216,9 +217,9 @@ extension SchemeName {
     /// Whether requests of this scheme have a replay key, so that they can be remembered. Source:
     /// docs/protocol.md, the table of replay keys.
     package var isRemembered: Bool {
-        switch self {
-        case .messageSignatures, .sigV4, .formMD5, .authV1: true
-        case .authV2, .authV4, .token: false
+        switch traits.replayDetection {
+        case .perKey, .acrossKeys: true
+        case .impossible: false
         }
     }
 }

@@ -11,7 +11,8 @@ enum ExitStatus: Int32, Sendable {
     case unreachable = 3
 }
 
-/// The program: finds the command, runs it, and turns a ``Fault`` into one line and an exit status.
+/// The program: finds the command, runs it, and turns an ``OperationalError`` into one line and an exit
+/// status.
 enum Tool {
     static let commands: [Command] = [
         .serve, .restart, .appAdd, .appList, .appPolicy, .appMessages,

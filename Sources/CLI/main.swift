@@ -3,7 +3,7 @@ import Glibc
 
 // Every command, for the client's hold passwords and a session's root.
 ProcessMemory.keepPrivate()
-// The TPM's library would write its own lines on standard error; a user who wants them sets the variable.
+// The TPM's library would write its own lines on standard error; a user can set the variable to see them.
 setenv("TSS2_LOG", "all+none", 0)
 let status = Tool.run(Array(CommandLine.arguments.dropFirst())).rawValue
 fflush(nil)

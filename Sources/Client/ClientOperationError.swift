@@ -1,11 +1,14 @@
+import struct CountersignTransport.TransportError
 import CountersignVault
 import CountersignWire
 
-/// Why an operation of the client failed. Each case needs another reaction.
+/// Why an operation of the client failed, of the legacy client, too. Each case needs another reaction.
 package enum ClientOperationError: Error, Sendable {
-    /// No account is signed in on this device.
+    /// No account is signed in on this device, or a legacy server's token expired and nothing stored here
+    /// could renew it.
     case notSignedIn
-    /// The authority says that the session is over. Nothing of it is stored on this device any more.
+    /// The authority says that the session is over; a legacy server says it with `-100`. Nothing of the
+    /// session is stored on this device any more.
     case sessionEnded(RefusalNotice)
     /// The name or the password is wrong, or the device's clock is.
     case wrongCredentials
@@ -14,12 +17,9 @@ package enum ClientOperationError: Error, Sendable {
     /// Another account signed in during the operation or, if the operation concerns one session, another
     /// session of the same account began. The request was not sent in the name of the new login.
     case accountChanged
-    /// Nothing was sent.
-    case unreachable(RequestDeliveryError)
-    /// The request was sent, and its effect is unknown. Nothing was sent twice.
-    case outcomeUnknown(RequestDeliveryError)
-    /// A response began and broke off.
-    case brokenOff(RequestDeliveryError)
+    /// There is no response, or not all of it. The error's `fate` says what became of the request and of its
+    /// copies.
+    case transport(TransportError)
     /// The caller was cancelled. Nothing of its request was sent.
     case cancelled
     /// A response came that is not the authority's, or does not belong to this request. The client did not
@@ -27,11 +27,15 @@ package enum ClientOperationError: Error, Sendable {
     case notGenuine(String)
     /// This build does not understand the authority's response.
     case notUnderstood(String)
-    /// A value that the operation needs is not known here.
+    /// A value that the operation needs is not known here, or the scheme cannot sign the request.
     case incomplete(String)
     /// A password or a bearer token would go to a certificate that is not pinned for this server. Nothing was
     /// sent. See ``Installation/bearerSecrets``.
     case certificateNotPinned
+    /// A legacy server's password or token would go out without TLS. Nothing was sent.
+    case notOverTLS
+    /// A legacy server has retired this version of the app (`-99`). The client sends nothing any more.
+    case updateRequired(RefusalNotice)
     /// The operation needs the device's signing key, which is bound to presence, and the caller did not
     /// supply it. Nothing was changed; a call with presence continues what was begun.
     case presenceNeeded
@@ -57,26 +61,15 @@ package enum ClientOperationError: Error, Sendable {
 }
 
 extension ClientOperationError {
-    init(_ problem: RequestDeliveryError) {
+    package init(_ error: VaultError) {
         self =
-            switch problem.fate {
-            case .notSent: .unreachable(problem)
-            case .notKnown: .outcomeUnknown(problem)
-            case .brokenOff: .brokenOff(problem)
-            }
-    }
-
-    init(_ problem: VaultError) {
-        self =
-            switch problem {
+            switch error {
             case .locked(let detail): .vaultLocked(detail)
             case .failed(let detail), .badName(let detail): .vaultFailed(detail)
-            case .changed: .vaultFailed("somebody else wrote to the vault")
+            case .changed: .vaultFailed("another process changed the item at the same time")
             }
     }
-}
 
-extension ClientOperationError {
     init(_ error: DeviceKeyError) {
         self =
             switch error {
@@ -142,35 +135,11 @@ extension RefusalNotice {
     }
 }
 
-/// Why an operation of a legacy client failed. Each case needs another reaction.
-package enum LegacyClientError: Error, Sendable {
-    /// No account is signed in on this device. Nothing was sent.
-    case notSignedIn
-    /// Another account signed in while the request was in transit. It was not sent in the name of that
-    /// account.
-    case accountChanged
-    /// The session is over: the server said so (`-100`), or it expired and nothing stored here could renew
-    /// it.
-    case sessionEnded(RefusalNotice)
-    /// The name or the password is wrong.
-    case wrongCredentials
-    /// This version of the app is retired (`-99`). The client sends nothing any more.
-    case updateRequired(RefusalNotice)
-    /// The server refused the request. Nothing changed on this device.
-    case refused(RefusalNotice)
-    case transport(RequestDeliveryError)
-    /// This build does not understand the response.
-    case notUnderstood(String)
-    /// The scheme cannot sign this request.
-    case notSignable(String)
-    /// A secret would go to a certificate that is not pinned for this server. Nothing was sent.
-    case certificateNotPinned
-    /// A secret would go out without TLS. Nothing was sent.
-    case notOverTLS
-    /// The session leaves the vault only when the user is present, and no user has confirmed their presence.
-    case presenceNeeded
-    /// The body can be sent only once, and some or all of it was sent. The request succeeds with another
-    /// body.
-    case bodyUsedUp
-    case vault(VaultError)
+extension ClientOperationError {
+    /// The same failure after another copy of the request whose response was lost: that nothing of this copy
+    /// was sent does not mean that nothing was executed.
+    var withUnknownOutcome: ClientOperationError {
+        guard case .transport(let error) = self else { return self }
+        return .transport(TransportError(error.cause, fate: .outcomeUnknown))
+    }
 }

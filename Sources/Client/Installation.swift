@@ -88,8 +88,31 @@ package struct ClientEnvironment: Sendable {
         self.random = random
     }
 
-    /// A new idempotency key: 16 random bytes in base64url. Source: docs/protocol.md, "Idempotent requests".
-    package func newIdempotencyKey() -> String { Base64.encode(random.bytes(16).span, as: .url) }
+    /// Draws the idempotency key for a request, 16 random bytes in base64url; nil if the method is safe, or
+    /// if the request has a key. No other function draws one. Source: docs/protocol.md, "Idempotent
+    /// requests".
+    package func idempotencyKey(for method: String, isKeyed: Bool) -> String? {
+        guard !isKeyed, !Draft.isSafe(method) else { return nil }
+        return Base64.encode(random.bytes(16).span, as: .url)
+    }
+
+    /// Adds the key to a request that needs one; all copies of the request carry the same.
+    func addIdempotencyKey(to draft: inout Draft) {
+        guard let key = idempotencyKey(for: draft.method, isKeyed: draft.isKeyed) else { return }
+        draft.setField("Idempotency-Key", to: key)
+    }
+}
+
+extension Draft {
+    /// Whether a request of this method has no effects. Source: RFC 9110 §9.2.1.
+    package static func isSafe(_ method: String) -> Bool {
+        ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+    }
+
+    var isSafe: Bool { Draft.isSafe(method) }
+
+    /// Whether the server can recognize a second copy.
+    var isKeyed: Bool { fields.contains { $0.isNamed("idempotency-key") } }
 }
 
 /// Two clocks: the device's clock, which may be wrong, and a monotonic clock.
@@ -104,8 +127,8 @@ extension Installation {
     /// What must prove the authority before it receives a password's registration. The registration is sealed
     /// to the authority, so the client must know it is the authority: by its key or by the certificate.
     /// Source: RFC 9807 §10.3 requires an authenticated channel.
-    func trustForPasswords() throws(ClientOperationError) -> AuthorityRoutes.Trust {
-        if authorityKey != nil { return .authority }
+    func requiredProofForPasswords() throws(ClientOperationError) -> AuthorityRoutes.RequiredProof {
+        if authorityKey != nil { return .authoritySignature }
         guard channel == .pinned, transport == .tls else {
             throw .incomplete(
                 """
@@ -114,7 +137,7 @@ extension Installation {
                 """
             )
         }
-        return .authorityIfKnown
+        return .authoritySignatureIfKeyKnown
     }
 }
 
@@ -128,7 +151,7 @@ extension Installation {
 
     /// What must prove the authority before it receives a bearer secret. The authority's key is not enough
     /// here: it proves the sender of a response, but by then a listener has read the secret.
-    func trustForBearerSecrets() throws(ClientOperationError) -> AuthorityRoutes.Trust {
+    func requiredProofForBearerSecrets() throws(ClientOperationError) -> AuthorityRoutes.RequiredProof {
         guard transport == .tls else {
             throw .incomplete(
                 "passwords and tokens are sent over TLS only; the server's URL begins with http://")
@@ -141,7 +164,7 @@ extension Installation {
                 "neither the authority's key is known nor its certificate pinned: no answer could be believed"
             )
         }
-        return .authorityIfKnown
+        return .authoritySignatureIfKeyKnown
     }
 }
 

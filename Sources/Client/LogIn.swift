@@ -32,7 +32,7 @@ package struct LogIn: Sendable {
         let login = try OpaqueStart.login(password)
         let ke1 = login.ke1.bytes
         let known = AppIdentity(installation, state: try environment.keeper.state())
-        let started = try await routes.post(to: "/login/start", trust: .authorityIfKnown) {
+        let started = try await routes.post(to: "/login/start", requiring: .authoritySignatureIfKeyKnown) {
             (time) throws(ClientOperationError) in
             var members: [(name: String, value: JSONValue)] = [
                 ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
@@ -97,7 +97,7 @@ package struct LogIn: Sendable {
         }
         let finished = try await routes.post(
             to: "/login/finish",
-            trust: .keys { response in token(in: response).map { [KeyID($0): key] } ?? [:] }
+            requiring: .signature { response in token(in: response).map { [KeyID($0): key] } ?? [:] }
         ) { (_) throws(ClientOperationError) in .object(signed.members) }
         guard let token = token(in: finished.response), finished.signer == KeyID(token) else {
             throw .notGenuine("login/finish: not signed with the new session's key")
@@ -135,10 +135,10 @@ struct LoginDevice: Sendable {
     init(_ environment: ClientEnvironment, keeping place: SigningKeyPlace) throws(ClientOperationError) {
         let deviceKeys = environment.keeper.deviceKeys
         // As the vault has them: keys that another process uses must not give way to new ones.
-        let known = try environment.keeper.look().keys
+        let known = try environment.keeper.readVault().keys
         switch place {
         case .vault:
-            keys = try deviceKeys.held(inUse: known)
+            keys = try deviceKeys.keysForLogin(preferring: known)
             signer = try environment.signer(keys)
             unbound = nil
         case .boundToPresence(let binder):

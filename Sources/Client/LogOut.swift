@@ -19,7 +19,7 @@ package struct LogOut: Sendable {
     }
 
     package func callAsFunction() async throws(ClientOperationError) -> Outcome {
-        guard let login = try environment.keeper.look().login else { throw .notSignedIn }
+        guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
         let routes = AuthenticatedRoutes(installation: installation, environment: environment)
         do {
             _ = try await routes.send("POST", path: "/logout", body: [:], as: .session(login.id))
@@ -37,7 +37,7 @@ package struct LogOut: Sendable {
 
     /// Removes the session from this device only, for a server that is gone for good.
     package func forgetHere() throws(ClientOperationError) {
-        guard let login = try environment.keeper.look().login else { throw .notSignedIn }
+        guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
         try environment.keeper.forget(login.id, ending: .signedOut(at: try environment.now()))
     }
 }

@@ -17,7 +17,7 @@ package struct PasswordChange: Sendable {
 
     /// Throws ``ClientOperationError/wrongCredentials`` if `old` is not the password, and
     /// ``ClientOperationError/accountChanged`` if another session began here meanwhile. Computes two slow
-    /// hashes. After ``ClientOperationError/outcomeUnknown(_:)`` the next login shows which of the two is the
+    /// hashes. After an unknown outcome the next login shows which of the two is the
     /// password.
     package func callAsFunction(
         from old: Password, to new: Password

@@ -55,9 +55,9 @@ struct PasswordGrant: Sendable {
     func request(
         _ account: AccountName, password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientOperationError) -> Grant {
-        let trust = try installation.trustForBearerSecrets()
+        let proof = try installation.requiredProofForBearerSecrets()
         let routes = AuthorityRoutes(installation: installation, environment: environment)
-        let answered = try await routes.post(to: "/login/password", trust: trust) {
+        let answered = try await routes.post(to: "/login/password", requiring: proof) {
             (_) throws(ClientOperationError) in
             [
                 "account": .string(account.description),
@@ -152,7 +152,7 @@ package struct FallbackLogIn: Sendable {
     /// expires.
     private func end(_ grant: PasswordGrant.Grant) async {
         var draft = installation.draft("POST", path: "/logout", body: [:])
-        draft.setField("Idempotency-Key", to: environment.newIdempotencyKey())
+        environment.addIdempotencyKey(to: &draft)
         draft.fields.append(grant.session.authorization)
         guard let time = try? environment.now() else { return }
         let keys = installation.authorityKeys

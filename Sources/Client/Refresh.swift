@@ -1,6 +1,7 @@
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
+import struct CountersignTransport.TransportError
 import CountersignVault
 import CountersignWire
 
@@ -23,11 +24,11 @@ struct Refresh: Sendable {
     /// Why a request needs another token than the one it carried.
     enum Cause: Sendable, Hashable {
         /// The server knows the token, and says that it expired.
-        case ranOut(ActiveLogin.Token)
+        case tokenExpired(ActiveLogin.Token)
         /// The server says that it does not know the token. It may have lost it, or may use it: a party on
         /// the path can provoke a genuine refusal with a request that it changed. So the client removes
         /// nothing.
-        case isNotKnown(SessionToken, Epoch)
+        case unknownKey(SessionToken, Epoch)
 
         /// Which of a session's two epochs the token belongs to.
         enum Epoch: Sendable, Hashable { case current, successor }
@@ -37,7 +38,7 @@ struct Refresh: Sendable {
     func callAsFunction(_ cause: Cause) async throws(ClientOperationError) {
         // A refresh without presence must not fail for callers that have presence.
         let request = RefreshCoordinator.Request(
-            cause: cause, presence: environment.signer == nil ? .nobody : .somebody)
+            cause: cause, presence: environment.signer == nil ? .absent : .present)
         try await keeper.refreshes.join(request) { () async throws(ClientOperationError) in
             try await run(cause)
         }
@@ -47,10 +48,10 @@ struct Refresh: Sendable {
         let lease = try await keeper.lease()
         defer { lease.release() }
         // The previous holder of the lease may have refreshed already.
-        try keeper.look()
-        guard let login = try take(cause) else { return }
+        try keeper.readVault()
+        guard let login = try loginToRenew(for: cause) else { return }
         do {
-            try await renewAtLast(login.id)
+            try await renewWithRepeats(login.id)
         } catch {
             // Only the authority's statement in response to this request ends a session.
             guard case .refused(let notice) = error, notice.endsSession else { throw error }
@@ -62,41 +63,41 @@ struct Refresh: Sendable {
     }
 
     /// The login to renew; nil if another token is there already.
-    private func take(_ cause: Cause) throws(ClientOperationError) -> ActiveLogin? {
+    private func loginToRenew(for cause: Cause) throws(ClientOperationError) -> ActiveLogin? {
         try keeper.change { (state) throws(ClientOperationError) in
             guard let login = state.login else { throw .notSignedIn }
             switch (cause, login.session) {
-            case (.ranOut(let used), .device(var session)):
+            case (.tokenExpired(let used), .device(var session)):
                 guard login.token == used else { return .keep(nil) }
                 guard let successor = session.successor else { return .keep(login) }
                 // The server knew the token, so it has the epoch.
                 session.confirm(successor.number)
                 state.login?.session = .device(session)
                 return .write(state.login)
-            case (.ranOut(let used), .bearer): return .keep(login.token == used ? login : nil)
+            case (.tokenExpired(let used), .bearer): return .keep(login.token == used ? login : nil)
             // Repeats the attempt from the epoch before: if the server offers a successor, the client
-            // continues with that; if it says that this attempt was followed, the client keeps the stored
-            // successor.
-            case (.isNotKnown(let used, let epoch), .device(let session)):
-                return .keep(session.token == used && session.latestIs == epoch ? login : nil)
-            case (.isNotKnown, .bearer): return .keep(nil)
+            // continues with that; if it says that this attempt's epoch is in use, the client keeps the
+            // stored successor.
+            case (.unknownKey(let used, let epoch), .device(let session)):
+                return .keep(session.token == used && session.latestEpoch == epoch ? login : nil)
+            case (.unknownKey, .bearer): return .keep(nil)
             }
         }
     }
 
     /// Repeats the request if its response was lost: a second copy of an attempt gets the response of the
     /// first.
-    private func renewAtLast(_ id: SessionID) async throws(ClientOperationError) {
+    private func renewWithRepeats(_ id: SessionID) async throws(ClientOperationError) {
         var (losses, replays) = (0, 0)
         while true {
             do {
                 return try await renewOnce(id)
             } catch {
                 switch error {
-                case .outcomeUnknown, .brokenOff: losses += 1
+                case .transport(let failure) where failure.fate != .notSent: losses += 1
                 case .refused(let notice) where notice.isReplay:
                     replays += 1
-                    if replays > 1, try isFollowed(id) { return }
+                    if replays > 1, try settleReplayedAttempt(of: id) { return }
                 default: throw error
                 }
                 guard losses < 2, losses + replays < Refresh.mostRounds else { throw error }
@@ -104,14 +105,14 @@ struct Refresh: Sendable {
         }
     }
 
-    /// Whether the attempt, which the server refused as a replay twice, led to an epoch that is stored here.
+    /// Returns whether the epoch that the replayed attempt led to is stored here.
     ///
     /// The server refuses a copy that was duplicated on the way as a replay, but not the next copy, which
-    /// carries another time. If it refuses that one, too, the attempt was followed: the epoch that it led to
-    /// is in use. If that epoch is not stored here, another client followed it, or this vault was restored to
-    /// an earlier state. Another attempt decides: if the offered epoch is unused, the attempt joins the
-    /// first; otherwise the session ends.
-    private func isFollowed(_ id: SessionID) throws(ClientOperationError) -> Bool {
+    /// carries another time. If it refuses that one, too, the epoch that the attempt led to is in use. If it
+    /// is not stored here, another client uses it, or this vault was restored to an earlier state. Another
+    /// attempt decides: if the offered epoch is unused, the attempt joins the first; otherwise the session
+    /// ends.
+    private func settleReplayedAttempt(of id: SessionID) throws(ClientOperationError) -> Bool {
         try keeper.change { state in
             guard case .device(var session)? = state.login?.session, session.id == id else {
                 return .keep(true)
@@ -136,21 +137,22 @@ struct Refresh: Sendable {
     private func renewDevice(_ id: SessionID) async throws(ClientOperationError) {
         guard let begun = try begin(id) else { return }
         let session = begun.session
-        let left = session.token(of: session.current)
+        let oldToken = session.token(of: session.current)
         let credentials = session.credentials(of: session.current, release: installation.release.keyID)
         let mac = session.current.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }
         let release = installation.release.keyID.description
         let routes = AuthorityRoutes(installation: installation, environment: environment)
         let answered = try await routes.post(
-            to: "/token", trust: .keys { _ in [credentials.keyID: credentials.key] }
+            to: "/token", requiring: .signature { _ in [credentials.keyID: credentials.key] }
         ) { (time) throws(ClientOperationError) in
             let dated = time + begun.ahead
             let transcript = RefreshTranscript(
-                app: begun.app, release: release, token: left, attempt: begun.attempt, time: dated
+                app: begun.app, release: release, token: oldToken, attempt: begun.attempt, time: dated
             ).bytes
             let sum = mac.authenticate(transcript.span)
             return [
-                "token": .string(left.description), "attempt": .bytes(begun.attempt), "time": .integer(dated),
+                "token": .string(oldToken.description), "attempt": .bytes(begun.attempt),
+                "time": .integer(dated),
                 "mac": .bytes(sum.indices.map { sum[$0] }),
                 "signature": .bytes(try begun.signer.sign(transcript)),
             ]
@@ -158,7 +160,7 @@ struct Refresh: Sendable {
         guard answered.signer == credentials.keyID else {
             throw .notGenuine("token: not signed with the session's key")
         }
-        let followed = try session.following(ResponseFields(answered.response, of: "token")) {
+        let renewed = try session.adoptingSuccessor(from: ResponseFields(answered.response, of: "token")) {
             (point) throws(ClientOperationError) in try environment.sharedSecret(with: point, of: begun.keys)
         }
         try keeper.change { state in
@@ -166,7 +168,7 @@ struct Refresh: Sendable {
             guard case .device(let now)? = state.login?.session, now.isSameAttempt(as: session) else {
                 return .keep(())
             }
-            state.login?.session = .device(followed)
+            state.login?.session = .device(renewed)
             return .write(())
         }
     }
@@ -207,8 +209,9 @@ struct Refresh: Sendable {
 
     private func renew(_ begun: BearerSession) async throws(ClientOperationError) {
         let routes = AuthorityRoutes(installation: installation, environment: environment)
-        let trust = try installation.trustForBearerSecrets()
-        let answered = try await routes.post(to: "/token", trust: trust) { (_) throws(ClientOperationError) in
+        let proof = try installation.requiredProofForBearerSecrets()
+        let answered = try await routes.post(to: "/token", requiring: proof) {
+            (_) throws(ClientOperationError) in
             ["login_token": .string(begun.loginToken.withExposedBytes { $0.text })]
         }
         let answer = try ResponseFields(answered.response, of: "token")
@@ -226,12 +229,12 @@ struct Refresh: Sendable {
 }
 
 extension DeviceSession {
-    var latestIs: Refresh.Cause.Epoch { successor == nil ? .current : .successor }
+    var latestEpoch: Refresh.Cause.Epoch { successor == nil ? .current : .successor }
 
     /// The session after a refresh: the response names the next epoch and brings the server's half of its
     /// key.
-    fileprivate func following(
-        _ answer: ResponseFields, agreeing: (P256Point) throws(ClientOperationError) -> Secret
+    fileprivate func adoptingSuccessor(
+        from answer: ResponseFields, agreeing: (P256Point) throws(ClientOperationError) -> Secret
     ) throws(ClientOperationError) -> DeviceSession {
         let token = try answer.token()
         guard token.id == id, token.epoch == current.number + 1 else {
@@ -242,7 +245,7 @@ extension DeviceSession {
         }
         let agreed = try agreeing(point)
         var session = self
-        session.follow(
+        session.adoptSuccessor(
             root: current.root.next(agreed: agreed), expires: try answer.number("expires"),
             idle: try answer.number("idle"))
         return session

@@ -9,7 +9,7 @@ final class RefreshCoordinator: Sendable {
     /// What is renewed, and whether the user is present. Requests with and without presence do not share a
     /// refresh.
     struct Request: Sendable, Hashable {
-        enum Presence: Sendable, Hashable { case nobody, somebody }
+        enum Presence: Sendable, Hashable { case absent, present }
 
         let cause: Refresh.Cause
         let presence: Presence

@@ -16,13 +16,13 @@ package struct ReleaseCalls: Sendable {
 
     package func send(
         _ draft: Draft, body: BodyUse = .repeatable
-    ) async throws(ClientOperationError) -> SignedCalls.CallResult {
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         let first = try await sendOnce(draft)
         guard let told = first.notice?.timeTold else { return first }
         environment.correctClock(to: told)
         // A refusal concerns one copy. A party in between may have made the server execute another copy
         // before.
-        guard draft.mayBeSentAgain else { return first }
+        guard draft.isSafe || draft.isKeyed else { return first }
         guard !body.isUsedUp else { throw .bodyUsedUp }
         return try await sendOnce(draft)
     }
@@ -33,21 +33,13 @@ package struct ReleaseCalls: Sendable {
             draft, as: installation.release, at: environment.now())
     }
 
-    private func sendOnce(_ draft: Draft) async throws(ClientOperationError) -> SignedCalls.CallResult {
+    private func sendOnce(_ draft: Draft) async throws(ClientOperationError) -> VerifiedResponse {
         let time = try environment.now()
         let keys = installation.authorityKeys
         let verified = try await SignedRequestSender(environment: environment).send(
             draft, as: installation.release, at: time
         ) { _ in keys }
         environment.confirm(time, by: verified)
-        return SignedCalls.CallResult(verified)
-    }
-}
-
-extension Draft {
-    /// Whether a second copy has no further effect: the method changes nothing, or the server recognizes the
-    /// copy.
-    fileprivate var mayBeSentAgain: Bool {
-        ["GET", "HEAD"].contains(method) || fields.contains { $0.name.lowercased() == "idempotency-key" }
+        return verified
     }
 }

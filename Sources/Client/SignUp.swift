@@ -20,7 +20,7 @@ package struct SignUp: Sendable {
     package func callAsFunction(
         _ account: AccountName, password: Password, resetCode: Secret? = nil
     ) async throws(ClientOperationError) {
-        let trust = try installation.trustForPasswords()
+        let proof = try installation.requiredProofForPasswords()
         // Without a code this is a sign-up; an invalid code must not turn the call into one.
         if let resetCode, !(1...SealedRegistration.longestCode).contains(resetCode.count) {
             throw .incomplete("the code is none: expected 1 to \(SealedRegistration.longestCode) bytes")
@@ -32,7 +32,7 @@ package struct SignUp: Sendable {
         var start = members + [("request", .bytes(registration.request.bytes))]
         if resetCode != nil { start.append(("reset", true)) }
         let opening = start
-        let started = try await routes.post(to: "/registration/start", trust: trust) {
+        let started = try await routes.post(to: "/registration/start", requiring: proof) {
             (_) throws(ClientOperationError) in
             .object(opening)
         }
@@ -42,7 +42,7 @@ package struct SignUp: Sendable {
             registration, response: answer, app: app, account: account, with: resetCode,
             stretching: environment.stretching)
         let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
-        _ = try await routes.post(to: "/registration/finish", trust: trust) {
+        _ = try await routes.post(to: "/registration/finish", requiring: proof) {
             (_) throws(ClientOperationError) in
             .object(finish)
         }

@@ -1,6 +1,7 @@
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
+import struct CountersignTransport.TransportError
 import CountersignWire
 
 /// Requests in the name of the signed-in account. The client renews an expired token, corrects a wrong clock
@@ -29,22 +30,38 @@ package struct SignedCalls: Sendable {
     package func send(
         _ draft: Draft, as owner: Owner = .currentAccount, ifLost: LostAnswer = .askAgain,
         body: BodyUse = .repeatable
-    ) async throws(ClientOperationError) -> CallResult {
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = draft
-        addIdempotencyKey(to: &draft)
+        environment.addIdempotencyKey(to: &draft)
+        var hasLostCopy = false
+        do {
+            return try await sendCopies(
+                draft, as: owner, ifLost: ifLost, body: body, hasLostCopy: &hasLostCopy)
+        } catch {
+            throw hasLostCopy ? error.withUnknownOutcome : error
+        }
+    }
+
+    /// Sends copies of the request until one has a result. `hasLostCopy` becomes true once the server may
+    /// have executed a copy whose response was lost.
+    private func sendCopies(
+        _ draft: Draft, as owner: Owner, ifLost: LostAnswer, body: BodyUse, hasLostCopy: inout Bool
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         var budget = RetryBudget(ifLost)
         let owner = try await prepare(owner, for: body)
         while true {
             let (state, login) = try signedIn()
             try owner.check(login)
-            let result: CallResult
+            let result: VerifiedResponse
             do {
                 result = try await sendOnce(
                     draft, login: login, state: state, proof: budget.proof(environment))
             } catch {
-                guard case .outcomeUnknown = error, !body.isUsedUp, budget.spend(.resending) else {
+                guard case .transport(let failure) = error, failure.fate == .outcomeUnknown else {
                     throw error
                 }
+                hasLostCopy = true
+                guard !body.isUsedUp, budget.spend(.resend) else { throw error }
                 continue
             }
             guard let notice = result.notice else { return result }
@@ -62,7 +79,7 @@ package struct SignedCalls: Sendable {
         -> Draft
     {
         var draft = draft
-        addIdempotencyKey(to: &draft)
+        environment.addIdempotencyKey(to: &draft)
         let (state, login) = try signedIn()
         try owner.check(login)
         let signer = try addCredentials(to: &draft, login: login)
@@ -73,7 +90,7 @@ package struct SignedCalls: Sendable {
     /// Gets another token, whether or not the current one has expired. For tools: requests renew their token
     /// by themselves.
     package func renew() async throws(ClientOperationError) {
-        try await refresh(.ranOut(try signedIn().login.token))
+        try await refresh(.tokenExpired(try signedIn().login.token))
     }
 
     private enum Next { case sendAgain, giveUp }
@@ -88,29 +105,31 @@ package struct SignedCalls: Sendable {
         case .sessionEnded:
             let now = try environment.keeper.forget(usedWith: login.token, ending: SessionEndRecord(notice))
             guard now == .isAnother else { throw .sessionEnded(notice) }
-            return budget.spend(.replacing) ? .sendAgain : .giveUp
+            return budget.spend(.useReplacedToken) ? .sendAgain : .giveUp
         case .tokenExpired:
             // The first refresh may find a token that another process left so long ago that it has expired,
             // too.
-            guard budget.spend(.refreshing) || budget.spend(.refreshingAgain) else { return .giveUp }
-            try await refresh(.ranOut(login.token))
+            guard budget.spend(.refresh) || budget.spend(.secondRefresh) else { return .giveUp }
+            try await refresh(.tokenExpired(login.token))
             return .sendAgain
         case .time(let told):
-            guard budget.spend(.clock) else { return .giveUp }
+            guard budget.spend(.correctClock) else { return .giveUp }
             environment.correctClock(to: told)
             return .sendAgain
         case .unknownKey(let session):
             // The second refresh concerns the token that the first one left.
-            guard budget.spend(.doubting) || budget.spend(.doubtingAgain) else { return .giveUp }
+            guard budget.spend(.refreshUnknownKey) || budget.spend(.secondRefreshUnknownKey) else {
+                return .giveUp
+            }
             return try await refreshUnknownKey(of: session)
-        case .deviceSignatureRequired: return budget.spend(.cosigning) ? .sendAgain : .giveUp
+        case .deviceSignatureRequired: return budget.spend(.addDeviceSignature) ? .sendAgain : .giveUp
         }
     }
 
     /// Refreshes the session. A refusal of the refresh leaves the request's own refusal as the result.
     private func refreshUnknownKey(of session: DeviceSession) async throws(ClientOperationError) -> Next {
         do {
-            try await refresh(.isNotKnown(session.token, session.latestIs))
+            try await refresh(.unknownKey(session.token, session.latestEpoch))
             return .sendAgain
         } catch {
             guard case .refused = error else { throw error }
@@ -126,7 +145,7 @@ package struct SignedCalls: Sendable {
         let login = try signedIn().login
         try owner.check(login)
         if case .once = body, login.expires <= (try environment.now()) {
-            try await refresh(.ranOut(login.token))
+            try await refresh(.tokenExpired(login.token))
         }
         return owner.resolved(by: login)
     }
@@ -135,7 +154,7 @@ package struct SignedCalls: Sendable {
     private func signedIn() throws(ClientOperationError) -> (state: PersistedState, login: ActiveLogin) {
         let known = try environment.keeper.state()
         if let login = known.login { return (known, login) }
-        let state = try environment.keeper.look()
+        let state = try environment.keeper.readVault()
         guard let login = state.login else { throw .notSignedIn }
         return (state, login)
     }
@@ -147,40 +166,36 @@ package struct SignedCalls: Sendable {
         case .device(let session):
             return session.credentials(of: session.latest, release: installation.release.keyID)
         case .bearer(let session):
-            _ = try installation.trustForBearerSecrets()
+            _ = try installation.requiredProofForBearerSecrets()
             draft.fields.removeAll { $0.name.lowercased() == "authorization" }
             draft.fields.append(session.authorization)
             return installation.release
         }
     }
 
-    private func sender(state: PersistedState, proof: RetryBudget.Proof) throws(ClientOperationError)
+    private func sender(state: PersistedState, proof: RetryBudget.SignatureSet) throws(ClientOperationError)
         -> SignedRequestSender
     {
         var requestSender = SignedRequestSender(environment: environment)
-        if proof == .ofDevice, case .device? = state.login?.session, let keys = state.keys {
+        if proof == .sessionAndDevice, case .device? = state.login?.session, let keys = state.keys {
             requestSender.cosigner = try environment.signer(keys)
         }
         return requestSender
     }
 
     private func sendOnce(
-        _ draft: Draft, login: ActiveLogin, state: PersistedState, proof: RetryBudget.Proof
-    ) async throws(ClientOperationError) -> CallResult {
+        _ draft: Draft, login: ActiveLogin, state: PersistedState, proof: RetryBudget.SignatureSet
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = draft
         let signer = try addCredentials(to: &draft, login: login)
         var keys = installation.authorityKeys
         if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
         let time = try environment.now()
-        let verified = try await sender(state: state, proof: proof).send(draft, as: signer, at: time) { _ in
-            keys
-        }
-        var result = CallResult(verified)
-        if case .unsigned = verified {
-            result.notice?.isGenuine = installation.connectionVouches && installation.isOwn(draft)
-        }
-        if let keyID = result.signer ?? result.bodyCheck?.signer { noteConfirmed(keyID, login: login) }
-        environment.confirm(time, by: verified)
+        let sender = try sender(state: state, proof: proof)
+        var result = try await sender.send(draft, as: signer, at: time) { _ in keys }
+        if installation.connectionVouches, installation.isOwn(draft) { result.acceptUnsignedRefusal() }
+        if let keyID = result.headSigner { noteConfirmed(keyID, login: login) }
+        environment.confirm(time, by: result)
         if result.notice == nil { environment.keeper.announceKnown() }
         return result
     }
@@ -200,40 +215,18 @@ package struct SignedCalls: Sendable {
             return .write(())
         }
     }
-
-    /// A request with effects carries a key by which the server recognizes its copies; all copies carry the
-    /// same key.
-    private func addIdempotencyKey(to draft: inout Draft) {
-        guard !["GET", "HEAD"].contains(draft.method) else { return }
-        guard !draft.fields.contains(where: { $0.name.lowercased() == "idempotency-key" }) else { return }
-        draft.setField("Idempotency-Key", to: environment.newIdempotencyKey())
-    }
-}
-
-/// The recovery steps that remain for a request.
-private struct RetryBudget {
-    enum Recovery: CaseIterable {
-        case resending, refreshing, refreshingAgain, clock, doubting, doubtingAgain, replacing, cosigning
-    }
-
-    /// Which signatures a request carries. A device signature costs a read of its key, so the client adds it
-    /// only if the server asks for it, or if the user is present for it.
-    enum Proof { case ofSession, ofDevice }
-
-    private var left = Set(Recovery.allCases)
-
-    init(_ ifLost: SignedCalls.LostAnswer) {
-        if ifLost == .stop { left.remove(.resending) }
-    }
-
-    func proof(_ environment: ClientEnvironment) -> Proof {
-        left.contains(.cosigning) && environment.signer == nil ? .ofSession : .ofDevice
-    }
-
-    mutating func spend(_ recovery: Recovery) -> Bool { left.remove(recovery) != nil }
 }
 
 extension SignedCalls {
+    /// What the client does if no response comes.
+    package enum LostAnswer: Sendable {
+        /// It sends the request once more: the idempotency key lets the server recognize the copy.
+        case askAgain
+        /// It reports that the outcome is unknown. For a request whose second copy would be refused although
+        /// the first was accepted.
+        case stop
+    }
+
     /// The account of a request. Another account may sign in before the request is sent or repeated.
     package enum Owner: Sendable, Equatable {
         /// The account that is signed in when the request is first sent; its repeats use the same account.
@@ -245,13 +238,13 @@ extension SignedCalls {
 
         /// Throws ``ClientOperationError/accountChanged`` if `login` belongs to another owner.
         func check(_ login: ActiveLogin) throws(ClientOperationError) {
-            let isHis =
+            let isOwner =
                 switch self {
                 case .currentAccount: true
                 case .account(let account): login.account == account
                 case .session(let session): login.id == session
                 }
-            guard isHis else { throw .accountChanged }
+            guard isOwner else { throw .accountChanged }
         }
 
         func resolved(by login: ActiveLogin) -> Owner {
@@ -260,46 +253,17 @@ extension SignedCalls {
     }
 }
 
-/// What a refusal of a call says about the call's session.
-///
-/// The client acts only on a refusal that the authority signed and, for a device session, only on one that is
-/// signed with that session's key: under the authority's own key, the refusal may concern something that a
-/// party on the path has added.
-enum RecoveryAction {
-    case none
-    /// The session, or the bearer token that was sent, is over.
-    case sessionEnded
-    case tokenExpired
-    /// The authority's time, Unix seconds.
-    case time(Int64)
-    /// The server does not know the signing key, or says that the signature is not that key's.
-    case unknownKey(DeviceSession)
-    case deviceSignatureRequired
+/// Whether a body is available for another copy of a request.
+package enum BodyUse: Sendable {
+    case repeatable
+    /// A stream that can be read once. `isUsedUp` says whether a byte of it was read: then the client sends
+    /// no further copy and throws ``ClientOperationError/bodyUsedUp``.
+    case once(isUsedUp: @Sendable () -> Bool)
 
-    init(for notice: RefusalNotice, signedBy signer: KeyID?, login: ActiveLogin, installation: Installation) {
-        let code = Refusal.Code(rawValue: notice.code)
-        guard notice.isGenuine else {
-            // If the connection is pinned, the refusal came from the authority or its backend; the
-            // authority's own route decides.
-            let isHint = code == .tokenExpired || code == .sessionEnded
-            guard isHint, case .bearer = login.session, installation.connectionVouches else {
-                self = .none
-                return
-            }
-            self = .tokenExpired
-            return
+    var isUsedUp: Bool {
+        switch self {
+        case .repeatable: false
+        case .once(let isUsedUp): isUsedUp()
         }
-        self =
-            switch (code, login.session) {
-            case (.stale, _): notice.timeTold.map { .time($0) } ?? .none
-            case (.sessionEnded, .bearer): .sessionEnded
-            case (.tokenExpired, .bearer): .tokenExpired
-            case (.sessionEnded, .device(let session)): signer == KeyID(session.token) ? .sessionEnded : .none
-            case (.tokenExpired, .device(let session)): signer == KeyID(session.token) ? .tokenExpired : .none
-            case (.unknownKey, .device(let session)), (.badSignature, .device(let session)):
-                .unknownKey(session)
-            case (.deviceUnsigned, .device): .deviceSignatureRequired
-            default: .none
-            }
     }
 }

@@ -178,7 +178,7 @@ final class Trial {
     private func explained<Value>(_ body: () throws(ConformanceError) -> Value) throws(ConformanceError)
         -> Value
     {
-        do throws(ConformanceError) {
+        do {
             return try body()
         } catch {
             guard error.kind == .deviation, !refusals.isEmpty else { throw error }

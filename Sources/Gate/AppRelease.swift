@@ -48,8 +48,7 @@ struct SchemePolicy: Sendable {
     /// Seconds east of UTC of clocks that send no zone.
     let timezoneOffset: Int64
     let replay: Policy.ReplayRule
-    let publicURL: [UInt8]?
-    let formMD5Key: FormMD5.KeyPosition
+    let settings: SchemeSettings
     let unsignedPayload: Policy.Permission
     /// The longest lifetime of a presigned URL, in seconds from its creation, whatever lifetime the URL
     /// states.
@@ -67,8 +66,7 @@ struct SchemePolicy: Sendable {
         unsignedPayload = policy.unsignedPayload
         presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
-        formMD5Key = policy.formMD5Key
-        publicURL = policy.publicURL.map { Array($0.utf8) }
+        settings = policy.schemeSettings
         requiredFields = RequiredFields(policy.requiredFields)
     }
 }

@@ -114,7 +114,7 @@ package struct BodyCheck: Sendable {
     package init() {}
 
     /// For a streamed body, the caller carries the expectation.
-    package func callAsFunction(
+    package func check(
         _ request: Request, fresh: consuming FreshProof, at now: Int64
     ) throws(Refusal) -> CompleteProof {
         if request.isBodyWhole { try fresh.body.check(request.body.span) }

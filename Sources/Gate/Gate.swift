@@ -11,7 +11,7 @@ package final class Gate: Sendable {
     let keys: KeyRing
     let clock: any TimeSource
     private let replay: any ReplayGuard
-    private let verify: SignatureVerifier
+    private let verifier: SignatureVerifier
     private let freshness = FreshnessCheck()
     private let bodyCheck = BodyCheck()
     private let releaseCheck = ReleaseCheck()
@@ -42,7 +42,7 @@ package final class Gate: Sendable {
         self.replay = replay
         headCheck = HeadCheck(replay: replay, freshness: freshness, releases: releaseCheck)
         self.clock = clock
-        self.verify = SignatureVerifier(schemes: schemes, failures: failures)
+        verifier = SignatureVerifier(schemes: schemes, failures: failures)
     }
 
     /// A judgement without any step recorded; return it with ``endJudgement(_:)``.
@@ -71,8 +71,8 @@ package final class Gate: Sendable {
             judgement.refusal = error
             throw error
         }
-        // form-md5 keeps its parameters in the workspace, which other requests use before the body arrives.
-        if judgement.claim?.scheme == .formMD5 { judgement.fresh = nil }
+        // Other requests use the workspace before the body arrives.
+        if judgement.claim?.refersToWorkspace == true { judgement.fresh = nil }
     }
 
     /// Verifies the request and returns its caller; throws the refusal otherwise. If the caller's `body` is
@@ -148,7 +148,7 @@ package final class Gate: Sendable {
             judgement.record(claim, key: key)
         }
         if claim.inputSource == .awaitedBody { return }
-        let proof = try verify(
+        let proof = try verifier.verify(
             request, claim: claim, key: key, recordingIn: judgement, from: network, at: clock.now,
             workspace: &work.workspace)
         judgement.step = .freshness
@@ -176,7 +176,7 @@ package final class Gate: Sendable {
         }
         judgement.step = .body
         try judgement.detectInBody(schemes, in: request)  // refuses signs of a second scheme
-        let proof = try bodyCheck(request, fresh: fresh, at: clock.now)
+        let proof = try bodyCheck.check(request, fresh: fresh, at: clock.now)
         judgement.step = .replay
         var caller = try await replay.admit(proof)  // one atomic insert, after the signature
         caller.update = judgement.update

@@ -139,13 +139,10 @@ final class WorkspaceLease: @unchecked Sendable {
     var workspace = Workspace()
 }
 
-/// Keeps objects for reuse between requests, so that a verdict allocates none.
-///
-/// Safe to share: `idle` is accessed under the lock. Each loop has a gate of its own, so threads do not
-/// contend for the lock.
-final class ObjectPool<Object: AnyObject & Sendable>: @unchecked Sendable {
-    private let lock: UnsafeMutablePointer<pthread_mutex_t>
-    private var idle: [Object] = []
+/// Keeps objects for reuse between requests, so that a verdict allocates none. Each loop has a gate of its
+/// own, so threads do not contend for the lock.
+final class ObjectPool<Object: AnyObject & Sendable>: Sendable {
+    private let idle: Locked<[Object]>
     private let make: @Sendable () -> Object
     /// The pool frees objects beyond this number, so that a burst does not keep its memory forever.
     private let limit: Int
@@ -153,25 +150,14 @@ final class ObjectPool<Object: AnyObject & Sendable>: @unchecked Sendable {
     init(limit: Int, make: @escaping @Sendable () -> Object) {
         self.limit = limit
         self.make = make
-        lock = .allocate(capacity: 1)
-        pthread_mutex_init(lock, nil)
-        idle.reserveCapacity(limit)
+        var room: [Object] = []
+        room.reserveCapacity(limit)
+        idle = Locked(room)
     }
 
-    deinit {
-        pthread_mutex_destroy(lock)
-        lock.deallocate()
-    }
-
-    func take() -> Object {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        return idle.popLast() ?? make()
-    }
+    func take() -> Object { idle.with { $0.popLast() } ?? make() }
 
     func put(back object: Object) {
-        pthread_mutex_lock(lock)
-        defer { pthread_mutex_unlock(lock) }
-        if idle.count < limit { idle.append(object) }
+        idle.with { if $0.count < limit { $0.append(object) } }
     }
 }

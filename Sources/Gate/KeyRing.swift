@@ -29,7 +29,7 @@ package struct KeyRing: Sendable {
                 if let (session, key) = try await sessions.session(for: token) {
                     return VerificationKey(key: key, nextKey: nil, release: release, session: session)
                 }
-            case .nobody: break
+            case .unknown: break
             }
             return VerificationKey(key: decoyKeys.key(for: claim), nextKey: nil, release: nil)
         } catch {

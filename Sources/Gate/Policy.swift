@@ -109,7 +109,11 @@ package struct Policy: Sendable, Equatable {
 
     /// Seconds either side of now for that scheme: the app's own, else the scheme's.
     package func window(for scheme: SchemeName) -> Int {
-        windows[scheme] ?? window ?? scheme.defaultWindow
+        windows[scheme] ?? window ?? scheme.traits.defaultWindow
+    }
+
+    var schemeSettings: SchemeSettings {
+        SchemeSettings(publicURL: publicURL.map { Array($0.utf8) }, formMD5Key: formMD5Key)
     }
 }
 

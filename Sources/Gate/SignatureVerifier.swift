@@ -48,14 +48,13 @@ package struct SignatureVerifier: Sendable {
 
     /// Records in `judgement` the step and the key that verified the signature. `network` returns the
     /// client's network address and is called for key pairs only; `now` is in whole Unix seconds.
-    package func callAsFunction(
+    package func verify(
         _ request: Request, claim: Claim, key: VerificationKey, recordingIn judgement: Judgement,
         from network: () -> [UInt8], at now: Int64, workspace: inout Workspace
     ) throws(Refusal) -> SignatureProof {
         judgement.step = .signature
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
-        workspace.publicURL = key.release?.schemePolicy.publicURL
-        workspace.formMD5Key = key.release?.schemePolicy.formMD5Key ?? .pair
+        workspace.settings = key.release?.schemePolicy.settings ?? SchemeSettings()
         try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
         let place = key.isOfKeyPair ? key.place(of: claim, from: network()) : nil
         if let place { try failures.check(place, at: now) }

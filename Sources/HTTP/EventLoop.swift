@@ -1,5 +1,7 @@
 import CEvent
 import CountersignMemory
+import CountersignThreads
+import CountersignWire
 import Glibc
 import Synchronization
 
@@ -24,7 +26,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     var counters: EngineCounters?
 
     private let threadID = Atomic<UInt>(0)
-    private var thread: pthread_t?
+    private var thread: WorkerThreads?
     private var isStopping = false
     private var wakeEvent: OpaquePointer?
     private var tickEvent: OpaquePointer?
@@ -82,26 +84,21 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         else {
             throw .system("cannot watch the event loop's own descriptor")
         }
-        var thread = pthread_t()
-        let failure = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<EventLoop>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            }, Unmanaged.passRetained(self).toOpaque())
-        guard failure == 0 else { throw .system("cannot start a thread", code: failure) }
-        pthread_setname_np(thread, name)
-        self.thread = thread
+        do {
+            thread = try WorkerThreads(purpose: "for an event loop") { [self] in
+                pthread_setname_np(pthread_self(), name)
+                run()
+            }
+        } catch {
+            throw HTTPError(error.message)
+        }
     }
 
     /// Ends the loop after its current turn.
     package func stop() { perform { self.isStopping = true } }
 
     /// Waits until the loop's thread has ended; call after ``stop()``.
-    package func join() {
-        if let thread { pthread_join(thread, nil) }
-    }
+    package func join() { thread?.join() }
 
     /// Calls `body` once a second on the loop's thread; call before ``start(name:priority:)`` or on the loop.
     func onTick(_ body: @escaping () -> Void) { sweeps.append(body) }

@@ -35,6 +35,11 @@
         lock.deallocate()
     }
 
+    #if !canImport(Darwin)
+        /// For a condition variable that waits with this lock, as `Monitor` of CountersignThreads does.
+        package var mutex: UnsafeMutablePointer<pthread_mutex_t> { lock }
+    #endif
+
     /// Runs `body` while no other thread has the value. To ask for the value again from there is a deadlock.
     @inlinable package func with<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -17,19 +17,10 @@ extension CountersignClient {
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
-        try await data(for: request, occasion: .single, progress: progress)
-    }
-
-    func data(
-        for request: APIRequest, occasion: ClientCore.CallOptions.Occasion, by owner: CallOwner = CallOwner(),
-        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
-    ) async throws(CountersignError) -> (Data, APIResponse) {
         let limit = core.options.largestAnswer
         let callOptions = ClientCore.CallOptions(
-            reading: .whole(limit: limit), signer: signer, progress: progress, occasion: occasion,
-            owner: owner)
-        let answer = try await core.send(request, options: callOptions)
-        return (Data(try await answer.body.collect(upTo: limit)), answer.response)
+            reading: .whole(limit: limit), signer: signer, progress: progress)
+        return try await core.send(request, options: callOptions).collect(upTo: limit)
     }
 
     /// The value in a response's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to
@@ -95,6 +86,13 @@ extension CountersignClient {
         } catch {
             throw error.body(as: failure, coding: core.options.json) ?? error
         }
+    }
+}
+
+extension APIAnswer {
+    /// The whole body, if it has no more than `limit` bytes, and the head.
+    func collect(upTo limit: Int) async throws(CountersignError) -> (Data, APIResponse) {
+        (Data(try await body.collect(upTo: limit)), response)
     }
 }
 

@@ -144,7 +144,6 @@ extension CountersignClient {
     /// The signed request as it would be sent now. Renews nothing and sends nothing.
     package func draft(of request: APIRequest) async throws(CountersignError) -> Draft {
         try await core.open()
-        let request = core.withIdempotencyKey(request)
         let plain = try core.draft(request, body: try await PreparedBody(request.body))
         return try await core.run(signer: nil) {
             (installation, environment) async throws(ClientOperationError) in

@@ -34,8 +34,8 @@ public enum CountersignError: Error, Sendable {
     /// The system asked the user to confirm their presence, and the user did not.
     case notPresent(PresenceStep)
     /// There is no response, or not all of it: offline, timed out, not trusted… The error's `fate` says what
-    /// became of the request; with `outcomeUnknown` the server may have executed it, and the client did not
-    /// repeat it.
+    /// became of the request; with `outcomeUnknown` the server may have executed it, even if the last
+    /// copy of it was not sent.
     case transport(TransportError)
     /// The task was cancelled. The server may have executed what was already sent.
     case cancelled
@@ -79,7 +79,7 @@ public enum CountersignError: Error, Sendable {
     public struct Refusal: Error, Sendable, Hashable {
         /// Of HTTP.
         public let status: Int
-        /// Stable, for programs: `name-taken`, `too-many-attempts`, `forbidden`…; empty where the answer has
+        /// Stable, for programs: `name-taken`, `too-many-attempts`, `forbidden`…; empty if the response has
         /// none.
         public let code: String
         /// For people.
@@ -143,9 +143,9 @@ extension CountersignError: CustomStringConvertible {
     /// server or the backend.
     public var description: String {
         switch self {
-        case .notSignedIn: "nobody is signed in"
+        case .notSignedIn: "no account is signed in"
         case .signedOut(let end): "the session has ended: \(end)"
-        case .accountChanged: "somebody else signed in meanwhile; the request was not sent in his name"
+        case .accountChanged: "another account signed in meanwhile; the request was not sent in its name"
         case .wrongCredentials: "the name or the password is wrong"
         case .unusableName(let detail): "the name: \(detail)"
         case .unusablePassword(let detail): "the password: \(detail)"
@@ -156,16 +156,20 @@ extension CountersignError: CustomStringConvertible {
             `authority_key` that `countersign release add` printed
             """
         case .updateRequired(let url):
-            "the server wants the app's next version" + (url.map { " (\($0))" } ?? "")
+            "the server requires a newer version of the app" + (url.map { " (\($0))" } ?? "")
         case .presenceNeeded:
-            "the session is locked: it needs a person (`unlock` or `withPresence`); nothing was sent"
-        case .notPresent(let step): "no person confirmed to be present; next: \(step.advice)"
+            """
+            the session is locked until the user confirms their presence (`unlock` or `withPresence`); \
+            nothing was sent
+            """
+        case .notPresent(let step): "the user did not confirm their presence; next: \(step.advice)"
         case .transport(let error): error.description
-        case .cancelled: "it was cancelled"
-        case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
-        case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
-        case .notGenuine(let detail): "the answer is not to be trusted, and was not acted upon: \(detail)"
-        case .notUnderstood(let detail): "the answer is not understood: \(detail)"
+        case .cancelled: "the task was cancelled"
+        case .bodyUsedUp: "the request's body can be sent only once, and was sent before"
+        case .answerTooLarge(let limit): "the response has more than \(limit) bytes"
+        case .notGenuine(let detail):
+            "the response is not to be trusted, and the client did not act on it: \(detail)"
+        case .notUnderstood(let detail): "the response is not understood: \(detail)"
         case .certificateNotPinned:
             """
             passwords and tokens go only to a server whose own key the trust enforces, and no rule for this \
@@ -173,11 +177,11 @@ extension CountersignError: CustomStringConvertible {
             host's name do not count. Pin the key, or choose bearerSecrets = .toAnyCertificateThatVerifies
             """
         case .vaultLocked(let detail): "the vault is locked: \(detail)"
-        case .vaultFailed(let detail): "the vault: \(detail)"
-        case .deviceKeyUnavailable(let detail): "the device's key: \(detail)"
+        case .vaultFailed(let detail): "the vault failed: \(detail)"
+        case .deviceKeyUnavailable(let detail): "the device's key cannot be used: \(detail)"
         case .manifest(let problem): problem.description
-        case .encoding(let detail): "the value cannot be written as JSON: \(detail)"
-        case .decoding(let detail): "the answer is not what was expected: \(detail)"
+        case .encoding(let detail): "the value cannot be encoded as JSON: \(detail)"
+        case .decoding(let detail): "the response cannot be decoded: \(detail)"
         case .status(let response, let body): "status \(response.status), with a body of \(body.count) bytes"
         case .intercepted(let error): "an interceptor threw: \(error)"
         case .misuse(let detail), .machine(let detail): detail
@@ -202,7 +206,7 @@ extension SessionEnd: CustomStringConvertible {
     public var description: String {
         switch how {
         case .expired: "it was not used for too long"
-        case .replaced(let by): "a login took its place" + (by.map { " (\($0))" } ?? "")
+        case .replaced(let by): "another login replaced it" + (by.map { " (\($0))" } ?? "")
         case .signedOut: "signed out"
         case .revoked: "revoked"
         case .reused: "a key that had been renewed was used again"
@@ -219,7 +223,7 @@ extension PresenceStep {
     /// What the app does next.
     fileprivate var advice: String {
         switch self {
-        case .retry: "let the person try again"
+        case .retry: "let the user try again"
         case .loginPage: "show the login page"
         case .passcodeOrPassword: "ask for the device's passcode or the account's password"
         }

@@ -50,7 +50,7 @@ package final class Claim: @unchecked Sendable {
         case release
         case session(SessionToken)
         /// The key id has the form of a session token but is not a valid one, so it names no key.
-        case nobody
+        case unknown
     }
 
     package var scheme: SchemeName
@@ -65,13 +65,14 @@ package final class Claim: @unchecked Sendable {
     var longSignature: ByteRange?
     /// The algorithm that the message names. It selects nothing, but it must not contradict the key.
     package var namedAlgorithm: KeyAlgorithm?
-    /// message-signatures: the signature's label, of `Request.head`; and whether another may yet be chosen.
+    /// The label of this signature in the message, of `Request.head`, for schemes that allow several; and
+    /// whether another may yet be chosen.
     package var label = ByteRange.empty
     package var selection = SignatureSelection.definite
     package var created = CreationTime.unsigned
     /// The expiry time that the signer states, in whole Unix seconds.
     package var expires: Int64?
-    /// The lifetime in seconds from `created` that the signer states: of a presigned URL.
+    /// The lifetime in seconds from `created` that the signer states.
     package var lifetime: Int64?
     package var replay = Replay.impossible
     package var coveredFields = FieldSet.everything
@@ -79,10 +80,10 @@ package final class Claim: @unchecked Sendable {
     /// What the caller says of itself, for schemes that sign it: in `Workspace.decoded`.
     var platform: ByteRange?
     var version: ByteRange?
-    /// form-md5: the session that the request states, if any: in `Workspace.decoded`.
+    /// The session that the request states among its signed parameters, if any: in `Workspace.decoded`.
     var token: ByteRange?
-    /// form-md5: the names of the files in a multipart body, which are not signed, joined by `, `; empty if
-    /// there are none.
+    /// The names of the parts of a multipart body that are not signed, joined by `, `; empty if there are
+    /// none.
     package var unsignedParts: [UInt8] = []
     package var inputSource = InputSource.head
     /// The gate's minimum requirements that the signature does not meet.
@@ -124,6 +125,9 @@ package final class Claim: @unchecked Sendable {
 }
 
 extension Claim {
+    /// Whether later steps read the workspace by this claim.
+    package var refersToWorkspace: Bool { platform != nil || version != nil || token != nil }
+
     /// The longest supported signature: RSA with 4096 bits.
     static let longestSignature = 512
 

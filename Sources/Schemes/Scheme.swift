@@ -19,7 +19,8 @@ package protocol Scheme: Sendable {
         in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim?
 
-    /// The same for the signature with that label; for schemes whose requests may bear several.
+    /// Like ``claim(in:names:workspace:)``, for the signature with that label; for schemes whose requests may
+    /// bear several.
     func claim(in request: Request, labelled label: String, workspace: inout Workspace) throws(Refusal)
         -> Claim?
 
@@ -35,22 +36,25 @@ package protocol Scheme: Sendable {
         _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
     ) throws(Refusal) -> AlternativeOutcome
 
-    /// Why a request is refused although its signature holds: the string to sign that was written last, and
-    /// verified, is also that of another request. Nil if it belongs to this request alone, which is the usual
-    /// case.
+    /// A reason to refuse the request although its signature is valid: another request has the same string to
+    /// sign. Nil in the usual case. Called after the signature was verified against `workspace.text`.
     func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String?
+
+    /// The canonical request whose digest the string to sign contains (sigv4); empty for schemes whose string
+    /// to sign contains the request's parts themselves.
+    func canonicalRequest(in workspace: borrowing Workspace) -> String
 
     /// Signs `draft` in place. `at` is in whole Unix seconds; `nonce` is new for each request.
     func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String) throws(Refusal)
 }
 
 extension Scheme {
-    /// The same, where the request's parameter names have not been scanned yet.
+    /// ``detect(in:names:)`` where the request's parameter names have not been scanned yet.
     package func detect(in request: Request) -> SchemeDetection {
         detect(in: request, names: .find(in: request))
     }
 
-    /// The same, where the request's parameter names have not been scanned yet.
+    /// ``claim(in:names:workspace:)`` where the request's parameter names have not been scanned yet.
     package func claim(in request: Request, workspace: inout Workspace) throws(Refusal) -> Claim? {
         try claim(in: request, names: .find(in: request), workspace: &workspace)
     }
@@ -65,6 +69,8 @@ extension Scheme {
     ) throws(Refusal) -> AlternativeOutcome { .exhausted }
 
     package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? { nil }
+
+    package func canonicalRequest(in workspace: borrowing Workspace) -> String { "" }
 }
 
 /// Whether there was another string to sign to try.

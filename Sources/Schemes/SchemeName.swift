@@ -1,4 +1,4 @@
-/// The schemes by their public names. Source: the interface's fixed list.
+/// The schemes by their public names. Source: docs/protocol.md; a name never changes.
 package enum SchemeName: String, Sendable, CaseIterable {
     case messageSignatures = "message-signatures"
     case sigV4 = "sigv4"
@@ -9,48 +9,54 @@ package enum SchemeName: String, Sendable, CaseIterable {
     /// The authority's token without a signature: no ``Scheme`` has this name, because nothing is signed.
     case token
 
+    /// The type that states the scheme's traits. A new scheme adds itself here and to
+    /// ``SchemeRegistry/standard``; CONTRIBUTING.md, "Add a scheme", lists the other places.
+    package var definition: any SchemeDefinition.Type {
+        switch self {
+        case .messageSignatures: MessageSignatures.self
+        case .sigV4: SigV4.self
+        case .formMD5: FormMD5.self
+        case .authV1: AuthV1.self
+        case .authV2: AuthV2.self
+        case .authV4: AuthV4.self
+        case .token: TokenAlone.self
+        }
+    }
+
     /// Those that sign.
-    package static let signing: [SchemeName] = [
-        .messageSignatures, .sigV4, .formMD5, .authV1, .authV2, .authV4,
-    ]
+    package static let signing = SchemeRegistry.standard.schemes.map(\.name)
 
-    /// Whether the scheme exists only for app versions already in use, and will be removed with them.
-    package var isLegacy: Bool {
-        switch self {
-        case .messageSignatures, .sigV4: false
-        case .formMD5, .authV1, .authV2, .authV4, .token: true
-        }
-    }
+    package var traits: SchemeTraits { definition.traits }
 
-    /// Whether the scheme signs form parameters, which may be in the body.
-    package var signsParameters: Bool {
-        switch self {
-        case .formMD5, .authV1, .authV2: true
-        case .messageSignatures, .sigV4, .authV4, .token: false
-        }
-    }
+    /// Nil for a scheme that signs nothing.
+    package var layout: SchemeLayout? { definition.layout }
 
-    /// Seconds either side of now within which a signature of this scheme is fresh, where no policy says
-    /// otherwise.
-    package var defaultWindow: Int {
-        switch self {
-        case .messageSignatures: 60
-        case .sigV4: 300
-        case .formMD5: 300
-        case .authV1: 600
-        case .authV2, .authV4: 12 * 3600
-        // The scheme signs no time.
-        case .token: 0
-        }
-    }
+    package var isLegacy: Bool { traits.purpose == .legacy }
 
-    /// How many whole seconds either side of now are still fresh under a window of `seconds`: the auth
-    /// schemes refuse *at* their window, the others beyond it.
+    /// The largest distance from now, in whole seconds, that is fresh under a window of `seconds`.
     package func freshSeconds(within seconds: Int) -> Int {
-        switch self {
-        case .messageSignatures, .sigV4, .formMD5: max(seconds, 0)
-        case .authV1, .authV2, .authV4: max(seconds - 1, 0)
-        case .token: 0
+        switch traits.windowEnd {
+        case .included: max(seconds, 0)
+        case .excluded: max(seconds - 1, 0)
+        case .none: 0
         }
     }
+}
+
+/// What a scheme states of itself, without a value of it.
+package protocol SchemeDefinition {
+    static var traits: SchemeTraits { get }
+    static var layout: SchemeLayout? { get }
+}
+
+/// The scheme `token`: a live token without a signature.
+package enum TokenAlone: SchemeDefinition {
+    /// `token` signs no time, so no time is fresh under any window. Its number is reserved and never written.
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 7, purpose: .legacy, defaultWindow: 0, windowEnd: .none,
+            replayDetection: .impossible)
+    }
+
+    package static var layout: SchemeLayout? { nil }
 }

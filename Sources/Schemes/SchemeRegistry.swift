@@ -112,7 +112,8 @@ package struct DetectedSchemes: Sendable {
         for index in schemes.indices where present & UInt8(truncatingIfNeeded: 1 << index) != 0 {
             if schemes[index].name != claim.scheme { return schemes[index].name }
         }
-        return claim.scheme.signsParameters && names.body.hasAuthSignature ? names.body.authScheme : nil
+        return claim.scheme.traits.signedParameters.mayBeInForm && names.body.hasAuthSignature
+            ? names.body.authScheme : nil
     }
 
     /// The first scheme that may have signed inside a body that is too large to be buffered or was not read;

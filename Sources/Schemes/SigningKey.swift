@@ -148,9 +148,9 @@ package struct Credentials: Sendable {
 package enum Nonce {
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
 
-    /// 16 characters for form-md5, as its clients have it; 22 for others: 95 and 130 bits.
+    /// As long as the scheme's own clients have it: 22 characters are 130 bits, form-md5's 16 are 95.
     package static func make(for scheme: SchemeName, random: some RandomSource = SystemRandom()) -> String {
-        let count = scheme == .formMD5 ? 16 : 22
+        let count = scheme.traits.nonceLength
         var letters: [UInt8] = []
         while letters.count < count {
             // 248 is the largest multiple of 62 in a byte: what lies above would favour some letters.

@@ -6,26 +6,59 @@ import CountersignWire
 /// `writeStringToSign` reads.
 package struct Workspace: ~Copyable, Sendable {
     package var text = StringToSign()
-    /// message-signatures: the signature that was chosen, and what it names.
-    var signature = SignatureInput()
-    var components: [Component] = []
-    /// form-md5, auth-v1, auth-v2: the parameters, decoded into `decoded`, sorted by name. auth-v4: the
-    /// body's members, their values as they are signed.
+    /// The signed parameters or members, decoded into `decoded`, in the scheme's order.
     var parameters: [FormParameter] = []
     var decoded = ByteBuffer(capacity: 4096)
-    var sigV4 = SigV4Workspace()
-    /// auth-v4: scheme and authority of the URL as clients write it, without a slash at the end; nil for
-    /// those of the request. The caller sets it from the app's policy before `writeStringToSign`.
+    /// The app's settings, from its policy. The caller sets them before `writeStringToSign`.
+    package var settings = SchemeSettings()
+    private var parts: [SchemePart] = []
+
+    package init() { parameters.reserveCapacity(64) }
+
+    /// The part with buffers of that type, which a scheme defines for itself; made at its first use.
+    mutating func part<Buffers: SchemeBuffers & ~Copyable>(_ type: Buffers.Type) -> SchemePartOf<Buffers> {
+        if let part = existingPart(type) { return part }
+        let part = SchemePartOf<Buffers>()
+        parts.append(part)
+        return part
+    }
+
+    /// The same; nil if no request of its scheme has been read.
+    func existingPart<Buffers: SchemeBuffers & ~Copyable>(_ type: Buffers.Type) -> SchemePartOf<Buffers>? {
+        for part in parts {
+            // The types are equal, so that the cast cannot fail; `as?` would look them up at run time.
+            if Swift.type(of: part) == SchemePartOf<Buffers>.self {
+                return unsafeDowncast(part, to: SchemePartOf<Buffers>.self)
+            }
+        }
+        return nil
+    }
+}
+
+/// What one scheme needs between claim and verdict besides the buffers of ``Workspace``.
+protocol SchemeBuffers: ~Copyable, Sendable {
+    init()
+}
+
+/// A scheme's buffers behind a reference, so that a workspace can hold those of all schemes.
+class SchemePart: @unchecked Sendable {}
+
+/// Used by one request at a time, like the workspace that holds it.
+final class SchemePartOf<Buffers: SchemeBuffers & ~Copyable>: SchemePart, @unchecked Sendable {
+    var buffers = Buffers()
+}
+
+/// Settings of an app for schemes that clients use in several variants.
+package struct SchemeSettings: Sendable {
+    /// For schemes that sign the URL: scheme and authority as clients write it, without a slash at the end;
+    /// nil for those of the request.
     package var publicURL: [UInt8]?
-    /// form-md5: the position of the private key in the string to sign. Set in the same way.
+    /// For form-md5: the position of the private key in the string to sign.
     package var formMD5Key = FormMD5.KeyPosition.pair
 
-    /// sigv4: the canonical request, whose digest the string to sign ends in.
-    package var canonicalRequest: String { sigV4.canonical.text }
-
-    package init() {
-        components.reserveCapacity(64)
-        parameters.reserveCapacity(64)
+    package init(publicURL: [UInt8]? = nil, formMD5Key: FormMD5.KeyPosition = .pair) {
+        self.publicURL = publicURL
+        self.formMD5Key = formMD5Key
     }
 }
 

@@ -292,7 +292,7 @@ final class Gateway: Handler, @unchecked Sendable {
             fields: identity.forwardedFields(of: request, caller: caller),
             added: try identity.lines(
                 for: caller, sending: request,
-                leaving: caller.scheme == .formMD5 ? judgement.claim?.unsignedParts ?? [] : [],
+                leaving: judgement.claim?.unsignedParts ?? [],
                 over: exchange,
                 event: event, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)

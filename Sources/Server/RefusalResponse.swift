@@ -83,7 +83,7 @@ enum RefusalResponse {
     }
 
     /// Clients of form-md5 look for `err` in a successful answer only, so the status is always 200. Source:
-    /// legacy, L1.
+    /// docs/protocol.md, "Answers".
     private static func legacy(
         _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID
     ) -> ServerResponse {

@@ -154,7 +154,7 @@ public enum Server {
     private static func logFailure(of what: String, log: EventLog?, body: () throws(OperationalError) -> Void)
         -> OperationalError?
     {
-        do throws(OperationalError) {
+        do {
             try body()
             return nil
         } catch {

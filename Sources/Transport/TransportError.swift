@@ -1,14 +1,14 @@
 import CountersignTrust
 
-/// Why there is no answer, or not all of it, and what that says of the request.
+/// Why there is no response, or not all of it, and what became of the request.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What became of the request.
     public enum Fate: Sendable, Hashable {
         /// No byte of it left: it may be sent again.
         case notSent
-        /// It may have been received, and may have been acted upon.
+        /// The server may have received it and may have acted on it.
         case outcomeUnknown
-        /// It was received: an answer began, and broke off.
+        /// The server received it: a response began and broke off.
         case brokenOff
     }
 
@@ -16,52 +16,52 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     public enum Phase: Sendable, Hashable {
         /// Name, TCP and TLS.
         case connecting
-        /// Nothing came and nothing went.
+        /// No byte was sent or received.
         case idle
-        /// All of it, the wait for a place included.
+        /// The whole request, with the wait for a free connection.
         case total
     }
 
     /// What happened.
     public enum Cause: Sendable, Hashable {
-        /// There is no way out of this machine.
+        /// The machine has no network connection.
         case offline
-        /// The name does not lead to an address.
+        /// The host name has no address.
         case hostNotFound
         /// No process listens at that port.
         case connectionRefused
         /// A limit of ``TransportOptions`` was reached.
         case timedOut(Phase)
-        /// The server does not meet the trust.
+        /// The trust does not accept the server.
         case untrusted(Trust.Verdict)
-        /// No TLS connection comes about, for a reason other than trust.
+        /// The TLS handshake failed, for another reason than trust.
         case tls(String)
-        /// The connection was lost, or there is none, for another reason.
+        /// The connection was lost or could not be made, for another reason.
         case connectionLost(String)
-        /// What came is not HTTP.
+        /// The response is not valid HTTP.
         case malformedAnswer(String)
-        /// The answer has more bytes than the reader wanted.
+        /// The response has more bytes than the reader accepts.
         case answerTooLarge(limit: Int)
         /// The caller's task was cancelled, or the caller released the response.
         case cancelled
-        /// Another trust took the place of the one under which the connection was made.
+        /// Another trust has replaced the one under which the connection was made.
         case trustReplaced
-        /// The body's stream threw, or had another length than was said.
+        /// The stream of the request's body threw, or had another length than announced.
         case body(String)
-        /// The body can be sent once only, and was.
+        /// The request's body can be sent only once, and was sent before.
         case bodyUsedUp
-        /// The request is none that can be sent.
+        /// The request cannot be sent as it is.
         case malformedRequest(String)
-        /// The machine or a library does not do its part.
+        /// The machine or a library failed.
         case machine(String)
     }
 
     /// What happened.
     public let cause: Cause
-    /// What that says of the request.
+    /// What became of the request.
     public let fate: Fate
 
-    /// From its parts: transports of other kinds, for tests and for other platforms, say the same.
+    /// From its parts, for transports of other kinds: test doubles, and other platforms.
     public init(_ cause: Cause, fate: Fate) {
         self.cause = cause
         self.fate = fate
@@ -71,8 +71,8 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     public var description: String {
         switch fate {
         case .notSent: "\(cause); nothing was sent"
-        case .outcomeUnknown: "\(cause); whether the request was received is not known"
-        case .brokenOff: "\(cause); the answer broke off"
+        case .outcomeUnknown: "\(cause); whether the server received the request is not known"
+        case .brokenOff: "\(cause); the response broke off"
         }
     }
 }
@@ -82,20 +82,20 @@ extension TransportError.Cause: CustomStringConvertible {
     public var description: String {
         switch self {
         case .offline: "the machine is offline"
-        case .hostNotFound: "the host is not found"
-        case .connectionRefused: "nobody listens there"
-        case .timedOut(.connecting): "no connection in time"
-        case .timedOut(.idle): "nothing more came or went"
-        case .timedOut(.total): "it took too long"
+        case .hostNotFound: "the host name has no address"
+        case .connectionRefused: "no process listens at that port"
+        case .timedOut(.connecting): "no connection was made within the time limit"
+        case .timedOut(.idle): "no byte was sent or received within the time limit"
+        case .timedOut(.total): "the request took longer than its time limit"
         case .untrusted(let verdict): "the server is not trusted (\(verdict))"
-        case .tls(let detail): "no TLS connection (\(detail))"
-        case .connectionLost(let detail): "no connection any more (\(detail))"
-        case .malformedAnswer(let detail): "the answer is not understood (\(detail))"
-        case .answerTooLarge(let limit): "the answer has over \(limit) bytes"
-        case .cancelled: "it was cancelled"
-        case .trustReplaced: "the pins changed, and the connection was cut"
+        case .tls(let detail): "the TLS handshake failed (\(detail))"
+        case .connectionLost(let detail): "the connection was lost (\(detail))"
+        case .malformedAnswer(let detail): "the response is not valid HTTP (\(detail))"
+        case .answerTooLarge(let limit): "the response has more than \(limit) bytes"
+        case .cancelled: "the request was cancelled"
+        case .trustReplaced: "the pins were replaced, which closed the connection"
         case .body(let detail): "the request's body: \(detail)"
-        case .bodyUsedUp: "the request's body was sent before, and can be sent once only"
+        case .bodyUsedUp: "the request's body can be sent only once, and was sent before"
         case .malformedRequest(let detail): "the request cannot be sent: \(detail)"
         case .machine(let detail): detail
         }

@@ -1,4 +1,6 @@
-// Former public names, too general for an app that imports this module. The next version removes them.
+// Former public names, too general for an app that imports this module, and former argument labels. The next
+// version removes them. Where a trailing closure fits both forms, `@_disfavoredOverload` selects the present
+// one.
 
 /// The former name of ``VaultMigration``.
 @available(*, deprecated, renamed: "VaultMigration")
@@ -28,4 +30,36 @@ extension VaultReadResult {
     /// The former name of ``get()``.
     @available(*, deprecated, renamed: "get()")
     public func certain() throws(VaultError) -> Value? { try get() }
+}
+
+extension ItemName {
+    /// The former name of ``longest``.
+    @available(*, deprecated, renamed: "longest")
+    public static var most: Int { longest }
+}
+
+extension LegacyDefaultsItems {
+    /// The former name of ``PasswordEncoding``.
+    @available(*, deprecated, renamed: "PasswordEncoding")
+    public typealias Spelling = PasswordEncoding
+
+    /// The former name of ``credentials(encodedAs:service:)``.
+    @available(*, deprecated, renamed: "credentials(encodedAs:service:)")
+    public func remains(spelled spelling: PasswordEncoding, service: String) throws(VaultError)
+        -> [RememberedCredential]
+    {
+        try credentials(encodedAs: spelling, service: service)
+    }
+}
+
+extension Vault {
+    /// The former form of ``withLease(within:perform:)``.
+    @available(*, deprecated, renamed: "withLease(within:perform:)")
+    @_disfavoredOverload
+    @discardableResult
+    public func withLease<Value>(
+        within patience: Duration = .seconds(30), _ body: () async throws -> Value
+    ) async throws -> Value {
+        try await withLease(within: patience, perform: body)
+    }
 }

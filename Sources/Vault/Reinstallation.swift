@@ -21,7 +21,7 @@ package struct MarkFile: InstallationMark {
 /// The rule for items that an earlier installation of the program left in a place that outlives programs,
 /// such as a keychain or a keyring.
 public enum ReinstallRule: Sendable {
-    /// A user who installs the program again is still signed in.
+    /// The user is still signed in after installing the program again.
     case keep
     /// Removing the program signs the user out. Nothing is forgotten until it is certain that the program was
     /// removed.

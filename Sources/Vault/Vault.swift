@@ -4,7 +4,7 @@ import CountersignSeal
 /// from other programs.
 ///
 /// Each write gives the item a new ``ItemVersion``. A writer that names the version that it read learns of a
-/// concurrent write, so that a late refresh cannot bring back a user who has signed out.
+/// concurrent write, so that a late refresh cannot undo a logout.
 public struct Vault: Sendable {
     /// In which state an item has to be for a change to happen.
     public enum Expectation: Sendable, Equatable {

@@ -67,8 +67,8 @@ struct InstallationCheck {
         let whose = Array(first.utf8)
         let digest = SHA256.digest(whose.span)
         let mark = MarkFile("\(own)/\(Hex.encode(digest.span))")
-        // Locks of its own: the vault's may be held by who opens it to write. Sound where each item is
-        // written by itself.
+        // This vault has locks of its own, because the caller may hold the outer vault's lock while it opens
+        // it to write. That is safe because each item is written independently.
         let vault = Vault(store, locks: VaultLocks(folder: own))
         let reinstallation = Reinstallation(mark: mark, rule: rule, services: services)
         var outcome: Reinstallation.Outcome

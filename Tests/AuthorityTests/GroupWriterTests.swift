@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignSQLite
 import CountersignWire
 import Foundation
@@ -173,13 +174,12 @@ import Testing
     }
 }
 
-/// The notes to operators, in order. Safe to share: changed under the lock.
-private final class Notes: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var notes: [String] = []
+/// The notes to operators, in order.
+private final class Notes: Sendable {
+    private let notes = Locked<[String]>([])
 
-    func add(_ note: String) { monitor.withLock { notes.append(note) } }
-    var all: [String] { monitor.withLock { notes } }
+    func add(_ note: String) { notes.with { $0.append(note) } }
+    var all: [String] { notes.with { $0 } }
 }
 
 extension Task where Failure == any Error {

@@ -1,31 +1,30 @@
+import CountersignThreads
 import Testing
 
 @testable import CountersignAuthority
 
-/// Blocks the threads that reach it while it is closed, and records the number of changes of each group. Safe
-/// to share: changed under the lock.
-final class TransactionGate: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var isClosed = false
-    private var seen: [Int] = []
+/// Blocks the threads that reach it while it is closed, and records the number of changes of each group.
+final class TransactionGate: Sendable {
+    private struct State {
+        var isClosed = false
+        var seen: [Int] = []
+    }
 
-    var groups: [Int] { monitor.withLock { seen } }
+    private let state = Monitor(State())
 
-    func close() { monitor.withLock { isClosed = true } }
+    var groups: [Int] { state.with { $0.seen } }
+
+    func close() { state.with { $0.isClosed = true } }
 
     func open() {
-        monitor.withLock {
-            isClosed = false
-            monitor.wakeAll()
-        }
+        state.with { $0.isClosed = false }
+        state.wakeAll()
     }
 
     func pass(_ count: Int) {
-        monitor.withLock {
-            seen.append(count)
-            monitor.wakeAll()
-            while isClosed { monitor.wait() }
-        }
+        state.with { $0.seen.append(count) }
+        state.wakeAll()
+        state.wait { $0.isClosed ? nil : () }
     }
 
     /// Waits until a thread has reached the gate; fails after some seconds.

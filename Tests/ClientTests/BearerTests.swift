@@ -6,6 +6,7 @@ import Synchronization
 import Testing
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// Bearer sessions: the servers that tokens are sent to, and the events that end a session.
 @Suite struct BearerTests {
@@ -21,7 +22,7 @@ import Testing
     }
 
     private func get(_ server: FakeBearers, _ target: String = "/orders") async throws
-        -> SignedCalls.CallResult
+        -> VerifiedResponse
     {
         let draft = Draft(method: "GET", target: Array(target.utf8), authority: server.installation.host)
         return try await SignedCalls(server.installation, environment: server.environment).send(draft)
@@ -133,7 +134,7 @@ private final class FakeBearers: Transport, @unchecked Sendable {
     }
 
     /// The state in the vault.
-    var state: PersistedState { get throws { try process().look() } }
+    var state: PersistedState { get throws { try process().readVault() } }
 
     /// A new process without state in memory.
     private func process() throws -> StateKeeper {
@@ -142,7 +143,7 @@ private final class FakeBearers: Transport, @unchecked Sendable {
 
     func runOut() { isOut = true }
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         let target = String(decoding: draft.target, as: UTF8.self)
         seen.append(target)
         if !target.hasPrefix("/countersign/"), let event = meanwhile {
@@ -152,7 +153,7 @@ private final class FakeBearers: Transport, @unchecked Sendable {
         do {
             return try answer(draft, target)
         } catch {
-            throw RequestDeliveryError(.notKnown, detail: "\(error)")
+            throw TransportError(.connectionLost("\(error)"), fate: .outcomeUnknown)
         }
     }
 

@@ -5,6 +5,7 @@ import Synchronization
 import Testing
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// Bodies that are not in memory, in both directions.
 @Suite struct BodyTests {
@@ -92,8 +93,8 @@ import Testing
         stream.isTaken.withLock { $0 = true }
         await world.network.plan(.lost, at: "/orders")
         await #expect { try await world.calls.send(upload(world), body: stream.use) } throws: { error in
-            guard case ClientOperationError.outcomeUnknown(let problem) = error else { return false }
-            return problem.detail == "the connection broke"
+            guard case ClientOperationError.transport(let problem) = error else { return false }
+            return problem == TransportError(.connectionLost("the connection broke"), fate: .outcomeUnknown)
         }
         #expect(await orders(world) == 1)
         // A body that can be produced again is sent once more, with the same idempotency key.

@@ -59,7 +59,7 @@ import Testing
 
     @Test func theKeysMoveToAnItemOfTheirOwn() throws {
         let (store, keeper) = try store(Self.held)
-        let state = try keeper.look()
+        let state = try keeper.readVault()
         #expect(state.login?.account.description == "alice" && state.app == "shop" && state.clockOffset == 7)
         let keys = try #require(state.keys)
         #expect(keys.name == Self.name && keys.storage == .software && !keys.isBoundToPresence)
@@ -76,7 +76,7 @@ import Testing
         // The next start finds the new form and the same keys.
         let next = StateKeeper(store.vault, item: stateName)
         let writes = store.writes
-        #expect(try next.look().keys == keys && store.writes == writes)
+        #expect(try next.readVault().keys == keys && store.writes == writes)
         let signature = try DeviceSigningKey(next.deviceKeys.signing(keys)).sign([1, 2, 3])
         #expect(keys.signingPoint.verify(signature.span, of: [UInt8]([1, 2, 3]).span) == .equal)
         #expect(try next.deviceKeys.agreement(keys).point == keys.agreementPoint)
@@ -84,7 +84,7 @@ import Testing
 
     @Test func aKeyThatPresenceHoldsStaysThere() throws {
         let (store, keeper) = try store(Self.bound)
-        let keys = try #require(try keeper.look().keys)
+        let keys = try #require(try keeper.readVault().keys)
         #expect(keys.isBoundToPresence && keys.name == Self.name)
         let entry = try #require(try item(keeper, store)[keys.name])
         #expect(entry.signing == nil)
@@ -95,12 +95,12 @@ import Testing
     @Test(arguments: 0...2) func nothingIsLostOnTheWay(_ writes: Int) throws {
         let (store, keeper) = try store(Self.held)
         store.failAfter(writes: writes)
-        let keys = try #require(try keeper.look().keys)
+        let keys = try #require(try keeper.readVault().keys)
         _ = try DeviceSigningKey(keeper.deviceKeys.signing(keys)).sign([1])
         _ = try keeper.deviceKeys.agreement(keys)
         store.failAfter(writes: .max)
         let next = StateKeeper(store.vault, item: try StateKeeper.item(host: "api.example.com", app: "shop"))
-        #expect(try next.look().keys == keys)
+        #expect(try next.readVault().keys == keys)
         _ = try DeviceSigningKey(next.deviceKeys.signing(keys)).sign([1])
         #expect(try item(next, store)[keys.name] != nil)
         // And where it is this process that writes next.
@@ -112,14 +112,14 @@ import Testing
         let kept = try #require(
             try store.vault.read(name).get().flatMap { StateParts($0.contents.secret) })
         #expect(kept[3] == nil && kept[4] == nil)
-        #expect(try next.look().keys == keys)
+        #expect(try next.readVault().keys == keys)
     }
 
     /// The earlier version does not know the new item, and stores its keys in the state again; these belong
     /// to the session.
     @Test func anEarlierVersionThatWasPutBackWroteLast() throws {
         let (store, keeper) = try store(Self.held)
-        _ = try keeper.look()
+        _ = try keeper.readVault()
         let name = try StateKeeper.item(host: "api.example.com", app: "shop")
         let now = try #require(try store.vault.read(name).get())
         var parts = try #require(StateParts(now.contents.secret))
@@ -129,7 +129,7 @@ import Testing
         parts[3] = signing.wrapped
         parts[4] = agreement.wrapped
         try store.vault.write(.bytes(parts.contents), to: name)
-        let keys = try #require(try keeper.look().keys)
+        let keys = try #require(try keeper.readVault().keys)
         #expect(keys.signingPoint == signing.point && keys.agreementPoint == agreement.point)
         let kept = try #require(
             try store.vault.read(name).get().flatMap { StateParts($0.contents.secret) })

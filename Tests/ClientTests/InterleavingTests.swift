@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// Two processes on one vault call, refresh, sign in and sign out concurrently; each is sometimes killed
 /// between two steps. In every interleaving, no request is executed twice or in another account's name, no
@@ -163,7 +164,7 @@ private final class Interleaving: Sendable {
         let process = actors.withLock { $0.processes }[pick(0...1)]
         process.kill()
         count("killed")
-        throw RequestDeliveryError(.notKnown, detail: "the process was killed")
+        throw TransportError(.connectionLost("the process was killed"), fate: .outcomeUnknown)
     }
 
     private func revive() throws {
@@ -189,7 +190,7 @@ private final class Interleaving: Sendable {
     private func call(_ who: Int, _ event: String, _ company: Company = .others) async {
         let world = world(who)
         count(event)
-        let account = (try? world.keeper.state().login ?? world.keeper.look().login)?.account.description
+        let account = (try? world.keeper.state().login ?? world.keeper.readVault().login)?.account.description
         var draft = world.draft("POST")
         let wish = "wish-\(UInt64.random(in: 0...UInt64.max))"
         draft.setField("Idempotency-Key", to: wish)
@@ -203,7 +204,7 @@ private final class Interleaving: Sendable {
 
     private func signOut(_ who: Int, _ event: String) async {
         let world = world(who)
-        let before = try? world.keeper.look().login?.id
+        let before = try? world.keeper.readVault().login?.id
         mark(event)
         // The sign-out may have reached a session that began meanwhile.
         defer { mark() }
@@ -214,7 +215,7 @@ private final class Interleaving: Sendable {
 
     private func forget(_ who: Int, _ event: String) {
         let world = world(who)
-        let before = try? world.keeper.look().login?.id
+        let before = try? world.keeper.readVault().login?.id
         mark(event)
         defer { mark() }
         guard (try? LogOut(world.installation, environment: world.environment).forgetHere()) != nil,
@@ -312,7 +313,7 @@ private final class Interleaving: Sendable {
 }
 
 extension FakeWorld {
-    fileprivate func isReplay(_ answered: SignedCalls.CallResult) -> Bool {
+    fileprivate func isReplay(_ answered: VerifiedResponse) -> Bool {
         answered.response.message.value(of: "countersign-replayed") != nil
     }
 }

@@ -1,3 +1,4 @@
+import CountersignTransport
 import CountersignWire
 import Testing
 
@@ -14,8 +15,8 @@ import Testing
         await #expect {
             try await body()
         } throws: { error in
-            guard case ClientOperationError.outcomeUnknown = error else { return false }
-            return true
+            guard case ClientOperationError.transport(let problem) = error else { return false }
+            return problem.fate == .outcomeUnknown
         }
     }
 

@@ -1,5 +1,6 @@
 import CountersignSchemes
 import CountersignSeal
+import CountersignTransport
 import CountersignVault
 import CountersignWire
 import Testing
@@ -30,8 +31,8 @@ import Testing
             await world.network.plan(.lost, at: "/token")
             let lost = world
             await #expect { try await lost.calls.send(lost.draft()) } throws: { error in
-                guard case ClientOperationError.outcomeUnknown = error else { return false }
-                return true
+                guard case ClientOperationError.transport(let problem) = error else { return false }
+                return problem.fate == .outcomeUnknown
             }
             #expect(await world.network.done == 2 * round)
             #expect(try await world.calls.send(world.draft()).response.status == 200)
@@ -132,6 +133,24 @@ import Testing
         }
     }
 
+    /// A copy that may have been executed is not forgotten when the next one is not sent: an app that reads
+    /// "not sent" would send the request again under another key.
+    @Test(arguments: [[FakeNetwork.Mischief.lost, .notSent], [.notSent]])
+    func aLostCopyIsNotForgotten(_ mischiefs: [FakeNetwork.Mischief]) async throws {
+        let world = try await signedIn()
+        for mischief in mischiefs { await world.network.plan(mischief, at: "/orders") }
+        do {
+            _ = try await world.calls.send(world.draft("POST"))
+            Issue.record("expected an error")
+        } catch {
+            guard case .transport(let failure) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(failure.fate == (mischiefs.count == 2 ? .outcomeUnknown : .notSent))
+        }
+    }
+
     @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {
         let folder = TestFolder()
         defer { folder.remove() }
@@ -212,6 +231,26 @@ import Testing
         #expect(try await world.calls.send(world.draft()).notice?.isGenuine == true)
         #expect(await world.network.done == 1)
         #expect(try world.state.login != nil)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    /// The next epoch comes from the authority that has the session's key, not from one that has only the
+    /// authority's key.
+    @Test func aSuccessorIsSignedWithTheSessionsKey() async throws {
+        let world = try await signedIn()
+        await runOut(world)
+        await world.network.plan(.resigned { $0 }, at: "/token")
+        let deceived = world
+        await #expect { try await deceived.calls.send(deceived.draft()) } throws: { error in
+            guard case ClientOperationError.notGenuine = error else { return false }
+            return true
+        }
+        #expect(await world.network.done == 1)
+        guard case .device(let session)? = try world.state.login?.session else {
+            Issue.record("signed out")
+            return
+        }
+        #expect(session.successor == nil && session.current.number == 0)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 

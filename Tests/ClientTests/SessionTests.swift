@@ -234,11 +234,18 @@ import Testing
         #expect(await world.network.sent.count == before)
     }
 
-    /// The time is taken from an answer to this very question: not from one to another, and not from one that
-    /// is bound by its words alone.
+    /// The time is taken from an answer to this very question: not from one to another, not from one that is
+    /// bound by its words alone, and not from one that is signed for this request and names another nonce.
     @Test func theTimeIsTakenFromAnAnswerToThisQuestion() async throws {
         let world = try await FakeWorld()
-        for mischief in [FakeNetwork.Mischief.answeredBefore, .unbound] {
+        let otherNonce = FakeNetwork.Mischief.resigned { body in
+            let parts = String(decoding: body, as: UTF8.self).split(separator: "\"")
+            guard let index = parts.firstIndex(of: "nonce").map({ $0 + 2 }) else { return body }
+            let nonce = String(parts[index])
+            return Array(
+                String(decoding: body, as: UTF8.self).replacing(nonce, with: String(nonce.reversed())).utf8)
+        }
+        for mischief in [FakeNetwork.Mischief.answeredBefore, .unbound, otherNonce] {
             _ = try await TimeRequest(world.installation, environment: world.environment)()
             await world.authority.advance(by: 1_000)
             let done = await world.network.done
@@ -251,7 +258,7 @@ import Testing
             }
             #expect(await world.network.done == done + 1)
         }
-        #expect(try world.state.clockOffset == 1_000)
-        #expect(try await TimeRequest(world.installation, environment: world.environment)() == 2_000)
+        #expect(try world.state.clockOffset == 2_000)
+        #expect(try await TimeRequest(world.installation, environment: world.environment)() == 3_000)
     }
 }

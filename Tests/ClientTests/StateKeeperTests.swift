@@ -122,9 +122,9 @@ import Testing
         try await world.signUp()
         let first = try await world.logIn()
         world.store.close(.locked("the keyring"))
-        #expect(throws: ClientOperationError.self) { try world.keeper.look() }
+        #expect(throws: ClientOperationError.self) { try world.keeper.readVault() }
         world.store.close(nil)
-        try world.keeper.look()
+        try world.keeper.readVault()
         await world.authority.end("revoked")
         await #expect(throws: ClientOperationError.self) { try await world.calls.send(world.draft()) }
         let second = try await world.logIn()

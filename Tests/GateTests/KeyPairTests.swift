@@ -82,6 +82,28 @@ import Testing
         #expect(await deployment.refusal(of: request)?.code == .badSignature)
     }
 
+    @Test(
+        "a key for rsa-v1_5-sha256 is accepted only where the policy allows it",
+        arguments: [(Policy.Permission.refused, Refusal.Code?.some(.schemeNotAllowed)), (.allowed, nil)])
+    func pkcs1(_ row: (permission: Policy.Permission, code: Refusal.Code?)) async throws {
+        var policy = Policy()
+        policy.rsaV15 = row.permission
+        let deployment = try Paired(key: TestKeys.publicKey(.rsaV15), .rsaPSS, policy: policy)
+        let request = try deployment.signed(nonce: "n1", signature: Self.pkcs1Signature) {
+            $0.replacing("rsa-pss-sha512", with: "rsa-v1_5-sha256")
+        }
+        #expect(await deployment.refusal(of: request)?.code == row.code)
+    }
+
+    /// The signature of the request that `pkcs1` sends. Made with `openssl dgst -sha256 -sign`, because keys for
+    /// rsa-v1_5-sha256 only verify here.
+    private static let pkcs1Signature = """
+        gJ/20lEYqhnFLDrlmT4QddVEGL9LZ84Xxhqr8CHeesRFFRyF0WhXaCg/1VUx86DwXSVrEOTQHe/usJDkxJVX9pijJzG3x36i1pLg\
+        AU8e+IV+5elxO4jFzYtqWfWt6b2RgTlV+joc7sxNVhBLNeqGgUA78oTxqkRlEb06pkGSc8LBoKyee0ft/4e+o45NcDj2pc3Fsc4Y\
+        rkguo+cbbpH+g++qZ5amozIdYFDoFFj1+kxNNTj/u0vtmMz7VtTFe3W0DO0/bjsRR8J0ovUEsIYDrOggBvTIbyioIQU5y6z8DnYc\
+        RWWxC5J1XZM+IlkQeZUi4c3sDoAIKprE0RVvrGJzhQ==
+        """
+
     enum Named: CaseIterable { case hmac, nothing }
 }
 
@@ -109,9 +131,11 @@ struct Paired {
         credentials = Credentials(keyID: id, key: try TestKeys.privateKey(algorithm))
     }
 
-    /// Signs what `edit` makes of the Signature-Input that a client would send.
+    /// Signs what `edit` makes of the Signature-Input that a client would send; `signature`, in Base64, replaces
+    /// the signature.
     func signed(
-        nonce: String, as signer: Credentials? = nil, _ edit: (String) -> String = { $0 }
+        nonce: String, as signer: Credentials? = nil, signature: String? = nil,
+        _ edit: (String) -> String = { $0 }
     ) throws -> Request {
         var draft = Draft(method: "POST", target: Array("/call?x=1".utf8), authority: Deployment.authority)
         draft.setField("Content-Type", to: "text/plain")
@@ -126,8 +150,8 @@ struct Paired {
         var workspace = Workspace()
         let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
         try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
-        let signature = try signer.key.sign(workspace.text)
-        draft.setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
+        let own = try signer.key.sign(workspace.text)
+        draft.setField("Signature", to: "app=:\(signature ?? Base64.encode(own.span, as: .standard)):")
         return draft.request()
     }
 

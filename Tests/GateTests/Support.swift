@@ -105,7 +105,7 @@ struct Deployment {
         self.auth = auth
         folder = try Folder()
         var settings = ReplayFile.Settings()
-        settings.window = SchemeName.authV1.defaultWindow
+        settings.window = SchemeName.authV1.traits.defaultWindow
         replay = try ReplayFile(path: folder.path + "/replay", expecting: nil, settings: settings, now: now)
         gate = Gate(
             allowedHosts: AllowedHosts([Deployment.authority, "other.example.com"]),

@@ -55,6 +55,35 @@ import Testing
         #expect(await world.backend.copies(of: "/items").count == 1)
     }
 
+    /// Takes the key away, so that the server cannot recognize a copy.
+    private struct KeyRemoving: APIInterceptor {
+        func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
+            var request = request
+            request.idempotencyKey = nil
+            return try await next(request)
+        }
+    }
+
+    @Test func anUnsafeRequestWithoutAKeyIsNotSentAgain() async throws {
+        let world = try await World {
+            $0.retry = RetryTests.quick
+            $0.interceptors = [KeyRemoving()]
+        }
+        let client = try await world.signedIn()
+        for method in [APIMethod.post, .put, .patch, .delete] {
+            let path = "/orders/\(method)"
+            await world.backend.plan(.fail(RetryTests.offline), at: path)
+            await #expect {
+                try await client.data(for: APIRequest(method, path, body: .bytes([1])))
+            } throws: { error in
+                (error as? CountersignError)?.isOffline == true
+            }
+            #expect(await world.backend.copies(of: path).count == 1)
+        }
+        await world.backend.plan(.fail(RetryTests.offline), at: "/orders/1")
+        #expect(try await client.data(for: APIRequest("/orders/1")).1.status == 200)
+    }
+
     @Test func aKeyedRequestOfTheAppIsNotSentAgainOnceItMayHaveArrived() async throws {
         let (world, client) = try await world()
         var request = APIRequest(.post, "/orders", body: .bytes([1]))
@@ -69,6 +98,21 @@ import Testing
         await world.backend.plan(.fail(RetryTests.offline), at: "/items")
         _ = try? await client.data(for: request)
         #expect(await world.backend.copies(of: "/items").count == 2)
+    }
+
+    /// An app that reads "not sent" would make the same request anew, under another key.
+    @Test func aLostCopyIsNotForgottenWhenLaterOnesAreNotSent() async throws {
+        let (world, client) = try await world()
+        let isLost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)
+        await world.backend.plan(.fail(isLost), at: "/orders")
+        for _ in 0..<3 { await world.backend.plan(.fail(RetryTests.offline), at: "/orders") }
+        await #expect {
+            try await client.data(for: APIRequest(.post, "/orders", body: .bytes([1])))
+        } throws: { error in
+            guard case .transport(let failure) = error as? CountersignError else { return false }
+            return failure.fate == .outcomeUnknown && (error as? CountersignError)?.isUnreachable == false
+        }
+        #expect(await world.backend.copies(of: "/orders").count == 4)
     }
 
     @Test func whatCannotBeMendedIsNotTried() async throws {

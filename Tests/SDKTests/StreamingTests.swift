@@ -41,6 +41,21 @@ import Testing
         #expect(await eventually { last.with { $0.received } == 3_000_000 })
     }
 
+    @Test func aBodyIsCollectedUpToItsLimitOnly() async throws {
+        let server = try StreamingTests.server(Locked(0))
+        defer { server.stop() }
+        let client = try server.client(TestFolder())
+        for limit in [0, 150_000, 2_999_999] {
+            let answer = try await client.download(for: APIRequest("/film").byTheApp())
+            await #expect { try await answer.body.collect(upTo: limit) } throws: { error in
+                guard case CountersignError.answerTooLarge(limit) = error else { return false }
+                return true
+            }
+        }
+        let answer = try await client.download(for: APIRequest("/film").byTheApp())
+        #expect(try await answer.body.collect(upTo: 3_000_000).count == 3_000_000)
+    }
+
     @Test func aFileIsThereOnceItIsWhole() async throws {
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {

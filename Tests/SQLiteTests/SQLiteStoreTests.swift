@@ -17,52 +17,6 @@ import Testing
 
     private func clean() { try? FileManager.default.removeItem(atPath: folder) }
 
-    @Test func contractAcrossOpenings() throws {
-        defer { clean() }
-        let contract = StoreContract { SQLiteStore(path: path) }
-        try contract.holds()
-        try contract.races()
-    }
-
-    @Test func contractOnOneConnection() throws {
-        defer { clean() }
-        let store = SQLiteStore(path: path)
-        try StoreContract { store }.holds()
-        try StoreContract { store }.races()
-    }
-
-    @Test("everything can be done within a transaction, and all of it undone")
-    func contractWithinATransaction() throws {
-        defer { clean() }
-        let store = SQLiteStore(path: path)
-        try store.prepare()
-        func change(_ store: any Store) throws(OperationalError) {
-            do {
-                try StoreContract { store }.holds()
-            } catch {
-                Issue.record(error)
-            }
-            guard try store.revision() > 0 else {
-                throw OperationalError(.usage, message: "nothing was done")
-            }
-            throw OperationalError(.failed, message: "undone")
-        }
-        let changes: [(any Store) throws(OperationalError) -> Void] = [change]
-        let faults = try store.applyTogether(changes)
-        #expect(faults == [OperationalError(.failed, message: "undone")])
-        #expect(try store.revision() == 0 && store.apps().isEmpty && store.sessionChange() == 0)
-    }
-
-    @Test func whatIsDoneOnceIsRememberedUpToSoManyKeys() throws {
-        defer { clean() }
-        try StoreContract { SQLiteStore(path: path) }.boundsOfKeys()
-    }
-
-    @Test func whatIsDoneOnceIsRememberedUpToSoManyBytes() throws {
-        defer { clean() }
-        try StoreContract { SQLiteStore(path: path) }.boundsOfBytes()
-    }
-
     @Test func readingMakesNoFile() throws {
         defer { clean() }
         #expect(try SQLiteStore(path: path).apps().isEmpty)

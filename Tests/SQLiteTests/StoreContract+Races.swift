@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 import Testing
 
@@ -179,30 +180,32 @@ extension StoreContract {
     }
 }
 
-/// Where threads meet before they start, and leave what they found. Safe to share: changed under the lock.
-private final class Race<Value: Sendable>: @unchecked Sendable {
-    private let monitor = Monitor()
+/// Where threads meet before they start, and leave what they found.
+private final class Race<Value: Sendable>: Sendable {
+    private struct State {
+        var entered = 0
+        var left: [Int: Result<Value, any Error>] = [:]
+    }
+
     private let expected: Int
-    private var entered = 0
-    private var left: [Int: Result<Value, any Error>] = [:]
+    private let state = Monitor(State())
 
     init(_ expected: Int) { self.expected = expected }
 
-    var count: Int { monitor.withLock { left.count } }
+    var count: Int { state.with { $0.left.count } }
     var results: [Result<Value, any Error>] {
-        monitor.withLock { left.sorted { $0.key < $1.key }.map(\.value) }
+        state.with { $0.left.sorted { $0.key < $1.key }.map(\.value) }
     }
 
     /// The thread's place, once all are there.
     func enter() -> Int {
-        monitor.withLock {
-            let place = entered
-            entered += 1
-            monitor.wakeAll()
-            while entered < expected { monitor.wait() }
-            return place
+        let place = state.with { state in
+            defer { state.entered += 1 }
+            return state.entered
         }
+        state.wakeAll()
+        return state.wait { $0.entered < expected ? nil : place }
     }
 
-    func leave(_ place: Int, _ result: Result<Value, any Error>) { monitor.withLock { left[place] = result } }
+    func leave(_ place: Int, _ result: Result<Value, any Error>) { state.with { $0.left[place] = result } }
 }

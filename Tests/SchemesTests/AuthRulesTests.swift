@@ -85,7 +85,7 @@ import Testing
         let claim = try #require(try AuthV4().claim(in: request, workspace: &workspace))
         try AuthV4().writeStringToSign(for: claim, of: request, into: &workspace)
         #expect(workspace.text.displayText == "GET\nhttps://h.example/call?x=1\n\(members)")
-        workspace.publicURL = Array("http://public.example:8080".utf8)
+        workspace.settings.publicURL = Array("http://public.example:8080".utf8)
         try AuthV4().writeStringToSign(for: claim, of: request, into: &workspace)
         #expect(workspace.text.displayText == "GET\nhttp://public.example:8080/call?x=1\n\(members)")
     }

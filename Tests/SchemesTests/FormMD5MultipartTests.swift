@@ -36,14 +36,14 @@ import Testing
         let claim = try #require(try FormMD5().claim(in: request, workspace: &workspace))
         #expect(claim.unsignedParts == Array("photo".utf8))
         #expect(claim.token(in: workspace) == Array("t-1".utf8))
-        workspace.formMD5Key = place
+        workspace.settings.formMD5Key = place
         try FormMD5().writeStringToSign(for: claim, of: request, into: &workspace)
         let text = workspace.text.displayText
         #expect(text.hasPrefix("app_id=app-1&note=Jo & Ann&plat=ios&"))
         #expect(text.hasSuffix(place == .pair ? "&userId=7&ver=1.0" : "&userId=7&ver=1.0<secret>"))
         #expect(text.contains("&private_key=<secret>&rand=") == (place == .pair))
         #expect(claim.compare(with: FormMD5MultipartTests.key, workspace: workspace) == .equal)
-        workspace.formMD5Key = place == .pair ? .appended : .pair
+        workspace.settings.formMD5Key = place == .pair ? .appended : .pair
         try FormMD5().writeStringToSign(for: claim, of: request, into: &workspace)
         #expect(claim.compare(with: FormMD5MultipartTests.key, workspace: workspace) == .different)
     }

@@ -39,13 +39,9 @@ extension SelfTestCheck {
         }
         var subject = inquiry.subject
         subject.scheme = other
-        if other == .formMD5 {
-            // form-md5 always states platform and version.
-            if subject.credentials.platform.isEmpty { subject.credentials.platform = "ios" }
-            if subject.credentials.version.isEmpty { subject.credentials.version = "1.0" }
-        }
+        other.selfTest?.complete(&subject.credentials)
         var draft = subject.draft(.withBody)
-        if inquiry.subject.endpoint == .ownRoute, other == .formMD5 {
+        if inquiry.subject.endpoint == .ownRoute, other.traits.signedParameters == .form {
             draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
             draft.body = Array("selftest=1".utf8)
         }

@@ -54,9 +54,8 @@ extension SelfTestCheck {
     }
 
     private static func nonceAgain(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        switch inquiry.subject.scheme {
-        case .messageSignatures, .formMD5: break
-        case .sigV4, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme has no nonce")
+        guard inquiry.subject.scheme.selfTest?.removeNonce != nil else {
+            return .notApplicable("the scheme has no nonce")
         }
         let nonce = Nonce.make(for: inquiry.subject.scheme)
         let first = try inquiry.submit(try inquiry.signed(.withBody, nonce: nonce))
@@ -71,7 +70,7 @@ extension SelfTestCheck {
         _ said: ReplyOutcome, after first: ReplyOutcome, with inquiry: SelfTestClient
     ) -> SelfTestResult {
         let came = "\(first), then \(said)"
-        guard inquiry.subject.replay == .told else {
+        guard inquiry.subject.canDetectReplay else {
             let isWeak = first.isAccepted && said.isAccepted
             let isHeld = first.isAccepted && said.isRefused(as: [.replayed])
             return SelfTestResult(
@@ -86,7 +85,7 @@ extension SelfTestCheck {
 
     /// Sends all but the last byte of each request first, then the last bytes together.
     private static func race(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        guard inquiry.subject.replay == .told else { return .notApplicable("under this scheme \(untold)") }
+        guard inquiry.subject.canDetectReplay else { return .notApplicable("under this scheme \(untold)") }
         let draft = try inquiry.signed(.withBody)
         let bytes = draft.wire
         var connections: [RawConnection] = []

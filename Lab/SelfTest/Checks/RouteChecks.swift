@@ -117,7 +117,7 @@ extension SelfTestCheck {
         with inquiry: SelfTestClient, expected: String,
         judge: (ResponseSignatures) -> AuthorityVerifier.SignatureStatus
     ) throws(OperationalError) -> SelfTestResult {
-        guard inquiry.subject.scheme == .messageSignatures else {
+        guard inquiry.subject.scheme.selfTest?.signsResponses == true else {
             return .notApplicable("\(inquiry.subject.scheme.rawValue) has no place for signed answers")
         }
         guard let verifier = try AuthorityVerifier(inquiry.subject) else {
@@ -179,7 +179,7 @@ struct AuthorityVerifier {
     {
         let fields = response.fields.lines.map { Draft.Field(name: $0.name, value: $0.value) }
         let response = Response(status: response.status, fields: fields, body: response.body)
-        do throws(Refusal) {
+        do {
             return try verify(response, to: request, bound: binding) == .unsigned ? .unsigned : .holds
         } catch {
             return .wrong(error.detail.isEmpty ? error.code.name : error.detail)

@@ -32,13 +32,13 @@ extension SelfTestCheck {
                 "uncovered-query", family: .tamper, sent: "a request whose signature does not cover the query"
             ) {
                 (inquiry) throws(OperationalError) in
-                try expectUncoveredRefused("@query", by: inquiry)
+                try expectUncoveredRefused(.query, by: inquiry)
             },
             SelfTestCheck(
                 "uncovered-body", family: .tamper, sent: "a request whose signature does not cover the body"
             ) {
                 (inquiry) throws(OperationalError) in
-                try expectUncoveredRefused("content-digest", by: inquiry)
+                try expectUncoveredRefused(.body, by: inquiry)
             },
             SelfTestCheck(
                 "two-signatures", family: .tamper,
@@ -72,53 +72,30 @@ extension SelfTestCheck {
     }
 
     private static func noNonce(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        var draft: Draft
-        switch inquiry.subject.scheme {
-        case .messageSignatures:
-            draft = try inquiry.signed(.withBody)
-            let nonce = draft.value(of: "Signature-Input")?.part(after: ";nonce=\"", upTo: ["\""]) ?? ""
-            try draft.replace(";nonce=\"\(nonce)\"", by: "", inField: "Signature-Input")
-            try draft.resign(as: inquiry.subject)
-        case .formMD5:
-            draft = try inquiry.signed(.withBody)
-            try draft.resign(as: inquiry.subject.credentials, without: "rand")
-        case .sigV4, .authV1, .authV2, .authV4, .token:
+        guard let removeNonce = inquiry.subject.scheme.selfTest?.removeNonce else {
             return .notApplicable("the scheme has no nonce; what stands for it is the signature, or nothing")
         }
+        var draft = try inquiry.signed(.withBody)
+        try removeNonce(&draft, inquiry.subject)
         return inquiry.result(
             of: try inquiry.submit(draft), expecting: [.badSignature, .malformed, .unsigned])
     }
 
-    private static func expectUncoveredRefused(_ component: String, by inquiry: SelfTestClient)
+    private static func expectUncoveredRefused(_ part: OptionalPart, by inquiry: SelfTestClient)
         throws(OperationalError) -> SelfTestResult
     {
-        guard inquiry.subject.scheme == .messageSignatures else {
+        guard let removeCoverage = inquiry.subject.scheme.selfTest?.removeCoverage(of: part) else {
             return .notApplicable("the scheme fixes what is signed")
         }
         var draft = try inquiry.signed(.withBody)
-        try draft.replace(" \"\(component)\"", by: "", inField: "Signature-Input")
-        try draft.resign(as: inquiry.subject)
+        try removeCoverage(&draft, inquiry.subject)
         return inquiry.result(of: try inquiry.submit(draft), expecting: [.badSignature])
     }
 
     private static func twoSignatures(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
         try inquiry.expectRefusal(as: [.malformed, .badSignature, .unsigned]) {
             (draft) throws(OperationalError) in
-            switch inquiry.subject.scheme {
-            case .messageSignatures:
-                for name in ["Signature-Input", "Signature"] {
-                    let value = draft.value(of: name) ?? ""
-                    draft.setField(
-                        name, to: "\(value), \(value.replacing("app=", with: "second=", maxReplacements: 1))")
-                }
-            case .sigV4, .authV4:
-                let name = inquiry.subject.scheme == .sigV4 ? "Authorization" : "X-Auth-Signature"
-                draft.fields.append(Draft.Field(name: name, value: draft.value(of: name) ?? ""))
-            case .formMD5: draft.body += Array("&sign=00000000000000000000000000000000".utf8)
-            case .authV1, .authV2:
-                draft.target += Array("&auth_signature=\(String(repeating: "0", count: 64))".utf8)
-            case .token: break
-            }
+            try inquiry.subject.signingScheme().addSignature(to: &draft)
         }
     }
 
@@ -126,16 +103,7 @@ extension SelfTestCheck {
         // A form's signature is in its body, which a server need not read to find that the other signature's
         // key is unknown.
         try inquiry.expectRefusal(as: [.malformed, .unknownKey]) { (draft) throws(OperationalError) in
-            if inquiry.subject.scheme == .authV4 {
-                draft.setField(
-                    "Signature-Input", to: "app=(\"@method\");created=\(inquiry.now);keyid=\"selftest\"")
-                draft.setField("Signature", to: "app=:AAAA:")
-            } else {
-                draft.setField("X-Auth-Version", to: "4")
-                draft.setField("X-Auth-Client-ID", to: "selftest")
-                draft.setField("X-Auth-Timestamp", to: String(inquiry.now))
-                draft.setField("X-Auth-Signature", to: String(repeating: "0", count: 64))
-            }
+            try inquiry.subject.signingScheme().addMarkersOfAnotherScheme(to: &draft, at: inquiry.now)
         }
     }
 

@@ -63,20 +63,14 @@ extension SelfTestCheck {
         guard case .backend = inquiry.subject.endpoint else {
             return .notApplicable("the authority's own routes have one method each; --path names another")
         }
-        guard inquiry.subject.scheme == .formMD5 else {
+        guard let weakness = inquiry.subject.scheme.selfTest?.weaknesses.method else {
             // A method without effect on any backend.
             return try inquiry.expectRefusal(as: [.badSignature], shape: .bare) {
                 (draft) throws(OperationalError) in draft.method = "OPTIONS"
             }
         }
-        return try inquiry.expectWeakness(
-            "form-md5 does not sign the method: the form of a POST is good as a GET's query"
-        ) {
-            (draft) throws(OperationalError) in
-            draft.target = Array("\(draft.path)?".utf8) + draft.body
-            draft.fields.removeAll { $0.isNamed("Content-Type") }
-            draft.method = "GET"
-            draft.body = []
+        return try inquiry.expectWeakness(weakness.reason) { (draft) throws(OperationalError) in
+            weakness.change(&draft)
         }
     }
 
@@ -84,17 +78,15 @@ extension SelfTestCheck {
         let change = { (draft: inout Draft) throws(OperationalError) in
             try draft.changePath(of: inquiry.subject)
         }
-        guard inquiry.subject.scheme == .formMD5 else {
+        guard let reason = inquiry.subject.scheme.selfTest?.weaknesses.path else {
             return try inquiry.expectRefusal(as: [.badSignature], change: change)
         }
-        return try inquiry.expectWeakness("form-md5 does not sign the path", change: change)
+        return try inquiry.expectWeakness(reason, change: change)
     }
 
     /// A gateway that takes the path from a proxy's field lets any client choose the path that is judged.
     private static func pathFromField(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        guard inquiry.subject.scheme != .formMD5 else {
-            return .notApplicable("form-md5 does not sign the path")
-        }
+        if let reason = inquiry.subject.scheme.selfTest?.weaknesses.path { return .notApplicable(reason) }
         return try inquiry.expectRefusal(as: [.badSignature]) { (draft) throws(OperationalError) in
             let (path, target) = (draft.path, draft.text)
             try draft.changePath(of: inquiry.subject)
@@ -105,11 +97,10 @@ extension SelfTestCheck {
         }
     }
 
+    private static let noFields = SelfTestResult.notApplicable("the scheme signs no fields")
+
     private static func field(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        switch inquiry.subject.scheme {
-        case .messageSignatures, .sigV4: break
-        case .formMD5, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme signs no fields")
-        }
+        guard inquiry.subject.scheme.selfTest?.signsFields == true else { return noFields }
         var draft = inquiry.draft(.bare)
         draft.setField("X-Selftest", to: "as signed")
         draft = try inquiry.sign(draft)
@@ -118,12 +109,9 @@ extension SelfTestCheck {
     }
 
     private static func contentType(_ inquiry: SelfTestClient) throws(OperationalError) -> SelfTestResult {
-        switch inquiry.subject.scheme {
-        case .messageSignatures, .sigV4:
-            return try inquiry.expectRefusal(as: [.badSignature]) { (draft) throws(OperationalError) in
-                try draft.replace("application/json", by: "text/plain", inField: "Content-Type")
-            }
-        case .formMD5, .authV1, .authV2, .authV4, .token: return .notApplicable("the scheme signs no fields")
+        guard inquiry.subject.scheme.selfTest?.signsFields == true else { return noFields }
+        return try inquiry.expectRefusal(as: [.badSignature]) { (draft) throws(OperationalError) in
+            try draft.replace("application/json", by: "text/plain", inField: "Content-Type")
         }
     }
 
@@ -138,9 +126,8 @@ extension SelfTestCheck {
             }
             try draft.replaceInBody("\(mark)\(first)", by: "\(mark)\(first == "0" ? "1" : "0")")
         }
-        guard inquiry.subject.scheme != .authV2 else {
-            return try inquiry.expectWeakness(
-                "auth-v2 does not sign a body beside parameters in the query", change: change)
+        if let reason = inquiry.subject.scheme.selfTest?.weaknesses.body {
+            return try inquiry.expectWeakness(reason, change: change)
         }
         return try inquiry.expectRefusal(as: [.badSignature, .bodyMismatch], change: change)
     }

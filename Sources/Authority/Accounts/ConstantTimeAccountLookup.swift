@@ -1,12 +1,11 @@
 import CountersignGate
+import CountersignMemory
 import CountersignSeal
 import CountersignWire
 
 /// Looks up an account by its name in a time that does not depend on whether it exists: each call makes one
 /// lookup that finds a row and one that misses. If the first finds the account, the second is for a name
 /// that no account has; if it misses, for a name that an account has.
-///
-/// Safe to share: the mutable state is under the lock of ``ReferenceAccount``.
 final class ConstantTimeAccountLookup: Sendable {
     private let accounts: any AccountStore
     /// A random name that no account has.
@@ -30,19 +29,16 @@ final class ConstantTimeAccountLookup: Sendable {
 /// An existing account for the second lookup: the first one that was found, because rows that one caller
 /// looks up are of one kind and take equally long to read; before that the first row, since rows are never
 /// deleted.
-///
-/// Safe to share: `found` is accessed under the monitor.
-private final class ReferenceAccount: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var found: (name: AccountName, app: AppName)?
+private final class ReferenceAccount: Sendable {
+    private let found = Locked<(name: AccountName, app: AppName)?>(nil)
 
     func keep(_ account: Account) {
-        monitor.withLock { if found == nil { found = (account.name, account.app) } }
+        found.with { if $0 == nil { $0 = (account.name, account.app) } }
     }
 
     /// Nil while there are no accounts at all; there is then no difference to hide.
     func find(in accounts: any AccountStore) throws(OperationalError) -> (name: AccountName, app: AppName)? {
-        if let found = monitor.withLock({ found }) { return found }
+        if let found = found.with({ $0 }) { return found }
         return try accounts.account(1).map { ($0.name, $0.app) }
     }
 }

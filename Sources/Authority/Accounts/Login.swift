@@ -235,7 +235,7 @@ package final class Login: PasswordLogin {
     static func unavailableOnFault<Result>(_ body: () throws(OperationalError) -> Result) throws(Refusal)
         -> Result
     {
-        do throws(OperationalError) {
+        do {
             return try body()
         } catch {
             throw Refusal(error, in: "accounts")

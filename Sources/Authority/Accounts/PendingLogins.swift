@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignMemory
 import CountersignOpaque
 import CountersignSeal
 import CountersignWire
@@ -57,91 +58,100 @@ final class PendingLogin: @unchecked Sendable {
 /// **When the table is full**, a new login displaces the oldest login of the holder with the most. A flood
 /// from one address displaces its own logins; to displace others it needs as many addresses as the table
 /// has places, and the limits count every start of each.
-///
-/// Safe to share: all state is accessed under the lock.
-package final class PendingLogins: @unchecked Sendable {
+package final class PendingLogins: Sendable {
     /// Seconds from start to finish.
     package static let lifetime: Int64 = 60
     /// Bytes of a login's id.
     package static let idCount = 16
 
+    private let table: Locked<Table>
+
+    /// Room for `capacity` logins; each takes less than 2 KiB.
+    package init(capacity: Int) { table = Locked(Table(capacity: max(capacity, 1))) }
+
+    package var count: Int { table.with { $0.entries.count } }
+    /// Ids that the table remembers, including those of logins that are over.
+    var remembered: Int { table.with { $0.order.count } }
+
+    /// Returns the id by which ``take(_:at:)`` finds the login: 16 random bytes.
+    func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {
+        let id = SystemRandom().bytes(PendingLogins.idCount)
+        table.with { $0.add(login, as: id, of: holder, at: now) }
+        return id
+    }
+
+    /// Removes and returns the login of that id; nil if there is none or it has expired.
+    func take(_ id: [UInt8], at now: Int64) -> PendingLogin? { table.with { $0.take(id, at: now) } }
+
+    /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.
+    package func expire(at now: Int64) { table.with { $0.dropOld(at: now) } }
+}
+
+extension PendingLogins {
     private struct Entry {
         var login: PendingLogin
         var holder: PendingLogin.Holder
         var until: Int64
     }
 
-    private let capacity: Int
-    private let monitor = Monitor()
-    private var entries: [[UInt8]: Entry] = [:]
-    /// Ids in the order of their starts, which is the order of their expiry; some belong to logins that are
-    /// over.
-    private var order: [[UInt8]] = []
-    /// The index in ``order`` of the first id that is not known to be over.
-    private var first = 0
-    private var counts: [PendingLogin.Holder: Int] = [:]
+    private struct Table {
+        let capacity: Int
+        private(set) var entries: [[UInt8]: Entry] = [:]
+        /// Ids in the order of their starts, which is the order of their expiry; some belong to logins that
+        /// are over.
+        private(set) var order: [[UInt8]] = []
+        /// The index in ``order`` of the first id that is not known to be over.
+        private var first = 0
+        private var counts: [PendingLogin.Holder: Int] = [:]
 
-    /// Room for `capacity` logins; each takes less than 2 KiB.
-    package init(capacity: Int) { self.capacity = max(capacity, 1) }
+        init(capacity: Int) { self.capacity = capacity }
 
-    package var count: Int { monitor.withLock { entries.count } }
-    /// Ids in ``order``, including those of logins that are over.
-    var remembered: Int { monitor.withLock { order.count } }
-
-    /// Returns the id by which ``take(_:at:)`` finds the login: 16 random bytes.
-    func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {
-        let id = SystemRandom().bytes(PendingLogins.idCount)
-        monitor.withLock {
+        mutating func add(
+            _ login: PendingLogin, as id: [UInt8], of holder: PendingLogin.Holder, at now: Int64
+        ) {
             dropOld(at: now)
             if entries.count >= capacity { makeRoom() }
             entries[id] = Entry(login: login, holder: holder, until: now + PendingLogins.lifetime)
             order.append(id)
             counts[holder, default: 0] += 1
         }
-        return id
-    }
 
-    /// Removes and returns the login of that id; nil if there is none or it has expired.
-    func take(_ id: [UInt8], at now: Int64) -> PendingLogin? {
-        monitor.withLock {
+        mutating func take(_ id: [UInt8], at now: Int64) -> PendingLogin? {
             guard let entry = remove(id), now < entry.until else { return nil }
             return entry.login
         }
-    }
 
-    /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.
-    package func expire(at now: Int64) { monitor.withLock { dropOld(at: now) } }
-
-    private func dropOld(at now: Int64) {
-        while first < order.count {
-            if let entry = entries[order[first]] {
-                guard entry.until <= now else { break }
-                _ = remove(order[first])
+        mutating func dropOld(at now: Int64) {
+            while first < order.count {
+                if let entry = entries[order[first]] {
+                    guard entry.until <= now else { break }
+                    _ = remove(order[first])
+                }
+                first += 1
             }
-            first += 1
-        }
-        // Ids are removed in large steps, so that the array is not moved for each.
-        if first > capacity {
-            order.removeFirst(first)
+            // Ids are removed in large steps, so that the array is not moved for each.
+            if first > capacity {
+                order.removeFirst(first)
+                first = 0
+            }
+            guard order.count > 3 * capacity else { return }
+            order = order[first...].filter { entries[$0] != nil }
             first = 0
         }
-        guard order.count > 3 * capacity else { return }
-        order = order[first...].filter { entries[$0] != nil }
-        first = 0
-    }
 
-    /// Searches all holders, and the logins from the oldest on; only called when the table is full.
-    private func makeRoom() {
-        guard let heaviest = counts.max(by: { $0.value < $1.value })?.key,
-            let oldest = order[first...].first(where: { entries[$0]?.holder == heaviest })
-        else { return }
-        _ = remove(oldest)
-    }
+        /// Searches all holders, and the logins from the oldest on; only called when the table is full.
+        private mutating func makeRoom() {
+            guard let heaviest = counts.max(by: { $0.value < $1.value })?.key,
+                let oldest = order[first...].first(where: { entries[$0]?.holder == heaviest })
+            else { return }
+            _ = remove(oldest)
+        }
 
-    private func remove(_ id: [UInt8]) -> Entry? {
-        guard let entry = entries.removeValue(forKey: id) else { return nil }
-        let left = (counts[entry.holder] ?? 1) - 1
-        counts[entry.holder] = left > 0 ? left : nil
-        return entry
+        private mutating func remove(_ id: [UInt8]) -> Entry? {
+            guard let entry = entries.removeValue(forKey: id) else { return nil }
+            let left = (counts[entry.holder] ?? 1) - 1
+            counts[entry.holder] = left > 0 ? left : nil
+            return entry
+        }
     }
 }

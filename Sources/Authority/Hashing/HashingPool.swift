@@ -1,3 +1,5 @@
+import CountersignMemory
+import CountersignThreads
 import CountersignWire
 import Glibc
 
@@ -34,7 +36,7 @@ package final class HashingPool: Sendable {
         self.bounds = bounds
         let queue = HashingQueue(bounds, clock: clock)
         self.queue = queue
-        do throws(OperationalError) {
+        do {
             threads = try WorkerThreads(bounds.workers, purpose: "to hash on") { queue.serve() }
         } catch {
             queue.close()
@@ -58,7 +60,6 @@ package final class HashingPool: Sendable {
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome<Result>, Never>) in
                 let job = HashingJob(
-                    ticket: ticket,
                     perform: {
                         let result = work()
                         // Resumes the caller after the thread is counted as free, so that the next caller
@@ -66,7 +67,7 @@ package final class HashingPool: Sendable {
                         return { waiting.resume(returning: .done(result)) }
                     },
                     refuse: { waiting.resume(returning: .refused($0)) })
-                queue.add(job)
+                queue.add(job, ticket: ticket)
             }
         } onCancel: {
             queue.cancel(ticket)
@@ -78,7 +79,7 @@ package final class HashingPool: Sendable {
     }
 
     /// Callers whose work has not begun, for the metrics.
-    package var waiting: Int { queue.count }
+    package var waiting: Int { queue.waiting }
 
     /// Refuses waiting callers, finishes the work that has begun, and ends the threads. Do not call it on a
     /// thread of the pool.
@@ -93,10 +94,9 @@ package final class HashingPool: Sendable {
     }
 }
 
-/// One caller's work. The code that removes it from the queue, under the queue's lock, calls one of the two
-/// closures exactly once, so that the continuation is resumed exactly once.
-struct HashingJob: Sendable {
-    let ticket: JobTicket
+/// One caller's work. The code that takes it from the queue calls one of the two closures exactly once, so
+/// that the continuation is resumed exactly once.
+private struct HashingJob: Sendable {
     /// Does the work; the closure that it returns delivers the result.
     let perform: @Sendable () -> @Sendable () -> Void
     let refuse: @Sendable (Refusal) -> Void
@@ -104,81 +104,63 @@ struct HashingJob: Sendable {
     var joined: UInt64 = 0
 
     init(
-        ticket: JobTicket, perform: @escaping @Sendable () -> @Sendable () -> Void,
-        refuse: @escaping @Sendable (Refusal) -> Void
+        perform: @escaping @Sendable () -> @Sendable () -> Void, refuse: @escaping @Sendable (Refusal) -> Void
     ) {
-        self.ticket = ticket
         self.perform = perform
         self.refuse = refuse
     }
 }
 
-/// The callers that wait for a thread, first in, first out.
-///
-/// Safe to share: all state is under one lock, held only to add or remove a job; closures are called
-/// outside it.
-final class HashingQueue: @unchecked Sendable {
+/// The callers that wait for a thread, none longer than the pool's patience.
+private final class HashingQueue: Sendable {
     private let bounds: HashingPool.Bounds
     private let clock: any MonotonicClock
-    private let monitor = Monitor()
-    private var waiting: [HashingJob] = []
-    private var busy = 0
-    private var isClosed = false
+    private let jobs: BoundedQueue<HashingJob>
     /// The moving average of a job's nanoseconds; an estimate before the first job.
-    private var averageDuration: UInt64 = 30_000_000
+    private let averageDuration = Locked<UInt64>(30_000_000)
 
     init(_ bounds: HashingPool.Bounds, clock: any MonotonicClock) {
         self.bounds = bounds
         self.clock = clock
-        waiting.reserveCapacity(bounds.queue + bounds.workers)
+        jobs = BoundedQueue(bound: bounds.queue, workers: bounds.workers)
     }
 
-    var count: Int { monitor.withLock { waiting.count } }
+    var waiting: Int { jobs.load.waiting }
 
     /// Queues the job, or refuses it before returning.
-    func add(_ job: HashingJob) {
-        let refusal: Refusal? = monitor.withLock {
-            guard !isClosed else { return stopping }
-            guard job.ticket.state != .cancelled else { return cancelled }
-            // A free thread that has not taken its job yet counts for one more place.
-            guard waiting.count < bounds.queue + max(bounds.workers - busy, 0) else {
-                return Refusal(.unavailable, detail: "the hashing queue is full", retryAfter: retryAfter)
-            }
-            job.ticket.state = .queued
-            var job = job
-            job.joined = clock.nanoseconds
-            waiting.append(job)
-            monitor.wakeOne()
-            return nil
+    func add(_ job: HashingJob, ticket: JobTicket) {
+        var job = job
+        job.joined = clock.nanoseconds
+        switch jobs.add(job, ticket: ticket) {
+        case .queued: break
+        case .closed: job.refuse(HashingQueue.stopping)
+        case .cancelled: job.refuse(HashingQueue.cancelled)
+        case .full(let load):
+            job.refuse(
+                Refusal(.unavailable, detail: "the hashing queue is full", retryAfter: retryAfter(load)))
         }
-        if let refusal { job.refuse(refusal) }
     }
 
-    /// Removes the job if it has not begun; if it has not been added yet, ``add(_:)`` will refuse it.
-    func cancel(_ ticket: JobTicket) {
-        let job: HashingJob? = monitor.withLock {
-            let state = ticket.state
-            if state != .taken { ticket.state = .cancelled }
-            guard state == .queued, let place = waiting.firstIndex(where: { $0.ticket === ticket }) else {
-                return nil
-            }
-            return waiting.remove(at: place)
-        }
-        job?.refuse(cancelled)
-    }
+    func cancel(_ ticket: JobTicket) { jobs.cancel(ticket)?.refuse(HashingQueue.cancelled) }
 
     /// Serves jobs until the queue is closed; each thread runs this once.
     func serve() {
         HashingQueue.lowerThreadPriority()
-        while let next = take() {
-            switch next {
-            case .expired(let job, let refusal): job.refuse(refusal)
-            case .due(let job):
-                let began = clock.nanoseconds
-                let handOver = job.perform()
-                finished(after: clock.nanoseconds &- began)
-                handOver()
+        while let job = jobs.take().first {
+            let began = clock.nanoseconds
+            guard began &- job.joined <= UInt64(bounds.patience) * 1_000_000 else {
+                jobs.didFinish()
+                job.refuse(
+                    Refusal(
+                        .unavailable, detail: "waited too long to be hashed",
+                        retryAfter: retryAfter(jobs.load)))
+                continue
             }
+            let handOver = job.perform()
+            let duration = clock.nanoseconds &- began
+            averageDuration.with { $0 = ($0 / 8) * 7 + duration / 8 }
+            jobs.didFinish()
+            handOver()
         }
     }
 
@@ -189,57 +171,16 @@ final class HashingQueue: @unchecked Sendable {
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
     }
 
-    func close() {
-        let rest = monitor.withLock {
-            isClosed = true
-            let rest = waiting
-            waiting.removeAll()
-            for job in rest { job.ticket.state = .taken }
-            monitor.wakeAll()
-            return rest
-        }
-        for job in rest { job.refuse(stopping) }
-    }
-
-    private enum Next {
-        case due(HashingJob)
-        /// The job has waited longer than allowed.
-        case expired(HashingJob, Refusal)
-    }
-
-    /// Waits for a job; nil when the queue is closed.
-    private func take() -> Next? {
-        monitor.withLock {
-            while waiting.isEmpty, !isClosed { monitor.wait() }
-            guard !waiting.isEmpty else { return nil }
-            let job = waiting.removeFirst()
-            job.ticket.state = .taken
-            let waited = clock.nanoseconds &- job.joined
-            guard waited <= UInt64(bounds.patience) * 1_000_000 else {
-                return .expired(
-                    job, Refusal(.unavailable, detail: "waited too long to be hashed", retryAfter: retryAfter)
-                )
-            }
-            busy += 1
-            return .due(job)
-        }
-    }
-
-    private func finished(after duration: UInt64) {
-        monitor.withLock {
-            busy -= 1
-            averageDuration = (averageDuration / 8) * 7 + duration / 8
-        }
-    }
+    func close() { for job in jobs.closeAndRemoveAll() { job.refuse(HashingQueue.stopping) } }
 
     /// The whole seconds until the callers that now wait are served, from 1 to 60.
-    private var retryAfter: Int {
-        let ahead = UInt64(waiting.count + busy) * averageDuration / UInt64(bounds.workers)
+    private func retryAfter(_ load: BoundedQueue<HashingJob>.Load) -> Int {
+        let ahead = UInt64(load.waiting + load.busy) * averageDuration.with { $0 } / UInt64(bounds.workers)
         return Int(min(max((ahead + 999_999_999) / 1_000_000_000, 1), 60))
     }
 
-    private var stopping: Refusal { Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1) }
-    private var cancelled: Refusal { Refusal(.unavailable, detail: "the caller left") }
+    private static let stopping = Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
+    private static let cancelled = Refusal(.unavailable, detail: "the caller left")
 }
 
 /// A monotonic clock, passed as an argument so that tests control it.

@@ -28,7 +28,7 @@ package struct ClientAddress: Sendable, Hashable {
 }
 
 /// The limits on password guesses. The start of a login is debited, because it is the guess; a login that
-/// is verified is refunded, so that users who know their password are not limited.
+/// is verified is refunded, so that logins with the right password are not limited.
 ///
 /// An unknown caller is counted by address and by account. A device that has proved its key is counted by
 /// account and device only: unknown callers that exhaust the account's or the address's allowance do not
@@ -147,7 +147,7 @@ package struct LoginLimits: Sendable {
     }
 
     /// Counts work before it is done, by address, in a table of its own: it is independent of the login
-    /// limits of callers who share the address. Refund it if the step succeeded.
+    /// limits of callers at the same address. Refund it if the step succeeded.
     package func start(_ work: Work, from address: ClientAddress, at now: Int64) -> Decision {
         debit(.work, key: address.bytes + [work.rawValue], at: now)
     }

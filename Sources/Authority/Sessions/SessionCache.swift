@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 
 /// Sessions in use with their keys ready, so that a request costs a lookup and no allocation. The cache is

@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Synchronization
 

@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignThreads
 import CountersignWire
 
 /// A session in memory: a fixed number of bytes and no heap allocation, because there may be a million.

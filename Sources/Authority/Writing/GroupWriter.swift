@@ -1,3 +1,4 @@
+import CountersignThreads
 import CountersignWire
 
 /// The server's writer: changes wait in a queue, and those that wait together are made durable together, so
@@ -32,7 +33,7 @@ package final class GroupWriter: StoreWriter {
         }
     }
 
-    private let queue: WriteQueue
+    private let queue: BoundedQueue<WriteJob>
     private let threads: WorkerThreads
 
     /// Starts the thread, which then owns `store`: a connection of its own, so that readers do not wait for
@@ -42,10 +43,10 @@ package final class GroupWriter: StoreWriter {
         _ store: any Store, bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
         didFail: @escaping @Sendable () -> Void = {}
     ) throws(OperationalError) {
-        let queue = WriteQueue(bounds)
+        let queue = BoundedQueue<WriteJob>(bound: bounds.waiting)
         self.queue = queue
-        threads = try WorkerThreads(1, purpose: "to write on") {
-            WriteLoop(queue, store: store, note: note, didFail: didFail).run()
+        threads = try WorkerThreads(purpose: "to write on") {
+            WriteLoop(queue, takingAtMost: bounds.together, store: store, note: note, didFail: didFail).run()
         }
     }
 
@@ -61,14 +62,14 @@ package final class GroupWriter: StoreWriter {
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiting: UnsafeContinuation<WriteOutcome<Result>, Never>) in
                 let result = WriteResult<Result>()
-                queue.add(
+                queue.submit(
                     WriteJob(
-                        ticket: ticket,
                         change: { (store) throws(OperationalError) in result.value = try change(store) },
-                        end: { waiting.resume(returning: result.outcome(after: $0)) }))
+                        end: { waiting.resume(returning: result.outcome(after: $0)) }),
+                    ticket: ticket)
             }
         } onCancel: {
-            queue.cancel(ticket)
+            queue.withdraw(ticket)
         }
         switch outcome {
         case .written(let result): return result
@@ -77,11 +78,11 @@ package final class GroupWriter: StoreWriter {
     }
 
     package func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void) {
-        queue.add(WriteJob(ticket: JobTicket(), change: change, end: { _ in }))
+        queue.submit(WriteJob(change: change, end: { _ in }), ticket: JobTicket())
     }
 
     /// Changes that have not begun, for the metrics.
-    package var waiting: Int { queue.count }
+    package var waiting: Int { queue.load.waiting }
 
     /// Refuses further changes, writes the waiting ones, and ends the thread. Do not call it on that
     /// thread.

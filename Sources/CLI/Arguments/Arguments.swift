@@ -17,7 +17,7 @@ struct Arguments: Sendable, Equatable {
     func positional(_ name: String) -> String? { positionals[name] }
 
     /// `--name value`, `--name=value`, `-n value`, `-nvalue`; after `--` nothing is an option. Everything
-    /// that the command does not know is a ``Fault`` of usage.
+    /// that the command does not know is an ``OperationalError`` of usage.
     static func parse(_ words: [String], for command: Command) throws(OperationalError) -> Arguments {
         var arguments = Arguments()
         var rest = words[...]

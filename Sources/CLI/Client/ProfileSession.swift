@@ -92,7 +92,7 @@ struct ProfileSession: Sendable {
         let (origin, _) = try Origin.split(profile.url)
         let item = try itemName(of: profile, at: origin)
         do {
-            return try StateKeeper(vault.vault, item: item).look().login != nil
+            return try StateKeeper(vault.vault, item: item).readVault().login != nil
         } catch {
             throw OperationalError(.failed, message: "the profile's vault: \(CountersignError(error))")
         }

@@ -148,7 +148,7 @@ enum PolicyChange {
         throws(OperationalError)
     {
         for assignment in assignments {
-            do throws(OperationalError) {
+            do {
                 try check(assignment)
             } catch {
                 let others =

@@ -72,7 +72,7 @@ extension Invocation {
         RestartRequest(deployment.folder).wake()
         for _ in 0..<100 {
             if try replayStatus().confirmation >= confirmation.number { return }
-            do throws(OperationalError) {
+            do {
                 let service = try ReplayService(deployment, keys: ReleaseKeyDirectory(deployment))
                 return try service.takeConfirmation(at: now)
             } catch {

@@ -7,72 +7,64 @@ struct AuthorityRoutes: Sendable {
     let installation: Installation
     let environment: ClientEnvironment
 
-    /// What proves that a response is the authority's.
-    enum Trust {
+    /// The proof that a response comes from the authority.
+    enum RequiredProof {
         /// The authority's signature. Without its key, no success is accepted.
-        case authority
+        case authoritySignature
         /// The authority's signature if its key is known. Otherwise an unsigned success is accepted; the
         /// protocol step that uses it proves it.
-        case authorityIfKnown
+        case authoritySignatureIfKeyKnown
         /// A signature with the authority's key, or with a key that the response's own content names and only
         /// the authority can have.
-        case keys((Response) -> [KeyID: SigningKey])
+        case signature(by: (Response) -> [KeyID: SigningKey])
     }
 
-    /// A success, and the key that signed it; nil for an unsigned one that was accepted.
-    struct AuthorityResponse {
-        let response: Response
-        let signer: KeyID?
-    }
-
-    /// If a refusal says `stale` and the authority's time, repeats the request once with that time; `body`
-    /// makes the content anew, since a proof in it may contain the time.
+    /// Returns a success that meets `proof`. If a refusal says `stale` and the authority's time, repeats the
+    /// request once with that time; `body` makes the content anew, since a proof in it may contain the time.
     func post(
-        to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
-    ) async throws(ClientOperationError) -> AuthorityResponse {
+        to path: String, requiring proof: RequiredProof,
+        body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         do {
-            return try await postOnce(to: path, trust: trust, body: body)
+            return try await postOnce(to: path, requiring: proof, body: body)
         } catch {
             guard case .refused(let notice) = error, let told = notice.timeTold else { throw error }
             environment.correctClock(to: told)
-            return try await postOnce(to: path, trust: trust, body: body)
+            return try await postOnce(to: path, requiring: proof, body: body)
         }
     }
 
     private func postOnce(
-        to path: String, trust: Trust, body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
-    ) async throws(ClientOperationError) -> AuthorityResponse {
+        to path: String, requiring proof: RequiredProof,
+        body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
+    ) async throws(ClientOperationError) -> VerifiedResponse {
         let time = try environment.now()
         let draft = installation.draft("POST", path: path, body: try body(time))
-        let verified = try await SignedRequestSender(environment: environment).send(
+        var verified = try await SignedRequestSender(environment: environment).send(
             draft, as: installation.release, at: time
         ) {
-            keys(for: trust, response: $0)
+            keys(for: proof, response: $0)
         }
         environment.confirm(time, by: verified)
-        switch verified {
-        case .genuine(let answer):
-            guard let notice = answer.notice else {
-                return AuthorityResponse(response: answer.response, signer: answer.keyID)
+        if installation.connectionVouches { verified.acceptUnsignedRefusal() }
+        if let notice = verified.notice {
+            let isAuthoritys = verified.signer != nil || notice.isGenuine
+            throw isAuthoritys && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
+        }
+        switch verified.proof {
+        case .signature: return verified
+        case .headSignature: throw .notUnderstood("\(path): the answer is too long")
+        case .unsigned(let reason):
+            guard case .authoritySignatureIfKeyKnown = proof, installation.authorityKey == nil else {
+                throw .notGenuine("\(path): \(reason.detail)")
             }
-            throw notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
-        case .verifiedHead: throw .notUnderstood("\(path): the answer is too long")
-        case .unsigned(let response, let why):
-            if response.status >= 400 {
-                var notice = RefusalNotice(response)
-                notice.isGenuine = installation.connectionVouches
-                throw notice.isGenuine && notice.isOfWrongCredentials ? .wrongCredentials : .refused(notice)
-            }
-            guard case .authorityIfKnown = trust, installation.authorityKey == nil else {
-                throw .notGenuine("\(path): \(why.detail)")
-            }
-            return AuthorityResponse(response: response, signer: nil)
+            return verified
         }
     }
 
-    private func keys(for trust: Trust, response: Response) -> [KeyID: SigningKey] {
+    private func keys(for proof: RequiredProof, response: Response) -> [KeyID: SigningKey] {
         var keys = installation.authorityKeys
-        if case .keys(let more) = trust { keys.merge(more(response)) { first, _ in first } }
+        if case .signature(by: let more) = proof { keys.merge(more(response)) { first, _ in first } }
         return keys
     }
 }

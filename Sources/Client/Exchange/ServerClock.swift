@@ -57,8 +57,8 @@ extension ClientEnvironment {
 
     /// The authority accepted a request dated `sent`: its response proves it.
     func confirm(_ sent: Int64, by verified: VerifiedResponse) {
-        guard case .genuine(let answer) = verified, answer.notice == nil else { return }
-        keeper.clock.confirm(sent: sent, took: answer.took, clock: time)
+        guard verified.signer != nil, verified.notice == nil else { return }
+        keeper.clock.confirm(sent: sent, took: verified.took, clock: time)
     }
 
     /// Sets the clock to the authority's time from a signed response that just came. Stores the offset as the
@@ -88,26 +88,25 @@ package struct TimeRequest: Sendable {
     /// for this nonce, and must have come in time.
     package func callAsFunction() async throws(ClientOperationError) -> Int64 {
         guard installation.authorityKey != nil else {
-            throw .incomplete("the authority's key is not known; without it nobody's time is believed")
+            throw .incomplete("the authority's key is not known; without it no time can be verified")
         }
         let nonce = Base64.encode(environment.random.bytes(16).span, as: .url)
         let draft = installation.draft("GET", path: "/time?nonce=\(nonce)")
         let verified = try await SignedRequestSender(environment: environment).send(
             draft, as: installation.release, at: environment.time.now
         ) { _ in installation.authorityKeys }
-        let answer: GenuineResponse
-        switch verified {
-        case .genuine(let found): answer = found
-        case .verifiedHead: throw .notUnderstood("time: the answer is too long")
-        case .unsigned(_, let why): throw .notGenuine("time: \(why.detail)")
+        switch verified.proof {
+        case .signature: break
+        case .headSignature: throw .notUnderstood("time: the answer is too long")
+        case .unsigned(let reason): throw .notGenuine("time: \(reason.detail)")
         }
-        if let notice = answer.notice { throw .refused(notice) }
-        let body = try ResponseFields(answer.response, of: "time")
+        if let notice = verified.notice { throw .refused(notice) }
+        let body = try ResponseFields(verified.response, of: "time")
         guard try body.text("nonce") == nonce else {
             throw .notGenuine("time: an answer to another question")
         }
-        guard answer.took < ServerClock.maximumDelay else {
-            throw .notGenuine("time: the answer took \(answer.took / 1000) s, and may be as old")
+        guard verified.took < ServerClock.maximumDelay else {
+            throw .notGenuine("time: the answer took \(verified.took / 1000) s, and may be as old")
         }
         let told = try body.number("time")
         environment.correctClock(to: told)

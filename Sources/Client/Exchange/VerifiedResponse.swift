@@ -2,14 +2,123 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A response, classified by whether the client may act on it.
-enum VerifiedResponse: Sendable {
-    case genuine(GenuineResponse)
-    /// The head of a success is verified. The body is verified once it matches the digest in the head.
-    case verifiedHead(Response, SignedCalls.BodyCheck)
-    /// The response has no signature of ours, or none that can be verified here: it comes from a backend, or
-    /// from a party in between.
-    case unsigned(Response, why: UnsignedReason)
+/// A response with the result of checking its signature against the request that it answers: signed, with a
+/// signed head, or unsigned. Only ``SignedRequestSender`` creates one.
+package struct VerifiedResponse: Sendable {
+    package let response: Response
+    package let proof: Proof
+    /// Milliseconds from sending the request to receiving the response.
+    let took: Int64
+    /// The refusal, if this is one; genuine if the authority is known to have said it. It carries the
+    /// authority's time only if it is genuine and came in time.
+    package private(set) var notice: RefusalNotice?
+
+    package enum Proof: Sendable {
+        /// The key that signed the whole response.
+        case signature(KeyID)
+        /// The head of a success is signed, and the body has yet to come.
+        case headSignature(BodyCheck)
+        /// The response comes from a backend, or from a party in between.
+        case unsigned(UnsignedReason)
+    }
+
+    /// A response whose head is signed is genuine once its body matches the head. Pass the body through a
+    /// ``BodyDigest`` of `expectation`; do not trust the last bytes before the digest is finished.
+    package struct BodyCheck: Sendable {
+        package let signer: KeyID
+        package let expectation: BodyExpectation
+    }
+
+    /// Throws ``ClientOperationError/notGenuine(_:)`` if a signature is present and wrong.
+    fileprivate init(
+        _ response: Response, to draft: Draft, keys: [KeyID: SigningKey], took: Int64
+    ) throws(ClientOperationError) {
+        self.response = response
+        self.took = took
+        do {
+            proof = try Proof(of: response, to: draft, keys: keys)
+        } catch {
+            throw .notGenuine(error.detail + VerifiedResponse.hint(for: error.code, keys: keys))
+        }
+        guard response.status >= 400 else { return }
+        var notice = RefusalNotice(response)
+        if signer != nil, !isRepeated {
+            notice.isGenuine = true
+            notice.timeTold = notice.timeTold(took: took)
+        }
+        self.notice = notice
+    }
+
+    /// The key that signed the whole response.
+    package var signer: KeyID? {
+        if case .signature(let keyID) = proof { keyID } else { nil }
+    }
+
+    /// The key that signed the response or at least its head.
+    package var headSigner: KeyID? { signer ?? bodyCheck?.signer }
+
+    package var bodyCheck: BodyCheck? {
+        if case .headSignature(let check) = proof { check } else { nil }
+    }
+
+    package var unsignedReason: UnsignedReason? {
+        if case .unsigned(let reason) = proof { reason } else { nil }
+    }
+
+    /// Whether this repeats the response to the request's first copy. The authority signed it anew, but the
+    /// content is old and the backend's: it says nothing about the current state. Source: docs/protocol.md,
+    /// "Idempotent requests".
+    private var isRepeated: Bool { response.message.value(of: "countersign-replayed") != nil }
+
+    /// Takes an unsigned refusal as genuine. For the authority's own routes, over a connection whose
+    /// certificate proves the authority (``Installation/connectionVouches``).
+    mutating func acceptUnsignedRefusal() {
+        if unsignedReason != nil { notice?.isGenuine = true }
+    }
+
+    /// A wrong authority key shows itself in no other way: the client can verify nothing that the server
+    /// signs.
+    private static func hint(for code: Refusal.Code, keys: [KeyID: SigningKey]) -> String {
+        let isKnown = KeyID(MessageSignatures.authorityKeyID).map { keys[$0] != nil } ?? false
+        guard code == .badSignature, isKnown else { return "" }
+        return
+            "; if no answer of this server verifies, "
+            + "the authority key of the release key is another server's: "
+            + "expected the `authority_key` that `countersign release add` printed"
+    }
+}
+
+extension VerifiedResponse.Proof {
+    fileprivate init(of response: Response, to draft: Draft, keys: [KeyID: SigningKey]) throws(Refusal) {
+        do {
+            // The response to HEAD has no content, whatever a server in between added.
+            guard response.message.isBodyWhole else {
+                try self.init(ofHead: response, to: draft, keys: keys)
+                return
+            }
+            switch try ResponseVerifier(keys)(response, to: draft.request()) {
+            case .holds(let keyID): self = .signature(keyID)
+            case .unsigned: self = .unsigned(.noSignature)
+            }
+        } catch {
+            // A key that is not known here proves nothing, for or against.
+            guard error.code == .unknownKey else { throw error }
+            self = .unsigned(.unknownKey(error.detail))
+        }
+    }
+
+    /// A refusal whose body is not held whole has no effect.
+    private init(ofHead response: Response, to draft: Draft, keys: [KeyID: SigningKey]) throws(Refusal) {
+        guard response.status < 400 else {
+            self = .unsigned(.tooLong)
+            return
+        }
+        switch try ResponseVerifier(keys).verifyHead(of: response, to: draft.request()) {
+        case .holds(let keyID, let expectation):
+            self = .headSignature(VerifiedResponse.BodyCheck(signer: keyID, expectation: expectation))
+        case .unsigned: self = .unsigned(.noSignature)
+        }
+    }
 }
 
 /// Why a response counts as unsigned.
@@ -31,46 +140,15 @@ package enum UnsignedReason: Sendable, Hashable {
     }
 }
 
-/// A response that the authority gave to exactly this request. Only ``SignedRequestSender`` creates one.
-struct GenuineResponse: Sendable {
-    let response: Response
-    /// The key that signed it.
-    let keyID: KeyID
-    /// Milliseconds from sending the request to receiving the response.
-    let took: Int64
-
-    fileprivate init(_ response: Response, keyID: KeyID, took: Int64) {
-        self.response = response
-        self.keyID = keyID
-        self.took = took
-    }
-
-    /// Whether this repeats the response to the request's first copy. The authority signed it anew, but the
-    /// content is old and the backend's: it says nothing about the current state. Source: docs/protocol.md,
-    /// "Idempotent requests".
-    private var isRepeated: Bool { response.message.value(of: "countersign-replayed") != nil }
-
-    /// Nil for a success. The notice carries the authority's time only if the refusal is genuine and came in
-    /// time.
-    var notice: RefusalNotice? {
-        guard response.status >= 400 else { return nil }
-        var notice = RefusalNotice(response)
-        guard !isRepeated else { return notice }
-        notice.isGenuine = true
-        notice.timeTold = notice.timeTold(took: took)
-        return notice
-    }
-}
-
 /// Sends a signed request and verifies the response.
 struct SignedRequestSender: Sendable {
     let environment: ClientEnvironment
     /// Adds the device's signature to a session's requests; nil if the session's signature is enough.
     var cosigner: (any DeviceSigner)?
 
-    /// Signs `draft` and sends it once. `keys` returns the keys that may have signed the response; for a
-    /// login they are known only from the response itself. Throws ``ClientOperationError/notGenuine(_:)`` if
-    /// a signature is present and wrong.
+    /// Signs `draft`, sends it once and verifies the response. `keys` returns the keys that may have signed
+    /// the response; for a login they are known only from the response itself. Throws
+    /// ``ClientOperationError/notGenuine(_:)`` if a signature is present and wrong.
     func send(
         _ draft: Draft, as credentials: Credentials, at time: Int64,
         keys: (Response) -> [KeyID: SigningKey]
@@ -81,10 +159,10 @@ struct SignedRequestSender: Sendable {
         do {
             response = try await environment.transport.send(draft)
         } catch {
-            throw ClientOperationError(error)
+            throw .transport(error)
         }
         let took = environment.time.milliseconds - began
-        return try SignedRequestSender.judge(response, to: draft, keys: keys(response), took: took)
+        return try VerifiedResponse(response, to: draft, keys: keys(response), took: took)
     }
 
     func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientOperationError)
@@ -99,117 +177,5 @@ struct SignedRequestSender: Sendable {
         }
         if let cosigner { try cosigner.sign(&draft, keyID: credentials.keyID, at: time) }
         return draft
-    }
-
-    private static func judge(
-        _ response: Response, to draft: Draft, keys: [KeyID: SigningKey], took: Int64
-    ) throws(ClientOperationError) -> VerifiedResponse {
-        // The response to HEAD has no content, whatever a server in between added.
-        do {
-            guard response.message.isBodyWhole else {
-                return try judgeHead(of: response, to: draft, keys: keys)
-            }
-            switch try ResponseVerifier(keys)(response, to: draft.request()) {
-            case .holds(let keyID): return .genuine(GenuineResponse(response, keyID: keyID, took: took))
-            case .unsigned: return .unsigned(response, why: .noSignature)
-            }
-        } catch {
-            // A key that is not known here proves nothing, for or against.
-            if error.code == .unknownKey { return .unsigned(response, why: .unknownKey(error.detail)) }
-            throw .notGenuine(error.detail + SignedRequestSender.hint(for: error.code, keys: keys))
-        }
-    }
-
-    /// A wrong authority key shows itself in no other way: the client can verify nothing that the server
-    /// signs.
-    private static func hint(for code: Refusal.Code, keys: [KeyID: SigningKey]) -> String {
-        let isKnown = KeyID(MessageSignatures.authorityKeyID).map { keys[$0] != nil } ?? false
-        guard code == .badSignature, isKnown else { return "" }
-        return
-            "; if no answer of this server verifies, "
-            + "the authority key of the release key is another server's: "
-            + "expected the `authority_key` that `countersign release add` printed"
-    }
-
-    /// A refusal whose body is not held whole has no effect.
-    private static func judgeHead(
-        of response: Response, to draft: Draft, keys: [KeyID: SigningKey]
-    ) throws(Refusal) -> VerifiedResponse {
-        guard response.status < 400 else { return .unsigned(response, why: .tooLong) }
-        switch try ResponseVerifier(keys).verifyHead(of: response, to: draft.request()) {
-        case .holds(let keyID, let expectation):
-            return .verifiedHead(response, SignedCalls.BodyCheck(signer: keyID, expectation: expectation))
-        case .unsigned: return .unsigned(response, why: .noSignature)
-        }
-    }
-}
-
-extension SignedCalls {
-    /// A response, and the key that signed it.
-    package struct CallResult: Sendable {
-        package let response: Response
-        /// Nil for a response that the authority did not sign, such as a backend's that passes through.
-        package let signer: KeyID?
-        /// Why there is no signer; nil if there is one, or if the body has yet to come.
-        package let unsignedReason: UnsignedReason?
-        /// Set if the body has yet to come: the key that signed the head, and what the body must match.
-        package let bodyCheck: BodyCheck?
-
-        /// The refusal, if this is one; genuine if the authority is known to have said it.
-        package internal(set) var notice: RefusalNotice?
-
-        init(_ verified: VerifiedResponse) {
-            switch verified {
-            case .genuine(let answer):
-                response = answer.response
-                signer = answer.keyID
-                unsignedReason = nil
-                bodyCheck = nil
-                notice = answer.notice
-            case .verifiedHead(let begun, let check):
-                response = begun
-                signer = nil
-                unsignedReason = nil
-                bodyCheck = check
-                notice = nil
-            case .unsigned(let unsigned, let why):
-                response = unsigned
-                signer = nil
-                unsignedReason = why
-                bodyCheck = nil
-                notice = unsigned.status >= 400 ? RefusalNotice(unsigned) : nil
-            }
-        }
-    }
-
-    /// A response whose head is signed is genuine once its body matches the head. Pass the body through a
-    /// ``BodyDigest`` of `expectation`; do not trust the last bytes before the digest is finished.
-    package struct BodyCheck: Sendable {
-        package let signer: KeyID
-        package let expectation: BodyExpectation
-    }
-
-    /// What the client does if no response comes.
-    package enum LostAnswer: Sendable {
-        /// It sends the request once more: the idempotency key lets the server recognize the copy.
-        case askAgain
-        /// It reports that the outcome is unknown. For a request whose second copy would be refused although
-        /// the first was accepted.
-        case stop
-    }
-}
-
-/// Whether a body is available for another copy of a request.
-package enum BodyUse: Sendable {
-    case repeatable
-    /// A stream that can be read once. `isUsedUp` says whether a byte of it was read: then the client sends
-    /// no further copy and throws ``ClientOperationError/bodyUsedUp``.
-    case once(isUsedUp: @Sendable () -> Bool)
-
-    var isUsedUp: Bool {
-        switch self {
-        case .repeatable: false
-        case .once(let isUsedUp): isUsedUp()
-        }
     }
 }

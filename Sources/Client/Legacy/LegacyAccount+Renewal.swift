@@ -1,23 +1,24 @@
 import CountersignSeal
+import struct CountersignTransport.TransportError
 import CountersignVault
 
 extension LegacyAccount {
     /// A renewal that is in progress, and the session that it renews.
     struct Renewal {
         let used: LegacySession.Mark?
-        let task: Task<Result<Void, LegacyClientError>, Never>
+        let task: Task<Result<Void, ClientOperationError>, Never>
     }
 
     /// Returns once there is another token than that of `used`, or a session if there was none. All callers
     /// share one renewal; cancelling one caller does not stop it.
-    func renew(leaving used: LegacySession?) async throws(LegacyClientError) {
+    func renew(leaving used: LegacySession?) async throws(ClientOperationError) {
         while let renewal {
             let result = await renewal.task.value
             if renewal.used == used?.mark { return try result.get() }
         }
         guard try known().kept.session?.mark == used?.mark else { return }
         let task = Task {
-            let result = await self.renewed(leaving: used)
+            let result = await self.renewCatchingErrors(leaving: used)
             self.renewal = nil
             return result
         }
@@ -27,26 +28,27 @@ extension LegacyAccount {
 
     /// For a request whose body can be sent only once: it is not sent under a token that has expired by the
     /// device's clock. If the token cannot be renewed, the request fails with the renewal's error.
-    func renewIfOut() async throws(LegacyClientError) {
+    func renewIfExpired() async throws(ClientOperationError) {
         let session = try session()
         guard let expires = session.expires, expires <= exchange.time else { return }
         try await renew(leaving: session)
     }
 
-    private func renewed(leaving used: LegacySession?) async -> Result<Void, LegacyClientError> {
-        do throws(LegacyClientError) {
+    private func renewCatchingErrors(leaving used: LegacySession?) async -> Result<Void, ClientOperationError>
+    {
+        do throws(ClientOperationError) {
             try await renewUnderLease(leaving: used)
             return .success(())
         } catch {
-            return .failure(heeded(error))
+            return .failure(recordingUpdateStop(error))
         }
     }
 
-    private func renewUnderLease(leaving used: LegacySession?) async throws(LegacyClientError) {
+    private func renewUnderLease(leaving used: LegacySession?) async throws(ClientOperationError) {
         let lease = try await store.lease()
         defer { lease.release() }
         try requireTraffic()
-        let now = try reread()
+        let now = try readVault()
         // Another process or the user changed the session in between.
         guard now.kept.session?.mark == used?.mark else {
             if now.kept.session == nil { throw .notSignedIn }
@@ -54,26 +56,26 @@ extension LegacyAccount {
         }
         let replacement: LegacySession
         if let session = now.kept.session, let loginToken = session.loginToken {
-            replacement = try await renewed(session, with: loginToken)
+            replacement = try await renewToken(of: session, with: loginToken)
         } else {
-            replacement = try await remembered(in: now)
+            replacement = try await signInWithRememberedCredentials(of: now)
         }
         var kept = now.kept
         kept.session = replacement
         guard try write(kept, expecting: now.expectation) else {
             // The user signed out, or in again, while the response was in transit; that decision stands.
-            if try reread().kept.session == nil { throw .notSignedIn }
+            if try readVault().kept.session == nil { throw .notSignedIn }
             return
         }
         setStatus(.active(replacement))
     }
 
-    private func renewed(
-        _ session: LegacySession, with loginToken: Secret
-    ) async throws(LegacyClientError) -> LegacySession {
+    private func renewToken(
+        of session: LegacySession, with loginToken: Secret
+    ) async throws(ClientOperationError) -> LegacySession {
         let answer: LegacyTokenResponse
         do {
-            answer = try await askedAgainWhereLost(loginToken)
+            answer = try await renewRepeatingIfLost(with: loginToken)
         } catch {
             // Only the server's statement about the login token itself ends a session.
             guard case .refused(let notice) = error, notice.isOver else { throw error }
@@ -89,7 +91,7 @@ extension LegacyAccount {
 
     /// A login token can be exchanged any number of times, and the last token counts: repeating the request
     /// is harmless.
-    private func askedAgainWhereLost(_ loginToken: Secret) async throws(LegacyClientError)
+    private func renewRepeatingIfLost(with loginToken: Secret) async throws(ClientOperationError)
         -> LegacyTokenResponse
     {
         do {
@@ -101,12 +103,14 @@ extension LegacyAccount {
     }
 
     /// Signs in with the remembered credentials. Without any, the session has ended.
-    private func remembered(in now: LegacyStore.Found) async throws(LegacyClientError) -> LegacySession {
+    private func signInWithRememberedCredentials(of now: LegacyStore.Found) async throws(ClientOperationError)
+        -> LegacySession
+    {
         guard remembering == .whatSignsIn, let route = exchange.server.login,
             let remembered = now.kept.remembered,
             remembered.rung == route.rung
         else {
-            if let session = now.kept.session { _ = try end(session, reason: .ranOut) }
+            if let session = now.kept.session { _ = try end(session, reason: .tokenExpired) }
             throw .notSignedIn
         }
         do {

@@ -19,14 +19,14 @@ package enum LegacySessionStatus: Sendable, Equatable {
 /// Why no account is signed in.
 package enum LegacySessionEnd: Sendable, Equatable {
     /// Nothing is stored here.
-    case nobodyWas
+    case neverSignedIn
     /// The user signed out, here or in another process.
     case byUser
     /// The server's `-100`: the token expired, or the account signed in on another device. Legacy servers do
     /// not say which; our gateway does.
     case ended(RefusalNotice)
     /// The token expired, and nothing stored here can get another.
-    case ranOut
+    case tokenExpired
     /// The server refused the remembered credentials.
     case credentialsRefused
 }
@@ -39,7 +39,7 @@ package actor LegacyAccount {
     package nonisolated var signing: LegacySigningMethod { exchange.server.signing }
     let store: LegacyStore
     let remembering: Remembering
-    private let keeping: Keeping
+    private let sessionStorage: SessionStorage
     private let announce: @Sendable (LegacySessionStatus) -> Void
 
     private var found: LegacyStore.Found?
@@ -65,7 +65,7 @@ package actor LegacyAccount {
     }
 
     /// How the vault stores the session.
-    package enum Keeping: Sendable {
+    package enum SessionStorage: Sendable {
         case plain
         /// Sealed under a key that is released only when the user is present. A session that was stored
         /// without a seal stays so until the next login.
@@ -75,41 +75,41 @@ package actor LegacyAccount {
     /// `announce` receives every change, in order; it must not wait.
     package init(
         _ exchange: LegacyExchange, store: LegacyStore, remembering: Remembering = .nothing,
-        keeping: Keeping = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
+        sessionStorage: SessionStorage = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
     ) {
         self.exchange = exchange
         self.store = store
         self.remembering = remembering
-        self.keeping = keeping
+        self.sessionStorage = sessionStorage
         self.announce = announce
     }
 
     // MARK: What the app does
 
     /// Signs in. If the server answers with another session, that one replaces the stored one.
-    package func logIn(_ name: String, password: Secret) async throws(LegacyClientError) {
+    package func logIn(_ name: String, password: Secret) async throws(ClientOperationError) {
         try requireTraffic()
-        guard let route = exchange.server.login else { throw .notSignable("no way to sign in was named") }
+        guard let route = exchange.server.login else { throw .incomplete("no way to sign in was named") }
         let value: Secret
         do {
             value = try LoginLadder.storedValue(of: password, on: route.rung, settings: route.settings)
         } catch {
-            throw .notSignable("\(error)")
+            throw .incomplete("\(error)")
         }
         // Finds out whether the vault can be read before the password is sent.
-        _ = try reread()
+        _ = try readVault()
         let before = logOuts
         let lease = try await store.lease()
         defer { lease.release() }
         try requireTraffic()
-        _ = try reread()
+        _ = try readVault()
         guard logOuts == before else { throw .notSignedIn }
         let session: LegacySession
         do {
             session = LegacySession(
                 account: name, response: try await exchange.logIn(name, value: value, at: route))
         } catch {
-            throw heeded(error)
+            throw recordingUpdateStop(error)
         }
         try keep(
             session, remembering: RememberedSignIn(account: name, rung: route.rung, value: value),
@@ -119,9 +119,9 @@ package actor LegacyAccount {
     /// Throws if a user has signed out since; overwrites every other change.
     private func keep(
         _ session: LegacySession, remembering remembered: RememberedSignIn, since before: Int
-    ) throws(LegacyClientError) {
+    ) throws(ClientOperationError) {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard logOuts == before else { throw .notSignedIn }
             var kept = now.kept
             kept.session = session
@@ -135,7 +135,7 @@ package actor LegacyAccount {
 
     /// Adopts a session that an earlier version of the app began, from that version's own keychain. A session
     /// that is already stored here is newer, and stays.
-    package func adopt(_ session: LegacySession) throws(LegacyClientError) {
+    package func adopt(_ session: LegacySession) throws(ClientOperationError) {
         var kept = LegacyPersistedState()
         kept.session = session
         if try write(kept, under: nextKey, expecting: .absent) {
@@ -148,18 +148,18 @@ package actor LegacyAccount {
     /// remembered credentials; being offline ends nothing. Lifts the stop for an update: the app that calls
     /// this has handled it.
     @discardableResult
-    package func resume() async throws(LegacyClientError) -> LegacySessionStatus {
+    package func resume() async throws(ClientOperationError) -> LegacySessionStatus {
         stop = nil
-        return try await takeUp()
+        return try await restoreLogin()
     }
 
     /// The same, without lifting the stop.
-    func takeUp() async throws(LegacyClientError) -> LegacySessionStatus {
+    func restoreLogin() async throws(ClientOperationError) -> LegacySessionStatus {
         let kept = try forgetUnwanted()
         show()
         guard let session = kept.session else {
             if kept.remembered != nil { try await renew(leaving: nil) }
-            return shown ?? .signedOut(.nobodyWas)
+            return shown ?? .signedOut(.neverSignedIn)
         }
         setStatus(.active(session))
         if let expires = session.expires, expires <= exchange.time {
@@ -168,7 +168,10 @@ package actor LegacyAccount {
             } catch {
                 // The client has reported the end of a session by now; the next request finds any other
                 // error.
-                if case .vault = error { throw error }
+                switch error {
+                case .vaultLocked, .vaultFailed: throw error
+                default: break
+                }
             }
         }
         return shown ?? .active(session)
@@ -176,9 +179,9 @@ package actor LegacyAccount {
 
     /// The stored state. Removes credentials that an earlier version of the app stored to sign in again if
     /// this one does not ask for that.
-    private func forgetUnwanted() throws(LegacyClientError) -> LegacyPersistedState {
+    private func forgetUnwanted() throws(ClientOperationError) -> LegacyPersistedState {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard remembering == .nothing, now.kept.remembered != nil else { return now.kept }
             var kept = now.kept
             kept.remembered = nil
@@ -188,7 +191,7 @@ package actor LegacyAccount {
 
     /// Removes everything that is stored here. Legacy servers have no route for this: their session ends with
     /// the next login, or expires.
-    package func logOut() throws(LegacyClientError) {
+    package func logOut() throws(ClientOperationError) {
         logOuts += 1
         try write(LegacyPersistedState(), expecting: .anything)
         (sealKey, nextKey) = (nil, nil)
@@ -198,7 +201,7 @@ package actor LegacyAccount {
     // MARK: What requests need
 
     /// The session that requests use.
-    func session() throws(LegacyClientError) -> LegacySession {
+    func session() throws(ClientOperationError) -> LegacySession {
         try requireTraffic()
         let found = try known()
         if isLocked(found) { throw .presenceNeeded }
@@ -207,17 +210,17 @@ package actor LegacyAccount {
     }
 
     /// Reports that the vault could not be opened.
-    package func learn(_ problem: VaultError) { setStatus(.unreadable(problem)) }
+    package func reportVaultFailure(_ problem: VaultError) { setStatus(.unreadable(problem)) }
 
     /// Throws while the client must not send anything.
-    func requireTraffic() throws(LegacyClientError) {
+    func requireTraffic() throws(ClientOperationError) {
         if let stop { throw .updateRequired(stop) }
     }
 
     /// Removes the session of the token that the server refused for good; returns whether no session is left.
-    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(LegacyClientError) -> Bool {
+    func end(_ used: LegacySession, reason why: LegacySessionEnd) throws(ClientOperationError) -> Bool {
         while true {
-            let now = try reread()
+            let now = try readVault()
             guard now.kept.session?.mark == used.mark else { return now.kept.session == nil }
             var kept = now.kept
             kept.session = nil
@@ -227,7 +230,8 @@ package actor LegacyAccount {
         }
     }
 
-    func heeded(_ problem: LegacyClientError) -> LegacyClientError {
+    /// Returns `problem`. If it says that an update is required, stops all traffic first.
+    func recordingUpdateStop(_ problem: ClientOperationError) -> ClientOperationError {
         if case .updateRequired(let notice) = problem {
             stop = notice
             show()
@@ -237,18 +241,22 @@ package actor LegacyAccount {
 
     // MARK: What is kept
 
-    func known() throws(LegacyClientError) -> LegacyStore.Found {
+    func known() throws(ClientOperationError) -> LegacyStore.Found {
         if let found { return found }
-        return try reread()
+        return try readVault()
     }
 
     /// Reads the vault, so that it finds other processes' changes.
-    func reread() throws(LegacyClientError) -> LegacyStore.Found {
+    func readVault() throws(ClientOperationError) -> LegacyStore.Found {
         let now: LegacyStore.Found
         do {
             now = try store.read(opening: sealKey)
         } catch {
-            if case .vault(let problem) = error { setStatus(.unreadable(problem)) }
+            switch error {
+            case .vaultLocked: setStatus(.locked)
+            case .vaultFailed: setStatus(.unavailable)
+            default: break
+            }
             throw error
         }
         // This process knows of what it erases itself: another process did this, for a user who signed out
@@ -262,7 +270,7 @@ package actor LegacyAccount {
         switch (status, now.kept.session) {
         case (.signedOut, nil): break
         case (.active, nil): setStatus(.signedOut(.byUser))
-        case (_, nil): setStatus(.signedOut(.nobodyWas))
+        case (_, nil): setStatus(.signedOut(.neverSignedIn))
         case (_, let session?): setStatus(.active(session))
         }
         return now
@@ -273,9 +281,9 @@ package actor LegacyAccount {
     func write(
         _ kept: LegacyPersistedState, under key: LegacySealKey? = nil,
         expecting expectation: Vault.Expectation
-    ) throws(LegacyClientError) -> Bool {
+    ) throws(ClientOperationError) -> Bool {
         var key = key ?? sealKey
-        switch (keeping, key, found) {
+        switch (sessionStorage, key, found) {
         case (.plain, _, _): key = nil
         case (.sealedByPresence, nil, let found?) where found.version != nil && found.form == .plain: break
         case (.sealedByPresence, nil, _): guard kept.isEmpty else { throw .presenceNeeded }
@@ -288,7 +296,7 @@ package actor LegacyAccount {
 
     /// If the app no longer asks for presence, a session that only presence opens counts as signed out.
     func isLocked(_ found: LegacyStore.Found) -> Bool {
-        if case (.sealedByPresence, .locked) = (keeping, found.form) { true } else { false }
+        if case (.sealedByPresence, .locked) = (sessionStorage, found.form) { true } else { false }
     }
 
     func setStatus(_ new: LegacySessionStatus) {

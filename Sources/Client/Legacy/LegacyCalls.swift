@@ -3,7 +3,7 @@ import CountersignWire
 /// Requests in the name of the account that is signed in at a legacy server. If the server refuses an expired
 /// token, the client renews it and sends the request again. A refused request has had no effect, so that is
 /// safe. The client does not repeat a request whose response was lost: these servers cannot recognize a
-/// second copy. Source: legacy, L6.
+/// second copy. Source: docs/protocol.md, "Bearer sessions".
 package struct LegacyCalls: Sendable {
     private let account: LegacyAccount
     private let exchange: LegacyExchange
@@ -27,10 +27,10 @@ package struct LegacyCalls: Sendable {
         case currentAccount
         case account(name: String, userID: Int64)
 
-        fileprivate func resolved(by session: LegacySession) throws(LegacyClientError) -> Owner {
-            let his = Owner.account(name: session.account, userID: session.userID)
-            guard self == .currentAccount || self == his else { throw .accountChanged }
-            return his
+        fileprivate func resolved(by session: LegacySession) throws(ClientOperationError) -> Owner {
+            let resolved = Owner.account(name: session.account, userID: session.userID)
+            guard self == .currentAccount || self == resolved else { throw .accountChanged }
+            return resolved
         }
     }
 
@@ -41,10 +41,10 @@ package struct LegacyCalls: Sendable {
     package func send(
         _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount,
         over transport: (any Transport)? = nil, body: BodyUse = .repeatable
-    ) async throws(LegacyClientError) -> Response {
+    ) async throws(ClientOperationError) -> Response {
         var (mayRenew, mayReplace) = (true, true)
         var owner = owner
-        if caller == .user, case .once = body { try await account.renewIfOut() }
+        if caller == .user, case .once = body { try await account.renewIfExpired() }
         while true {
             let session = try await session(of: caller)
             if let session { owner = try owner.resolved(by: session) }
@@ -58,9 +58,9 @@ package struct LegacyCalls: Sendable {
             }
             switch (directive, session) {
             case (.updateNeeded(let notice), _):
-                throw await account.heeded(.updateRequired(notice))
-            case (.tokenRanOut(let notice), nil), (.loginNeeded(let notice), nil): throw .refused(notice)
-            case (.tokenRanOut(let notice), let used?):
+                throw await account.recordingUpdateStop(.updateRequired(notice))
+            case (.tokenExpired(let notice), nil), (.loginNeeded(let notice), nil): throw .refused(notice)
+            case (.tokenExpired(let notice), let used?):
                 guard mayRenew else { throw .refused(notice) }
                 mayRenew = false
                 try await account.renew(leaving: used)
@@ -77,7 +77,7 @@ package struct LegacyCalls: Sendable {
     /// The signed request as it would be sent now.
     package func signed(
         _ draft: Draft, as caller: Caller = .user, of owner: Owner = .currentAccount
-    ) async throws(LegacyClientError) -> Draft {
+    ) async throws(ClientOperationError) -> Draft {
         let session = try await session(of: caller)
         if let session { _ = try owner.resolved(by: session) }
         return try exchange.signed(draft, as: session)
@@ -89,7 +89,7 @@ package struct LegacyCalls: Sendable {
         return .account(name: session.account, userID: session.userID)
     }
 
-    private func session(of caller: Caller) async throws(LegacyClientError) -> LegacySession? {
+    private func session(of caller: Caller) async throws(ClientOperationError) -> LegacySession? {
         switch caller {
         case .user: return try await account.session()
         case .app:

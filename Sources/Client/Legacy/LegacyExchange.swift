@@ -29,7 +29,7 @@ package struct LegacyExchange: Sendable {
     var time: Int64 { now() }
 
     /// The signed request as it would be sent now.
-    package func signed(_ draft: Draft, as session: LegacySession?) throws(LegacyClientError) -> Draft {
+    package func signed(_ draft: Draft, as session: LegacySession?) throws(ClientOperationError) -> Draft {
         var draft = draft
         if let session, let token = session.token {
             try server.requireBearerSecretsAllowed()
@@ -40,12 +40,12 @@ package struct LegacyExchange: Sendable {
 
     func send(
         _ draft: Draft, as session: LegacySession?, over other: (any Transport)? = nil
-    ) async throws(LegacyClientError) -> Response {
+    ) async throws(ClientOperationError) -> Response {
         try await carry(try signed(draft, as: session), by: other ?? transport)
     }
 
     /// Sends a login; `value` is the value that a server of the route's rung stores.
-    func logIn(_ name: String, value: Secret, at route: LegacyLoginRoute) async throws(LegacyClientError)
+    func logIn(_ name: String, value: Secret, at route: LegacyLoginRoute) async throws(ClientOperationError)
         -> LegacyLoginResponse
     {
         try server.requireBearerSecretsAllowed()
@@ -53,7 +53,7 @@ package struct LegacyExchange: Sendable {
         do {
             sent = try LoginLadder.sentValue(for: value, on: route.rung, settings: route.settings, at: time)
         } catch {
-            throw .notSignable("\(error)")
+            throw .incomplete("\(error)")
         }
         var draft = route.rung.loginRequest(
             username: name, value: sent, path: route.path, authority: server.host, transport: server.transport
@@ -65,7 +65,7 @@ package struct LegacyExchange: Sendable {
     }
 
     /// Gets a new token for `loginToken`.
-    func renew(with loginToken: Secret) async throws(LegacyClientError) -> LegacyTokenResponse {
+    func renew(with loginToken: Secret) async throws(ClientOperationError) -> LegacyTokenResponse {
         try server.requireBearerSecretsAllowed()
         var draft = Draft(
             method: "POST", target: Array(server.tokens.renewalPath.utf8), authority: server.host,
@@ -83,7 +83,7 @@ package struct LegacyExchange: Sendable {
         draft.setField("Accept", to: "application/json")
     }
 
-    private func addToken(to draft: inout Draft, userID: Int64, token: Secret) throws(LegacyClientError) {
+    private func addToken(to draft: inout Draft, userID: Int64, token: Secret) throws(ClientOperationError) {
         switch server.tokens.place {
         case .authorizationField:
             draft.setField("Authorization", to: "Bearer \(token.withExposedBytes { $0.text })")
@@ -91,12 +91,12 @@ package struct LegacyExchange: Sendable {
             do {
                 try FormMD5().addSessionParameters(to: &draft, userID: userID, token: token)
             } catch {
-                throw .notSignable(error.detail)
+                throw .incomplete(error.detail)
             }
         }
     }
 
-    private func sign(_ draft: Draft) throws(LegacyClientError) -> Draft {
+    private func sign(_ draft: Draft) throws(ClientOperationError) -> Draft {
         guard case .scheme(let scheme, let credentials) = server.signing else { return draft }
         var draft = draft
         let nonce = Nonce.make(for: scheme.name, random: random)
@@ -104,14 +104,14 @@ package struct LegacyExchange: Sendable {
             // The clock is read once: the signed time is the sent time.
             try scheme.sign(&draft, as: credentials, at: time, nonce: nonce)
         } catch {
-            throw .notSignable(error.detail)
+            throw .incomplete(error.detail)
         }
         return draft
     }
 
     private func carry(
         _ draft: Draft, by transport: any Transport
-    ) async throws(LegacyClientError) -> Response {
+    ) async throws(ClientOperationError) -> Response {
         do {
             return try await transport.send(draft)
         } catch {

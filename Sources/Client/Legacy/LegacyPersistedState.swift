@@ -139,15 +139,15 @@ package struct LegacyStore: Sendable {
     }
 
     /// Waits a little longer than an exchange under the lease takes at most.
-    func lease() async throws(LegacyClientError) -> FileLock {
+    func lease() async throws(ClientOperationError) -> FileLock {
         do {
             return try await vault.lease(within: .seconds(120))
         } catch {
-            throw .vault(error)
+            throw ClientOperationError(error)
         }
     }
 
-    func read(opening key: LegacySealKey? = nil) throws(LegacyClientError) -> Found {
+    func read(opening key: LegacySealKey? = nil) throws(ClientOperationError) -> Found {
         do throws(VaultError) {
             guard let item = try vault.read(name).get() else { return Found(kept: LegacyPersistedState()) }
             var (contents, form) = (item.contents.secret, Found.Form.plain)
@@ -163,7 +163,7 @@ package struct LegacyStore: Sendable {
             }
             return Found(kept: kept, version: item.version, form: form)
         } catch {
-            throw .vault(error)
+            throw ClientOperationError(error)
         }
     }
 
@@ -172,7 +172,7 @@ package struct LegacyStore: Sendable {
     func write(
         _ kept: LegacyPersistedState, under key: LegacySealKey? = nil,
         expecting expectation: Vault.Expectation
-    ) throws(LegacyClientError) -> Found? {
+    ) throws(ClientOperationError) -> Found? {
         do throws(VaultError) {
             guard !kept.isEmpty else {
                 try vault.erase(name, expecting: expectation)
@@ -184,7 +184,7 @@ package struct LegacyStore: Sendable {
             return Found(kept: kept, version: version, form: key == nil ? .plain : .sealed)
         } catch {
             if error == .changed { return nil }
-            throw .vault(error)
+            throw ClientOperationError(error)
         }
     }
 }

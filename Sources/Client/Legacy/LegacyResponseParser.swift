@@ -19,13 +19,13 @@ package enum LegacyRefusals {
     }
 }
 
-/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers";
-/// legacy, L1 and L6.
+/// Reads what a legacy server's response says beside its content. Source: docs/protocol.md, "Answers" and
+/// "Bearer sessions".
 enum LegacyResponseParser {
     /// The codes that a client acts upon.
     enum Directive: Sendable {
         /// `-101`: get a new token and repeat the request.
-        case tokenRanOut(RefusalNotice)
+        case tokenExpired(RefusalNotice)
         /// `-100`: show the login page.
         case loginNeeded(RefusalNotice)
         /// `-99`: show the update page.
@@ -38,14 +38,14 @@ enum LegacyResponseParser {
     static func directive(_ response: Response, unauthorized: LegacyTokens.Unauthorized) -> Directive? {
         if let notice = refusal(response) {
             switch notice.code {
-            case Refusal.Code.tokenExpired.rawValue: return .tokenRanOut(notice)
+            case Refusal.Code.tokenExpired.rawValue: return .tokenExpired(notice)
             case Refusal.Code.sessionEnded.rawValue: return .loginNeeded(notice)
             case Refusal.Code.updateRequired.rawValue: return .updateNeeded(notice)
             default: return nil
             }
         }
-        guard response.status == 401, case .tokenRanOut = unauthorized else { return nil }
-        return .tokenRanOut(RefusalNotice(response))
+        guard response.status == 401, case .tokenExpired = unauthorized else { return nil }
+        return .tokenExpired(RefusalNotice(response))
     }
 
     /// `{"err":{…}}` under any status, as form-md5 writes it, or problem details with a code of ours, as our
@@ -83,7 +83,7 @@ enum LegacyResponseParser {
 }
 
 /// The response to a login: `{"userId":N}`, N over 0, and the tokens if the server issues them. Source:
-/// legacy, L5 and L6.
+/// docs/protocol.md, "The login ladder".
 struct LegacyLoginResponse: Sendable {
     let userID: Int64
     let token: Secret?
@@ -91,7 +91,7 @@ struct LegacyLoginResponse: Sendable {
     let expires: Int64?
 
     /// `at` is when it came, in Unix seconds by the device's clock.
-    init(_ response: Response, at now: Int64) throws(LegacyClientError) {
+    init(_ response: Response, at now: Int64) throws(ClientOperationError) {
         let answer = try TokenResponseFields(response, of: "login")
         guard let userID = answer.number("userId") else {
             throw .notUnderstood("login: expected `userId`, a number")
@@ -111,7 +111,7 @@ struct LegacyTokenResponse: Sendable {
     let loginToken: Secret?
     let expires: Int64?
 
-    init(_ response: Response, at now: Int64) throws(LegacyClientError) {
+    init(_ response: Response, at now: Int64) throws(ClientOperationError) {
         let answer = try TokenResponseFields(response, of: "token")
         guard let token = try answer.secret("token") else {
             throw .notUnderstood("token: expected `token`, a string")
@@ -128,7 +128,7 @@ private struct TokenResponseFields {
     /// Names the response in error texts.
     private let route: String
 
-    init(_ response: Response, of route: String) throws(LegacyClientError) {
+    init(_ response: Response, of route: String) throws(ClientOperationError) {
         self.route = route
         if let notice = LegacyResponseParser.refusal(response) {
             switch notice.code {
@@ -150,7 +150,7 @@ private struct TokenResponseFields {
     }
 
     /// Visible ASCII: it goes into a header field. Nil if it is absent.
-    func secret(_ name: String) throws(LegacyClientError) -> Secret? {
+    func secret(_ name: String) throws(ClientOperationError) -> Secret? {
         guard let member = document.root[name] else { return nil }
         guard let text = member.string, (1...4096).contains(text.utf8.count),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })

@@ -84,17 +84,17 @@ extension LegacyAccount {
     }
 
     /// As last known here.
-    package func lock() throws(LegacyClientError) -> Lock { lock(of: try known()) }
+    package func lock() throws(ClientOperationError) -> Lock { lock(of: try known()) }
 
     /// As the vault has it now.
-    package func lockNow() throws(LegacyClientError) -> Lock { lock(of: try reread()) }
+    package func lockNow() throws(ClientOperationError) -> Lock { lock(of: try readVault()) }
 
     /// Whether the session was opened with the key of that name.
     package func isOpen(with name: String) -> Bool { sealKey?.name == name }
 
     /// The name of the key that seals the stored session; nil if none does.
-    package func keyName() throws(LegacyClientError) -> String? {
-        switch try reread().form {
+    package func keyName() throws(ClientOperationError) -> String? {
+        switch try readVault().form {
         case .plain: nil
         case .sealed: sealKey?.name
         case .locked(let name): name
@@ -103,17 +103,17 @@ extension LegacyAccount {
 
     /// Opens the session and adopts it as ``resume()`` does, except that a stop stays. Returns false if
     /// another key seals it by now.
-    package func unlock(with key: LegacySealKey) async throws(LegacyClientError) -> Bool {
+    package func unlock(with key: LegacySealKey) async throws(ClientOperationError) -> Bool {
         sealKey = key
-        guard lock(of: try reread()) == .open else { return false }
-        _ = try await takeUp()
+        guard lock(of: try readVault()) == .open else { return false }
+        _ = try await restoreLogin()
         return true
     }
 
     /// A key for the next login's session that has yet to be bound to presence; nil if there is a usable one.
-    package func keyToBind() throws(LegacyClientError) -> LegacySealKey? {
+    package func keyToBind() throws(ClientOperationError) -> LegacySealKey? {
         if nextKey != nil { return nil }
-        return try reread().form == .sealed ? nil : LegacySealKey()
+        return try readVault().form == .sealed ? nil : LegacySealKey()
     }
 
     /// Seals the sessions of later logins under `key`.
@@ -127,5 +127,5 @@ extension LegacyAccount {
 
 extension LegacyAccount {
     /// Whether nothing is stored here, sealed or not.
-    package func isEmpty() throws(LegacyClientError) -> Bool { try reread().version == nil }
+    package func isEmpty() throws(ClientOperationError) -> Bool { try readVault().version == nil }
 }

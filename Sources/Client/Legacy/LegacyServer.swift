@@ -52,7 +52,7 @@ package struct LegacyServer: Sendable {
     }
 
     /// Throws if a password or a token must not go to this server.
-    func requireBearerSecretsAllowed() throws(LegacyClientError) {
+    func requireBearerSecretsAllowed() throws(ClientOperationError) {
         switch (transport, channel, bearerSecrets) {
         case (_, _, .inTheClearToWhoeverListens), (.tls, .pinned, _),
             (.tls, .open, .toAnyCertificateThatVerifies):
@@ -117,7 +117,7 @@ package struct LegacyLoginRoute: Sendable {
     }
 }
 
-/// How the client uses the tokens of a login's response. Source: legacy, L6.
+/// How the client uses the tokens of a login's response. Source: docs/protocol.md, "Bearer sessions".
 package struct LegacyTokens: Sendable {
     /// Where a request carries its token.
     package enum Place: Sendable {
@@ -132,7 +132,7 @@ package struct LegacyTokens: Sendable {
         /// Nothing: the app reads it.
         case isAnAnswer
         /// The token expired.
-        case tokenRanOut
+        case tokenExpired
     }
 
     package var place = Place.authorizationField

@@ -111,10 +111,11 @@ package final class DeviceKeyKeeper: Sendable {
         throw .failed("\(item): written by others \(DeviceKeyKeeper.mostRounds) times in a row")
     }
 
-    /// Keys for a login that work without presence. For the best back end that works: its stored keys, else
-    /// new ones, which are stored before this returns. The keys in use come first, then the newest: those may
-    /// belong to a login that failed.
-    func held(inUse known: DeviceKeys?) throws(ClientOperationError) -> DeviceKeys {
+    /// Keys for a login that work without presence, from the first back end of the policy that works: its
+    /// stored keys if some are usable, otherwise new ones, which are stored before this returns. Of the
+    /// stored keys, `known`, the keys in use, come first, then the newest: those may belong to a login that
+    /// failed.
+    func keysForLogin(preferring known: DeviceKeys?) throws(ClientOperationError) -> DeviceKeys {
         var candidates = try stored().entries.reversed().compactMap { $0.keys }
         if let known, let index = candidates.firstIndex(where: { $0.name == known.name }) {
             candidates.insert(candidates.remove(at: index), at: 0)

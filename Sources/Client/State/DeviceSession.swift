@@ -93,12 +93,12 @@ package struct DeviceSession: Sendable {
     /// Takes the successor from the response to a refresh of `current`; `root` is computed from its
     /// `ephemeral`, so only the server can have sent it. It replaces a successor that was offered before: the
     /// server would not have offered another if that one were in use.
-    mutating func follow(root: SessionRoot, expires: Int64, idle: Int64) {
+    mutating func adoptSuccessor(root: SessionRoot, expires: Int64, idle: Int64) {
         successor = Epoch(number: current.number + 1, root: root, expires: expires)
         self.idle = idle
     }
 
-    /// Whether this session may follow a response to the attempt that `other` has stored.
+    /// Whether this session may adopt the successor that comes from the attempt that `other` has stored.
     func isSameAttempt(as other: DeviceSession) -> Bool {
         id == other.id && current.number == other.current.number && attempt == other.attempt
     }

@@ -8,7 +8,7 @@ import CountersignWire
 /// Reading costs no disk access. A change is decided on the state that was read, and the vault accepts it
 /// only if no other process has written since; otherwise the change is decided anew on the new state. So a
 /// late refresh finds that its user has signed out, or that another user has signed in, and restores no one.
-/// Changes of other processes are found at the next change, at a refresh, and by ``look()``.
+/// Changes of other processes are found at the next change, at a refresh, and by ``readVault()``.
 package final class StateKeeper: Sendable {
     /// The time at the authority; for the life of the process.
     let clock = ServerClock()
@@ -56,12 +56,12 @@ package final class StateKeeper: Sendable {
     /// As last known here.
     package func state() throws(ClientOperationError) -> PersistedState {
         if let known = known.with({ $0 }) { return known.state }
-        return try look()
+        return try readVault()
     }
 
     /// Reads the vault now. Empty if nothing is stored; throws if that cannot be determined.
     @discardableResult
-    package func look() throws(ClientOperationError) -> PersistedState {
+    package func readVault() throws(ClientOperationError) -> PersistedState {
         try writing.with { (_) throws(ClientOperationError) in try read().state }
     }
 

@@ -1,7 +1,7 @@
+import CountersignMemory
 import CountersignOpaque
 import CountersignSeal
 import CountersignWire
-import Synchronization
 
 /// One registration and one login of OPAQUE, computed by the gateway's code from randomness that the port is
 /// told.
@@ -194,16 +194,16 @@ struct SignatureKnownAnswer {
 
 /// Randomness that a port is told: drawn once, and given out in the same order.
 final class RecordedRandomSource: RandomSource {
-    private let drawn = Mutex<[[UInt8]]>([])
+    private let drawn = Locked<[[UInt8]]>([])
 
     func bytes(_ count: Int) -> [UInt8] {
         let new = SystemRandom().bytes(count)
-        drawn.withLock { $0.append(new) }
+        drawn.with { $0.append(new) }
         return new
     }
 
     /// The bytes of one drawing.
-    subscript(number: Int) -> [UInt8] { drawn.withLock { $0.indices.contains(number) ? $0[number] : [] } }
+    subscript(number: Int) -> [UInt8] { drawn.with { $0.indices.contains(number) ? $0[number] : [] } }
 
     /// The scalar that a drawing of 64 bytes is, 32 bytes, little-endian.
     func scalar(_ number: Int) throws(ConformanceError) -> [UInt8] {

@@ -111,7 +111,7 @@ extension ConformanceCase {
         let keyID = trial.deployment.releases[.retired]?.keyID ?? ""
         try trial.runCommand(["release", "retire", keyID, "--at", "now", "--update-url", updateLink])
         let result: ConformanceError?
-        do throws(ConformanceError) {
+        do {
             try body()
             result = nil
         } catch {

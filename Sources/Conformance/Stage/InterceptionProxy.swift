@@ -1,7 +1,7 @@
 import CountersignLab
+import CountersignMemory
 import CountersignTestKit
 import Glibc
-import Synchronization
 
 /// The TLS server that a port of the client calls. It passes requests on to the gateway, records them, and
 /// follows the rules of a case about what becomes of an answer.
@@ -48,9 +48,9 @@ final class InterceptionProxy: Sendable {
 
     /// Shared with the threads of the connections, which live as long as those do.
     private final class Shared: Sendable {
-        let state: Mutex<State>
+        let state: Locked<State>
 
-        init(_ side: TLSEndpoint) { state = Mutex(State(side: side)) }
+        init(_ side: TLSEndpoint) { state = Locked(State(side: side)) }
     }
 
     /// Bytes of an endless body, at most.
@@ -71,12 +71,12 @@ final class InterceptionProxy: Sendable {
     var port: UInt16 { listener.number }
 
     /// Says where requests go. Until then connections are cut.
-    func setGateway(port gateway: UInt16) { shared.state.withLock { $0.gateway = gateway } }
+    func setGateway(port gateway: UInt16) { shared.state.with { $0.gateway = gateway } }
 
     /// Shows another certificate from now on. Connections that are open end.
     func show(_ certificate: IssuedCertificate) throws(LabError) {
         let side = try InterceptionProxy.side(certificate)
-        shared.state.withLock { $0.side = side }
+        shared.state.with { $0.side = side }
         listener.cutConnections()
     }
 
@@ -85,29 +85,29 @@ final class InterceptionProxy: Sendable {
     /// The next `times` requests of that method and path are treated so; paths are without the query.
     func intercept(_ method: String, path: String, times: Int = 1, treatment: @escaping Interceptor) {
         let rule = Rule(method: method, path: path, remaining: times, treatment: treatment)
-        shared.state.withLock { $0.rules.append(rule) }
+        shared.state.with { $0.rules.append(rule) }
     }
 
     /// Passes on everything again, and cuts the connections.
     func removeRules() {
-        shared.state.withLock { $0.rules = [] }
+        shared.state.with { $0.rules = [] }
         listener.cutConnections()
     }
 
     /// Whether a rule still waits for its first request.
     var unusedRule: String? {
-        shared.state.withLock { state in
+        shared.state.with { state in
             state.rules.first { $0.remaining > 0 }.map { "\($0.method) \($0.path)" }
         }
     }
 
     /// All that came since ``clearExchanges()``.
-    var exchanges: [Exchange] { shared.state.withLock { $0.exchanges } }
+    var exchanges: [Exchange] { shared.state.with { $0.exchanges } }
 
-    var endlessBytes: Int { shared.state.withLock { $0.endlessBytes } }
+    var endlessBytes: Int { shared.state.with { $0.endlessBytes } }
 
     func clearExchanges() {
-        shared.state.withLock { state in
+        shared.state.with { state in
             state.exchanges = []
             state.endlessBytes = 0
         }
@@ -125,7 +125,7 @@ final class InterceptionProxy: Sendable {
 extension InterceptionProxy {
     /// One connection, from its handshake to its end.
     private static func serve(_ descriptor: Int32, sharing shared: Shared) {
-        let side = shared.state.withLock { $0.side }
+        let side = shared.state.with { $0.side }
         guard let link = try? RawConnection.accept(descriptor, as: side) else { return }
         var reader = MessageReader(link)
         while let read = try? reader.request(onContinue: {
@@ -146,20 +146,20 @@ extension InterceptionProxy {
         -> Bool
     {
         let request = read.message
-        let number = shared.state.withLock { state in
+        let number = shared.state.with { state in
             state.exchanges.append(Exchange(request: request, answer: nil, time: Int64(time(nil))))
             return state.exchanges.count - 1
         }
         var last: MessageReader.ParsedMessage<RawResponse>?
         let forward: Forward = { (request) throws(NetworkError) in
-            guard let port = shared.state.withLock({ $0.gateway }) else { throw .notReached("no gateway") }
+            guard let port = shared.state.with({ $0.gateway }) else { throw .notReached("no gateway") }
             let bytes = request == read.message ? read.bytes : request.bytes
             let response = try RawClient(port: port, security: .none).exchange(bytes, method: request.method)
             last = response
             return response.message
         }
         let reaction: Action
-        do throws(NetworkError) {
+        do {
             if let treatment = takeRule(for: request, sharing: shared) {
                 reaction = try treatment(request, forward)
             } else {
@@ -170,7 +170,7 @@ extension InterceptionProxy {
         }
         switch reaction {
         case .answer(let response):
-            shared.state.withLock { state in
+            shared.state.with { state in
                 if state.exchanges.indices.contains(number) { state.exchanges[number].answer = response }
             }
             // An answer that is left as it was goes on as the same bytes.
@@ -184,7 +184,7 @@ extension InterceptionProxy {
     }
 
     private static func takeRule(for request: RawRequest, sharing shared: Shared) -> Interceptor? {
-        shared.state.withLock { state in
+        shared.state.with { state in
             let index = state.rules.firstIndex {
                 $0.remaining > 0 && $0.method == request.method && $0.path == request.path
             }
@@ -202,7 +202,7 @@ extension InterceptionProxy {
         while count < longestEndless, link.write(chunk) {
             count += 65_536
             let sent = count
-            shared.state.withLock { $0.endlessBytes = sent }
+            shared.state.with { $0.endlessBytes = sent }
         }
     }
 }

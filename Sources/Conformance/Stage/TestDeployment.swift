@@ -1,10 +1,10 @@
 import CountersignAuthority
 import CountersignLab
+import CountersignMemory
 import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
-import Synchronization
 
 /// The authority and gateway as a process of its own, on a data folder of its own, with a backend that counts
 /// requests.
@@ -104,7 +104,7 @@ final class TestDeployment: Sendable {
 /// A backend that says how often a target was called, by which method and for which account.
 final class CountingBackend: Sendable {
     private final class Counts: Sendable {
-        let byTarget = Mutex<[String: Int]>([:])
+        let byTarget = Locked<[String: Int]>([:])
     }
 
     private let counts: Counts
@@ -115,7 +115,7 @@ final class CountingBackend: Sendable {
         let counts = Counts()
         self.counts = counts
         server = try LocalServer { (request) throws(LabError) in
-            let count = counts.byTarget.withLock { counts in
+            let count = counts.byTarget.with { counts in
                 counts[request.target, default: 0] += 1
                 return counts[request.target] ?? 0
             }
@@ -130,7 +130,7 @@ final class CountingBackend: Sendable {
 
     var port: UInt16 { server.port }
 
-    func count(of target: String) -> Int { counts.byTarget.withLock { $0[target] ?? 0 } }
+    func count(of target: String) -> Int { counts.byTarget.with { $0[target] ?? 0 } }
 
     func stop() { server.stop() }
 }

@@ -57,28 +57,20 @@ package struct Difference: Sendable, Equatable {
     }
 
     private static func isParameters(_ scheme: SchemeName, line: Int) -> Bool {
-        switch scheme {
-        case .formMD5: true
-        case .authV1, .authV2, .authV4: line >= 2
-        case .messageSignatures, .sigV4, .token: false
-        }
+        guard let first = scheme.layout?.firstParameterLine else { return false }
+        return line >= first
     }
 
     private static func componentName(_ scheme: SchemeName, line: Int, text: [UInt8]) -> String {
-        let words: [String]
-        switch scheme {
-        case .messageSignatures: return Array(text.prefix { $0 != UInt8(ascii: ":") }).text
-        case .sigV4:
-            // In the canonical request, a field's line begins with its name.
-            if line > 2, let colon = text.firstIndex(of: UInt8(ascii: ":")) {
-                return Array(text[..<colon]).text
-            }
-            words = ["method", "path", "query"]
-        case .authV1, .authV2: words = ["method", "path", "parameters"]
-        case .authV4: words = ["method", "URL", "parameters"]
-        case .formMD5, .token: words = []
+        let colon = UInt8(ascii: ":")
+        switch scheme.layout?.lines {
+        case .named: return Array(text.prefix { $0 != colon }).text
+        case .positional(let names, _) where line < names.count: return names[line]
+        case .positional(_, .fields):
+            if let end = text.firstIndex(of: colon) { return Array(text[..<end]).text }
+            return "line \(line + 1)"
+        case .positional(_, .unnamed), nil: return "line \(line + 1)"
         }
-        return line < words.count ? words[line] : "line \(line + 1)"
     }
 
     private static func short(_ text: [UInt8]) -> String {

@@ -118,10 +118,10 @@ package struct Explanation: Sendable {
                 return
             }
             try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
-            addStages(for: claim, request: request, workspace: workspace)
+            addStages(for: claim, of: scheme, request: request, workspace: workspace)
             addStage("not signed by this scheme", text: Explanation.describe(scheme.coverage))
             stringToSign = Array(workspace.text.displayText.utf8)
-            if claim.scheme == .sigV4 { canonicalRequest = Array(workspace.canonicalRequest.utf8) }
+            canonicalRequest = Array(scheme.canonicalRequest(in: workspace).utf8)
             notes = claim.unmetRequirements.descriptions
         } catch {
             // The refusal says what is wrong with it.
@@ -162,28 +162,37 @@ extension Cause {
 
 extension Explanation {
     /// Adds the claim, the string to sign with its parts, and the digests, in readable form.
-    mutating func addStages(for claim: Claim, request: Request, workspace: borrowing Workspace) {
+    mutating func addStages(
+        for claim: Claim, of scheme: any Scheme, request: Request, workspace: borrowing Workspace
+    ) {
         addStage("claim", text: Explanation.describe(claim))
         let shown = workspace.text.displayText
-        switch claim.scheme {
-        case .messageSignatures:
-            addStage("components", text: shown.split(separator: "\n").dropLast().joined(separator: "\n"))
-        case .formMD5: addStage("parameters", text: shown.split(separator: "&").joined(separator: "\n"))
-        case .authV1, .authV2, .authV4:
-            let parameters =
-                shown.split(separator: "\n", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
-            addStage("parameters", text: parameters.split(separator: "&").joined(separator: "\n"))
-        case .sigV4: addStage("canonical request", text: workspace.canonicalRequest)
-        case .token: break
+        let canonical = scheme.canonicalRequest(in: workspace)
+        if !canonical.isEmpty {
+            addStage("canonical request", text: canonical)
+        } else if let layout = claim.scheme.layout {
+            addParts(of: shown, layout: layout)
         }
         addStage("string to sign", text: shown)
-        if claim.scheme != .formMD5 {
+        // A text with the secret inside has no digest that may be shown.
+        if claim.algorithm != .md5OverSecret {
             addStage(
                 "SHA-256 of the string to sign",
                 text: Hex.encode(SHA256.digest(workspace.text.bytes.span).span))
         }
         if !request.body.isEmpty {
             addStage("SHA-256 of the body", text: Explanation.bodyDigest(request.body))
+        }
+    }
+
+    /// Adds the components or the parameters of a string to sign, one on each line.
+    private mutating func addParts(of text: String, layout: SchemeLayout) {
+        if let first = layout.firstParameterLine {
+            let parameters =
+                text.split(separator: "\n", maxSplits: first, omittingEmptySubsequences: false).last ?? ""
+            addStage("parameters", text: parameters.split(separator: "&").joined(separator: "\n"))
+        } else if case .named = layout.lines {
+            addStage("components", text: text.split(separator: "\n").dropLast().joined(separator: "\n"))
         }
     }
 

@@ -228,7 +228,7 @@ struct MistakeSearch: ~Copyable {
     /// What lies in the workspace.
     private func signingInput(for claim: Claim, draft: Draft) -> SigningInput {
         let text = SigningString(bytes: workspace.text.bytes.array, secretAt: workspace.text.secretOffset)
-        let canonical = scheme.name == .sigV4 ? [UInt8](workspace.canonicalRequest) : []
+        let canonical = [UInt8](scheme.canonicalRequest(in: workspace))
         return SigningInput(
             scheme: scheme.name, claim: claim, draft: draft, text: text, canonicalRequest: canonical)
     }
@@ -258,8 +258,7 @@ struct MistakeSearch: ~Copyable {
 extension Scheme {
     /// The claim of the signature that the policy chooses.
     func claim(in request: Request, by policy: Policy, workspace: inout Workspace) throws(Refusal) -> Claim? {
-        workspace.publicURL = policy.publicURL.map { Array($0.utf8) }
-        workspace.formMD5Key = policy.formMD5Key
+        workspace.settings = policy.schemeSettings
         guard let claim = try claim(in: request, workspace: &workspace) else { return nil }
         guard let label = try SchemePolicy(policy, scheme: name).labelOverride(for: claim, in: request) else {
             return claim

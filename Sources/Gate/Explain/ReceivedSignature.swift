@@ -14,26 +14,23 @@ struct ReceivedSignature {
     let readable: Draft
 
     init(in draft: Draft, scheme: SchemeName) {
-        guard let place = CredentialLocation.signature(of: scheme, in: draft), let written = place.read(draft)
+        guard let layout = scheme.layout,
+            let location = CredentialLocation.first(of: layout.signature, in: draft),
+            let written = location.read(draft)
         else {
             readable = draft
             return
         }
-        let isBase64 = scheme == .messageSignatures
-        let text = isBase64 ? written.filter { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "\"") } : written
-        interpretations = ReceivedSignature.interpretations(of: text.trimmed, isBase64: isBase64)
-        let length = scheme == .formMD5 ? 16 : 32
-        let isRight =
-            interpretations.first.map { $0.mistake == nil && (isBase64 || $0.mac.count == length) } ?? false
-        if isRight, isBase64 || text == written {
+        interpretations = ReceivedSignature.interpretations(of: written, encoding: layout.encoding)
+        if let first = interpretations.first, first.mistake == nil, layout.encoding.takes(first.mac) {
             readable = draft
         } else {
             // One of another length is not read at all; zeros stand for it.
+            let count = layout.encoding.macLength
             let mac =
-                interpretations.first { $0.mac.count == length }?.mac.array
-                ?? [UInt8](repeating: 0, count: length)
-            let spelled = isBase64 ? ":\(Base64.encode(mac.span, as: .standard)):" : Hex.encode(mac.span)
-            readable = place.write([UInt8](spelled), in: draft)
+                interpretations.first { $0.mac.count == count }?.mac.array
+                ?? [UInt8](repeating: 0, count: count)
+            readable = location.write(layout.encoding.encode(mac), in: draft)
         }
     }
 
@@ -43,7 +40,13 @@ struct ReceivedSignature {
             ? interpretations : [Interpretation(mac: claim.mac, mistake: nil)] + interpretations
     }
 
-    private static func interpretations(of text: [UInt8], isBase64: Bool) -> [Interpretation] {
+    private static func interpretations(
+        of written: [UInt8], encoding: SchemeLayout.SignatureEncoding
+    ) -> [Interpretation] {
+        let isBase64 = encoding == .byteSequence
+        let text =
+            (isBase64 ? written.filter { $0 != UInt8(ascii: ":") && $0 != UInt8(ascii: "\"") } : written)
+            .trimmed
         let standard = text.map {
             $0 == UInt8(ascii: "-") ? UInt8(ascii: "+") : $0 == UInt8(ascii: "_") ? .slash : $0
         }
@@ -92,57 +95,50 @@ extension Cause {
         remedy: "write the digits in lower case")
 }
 
+extension SchemeLayout.SignatureEncoding {
+    /// In bytes; that of HMAC-SHA256 where keys of several lengths sign.
+    fileprivate var macLength: Int {
+        switch self {
+        case .byteSequence: 32
+        case .hexadecimal(let bytes): bytes
+        }
+    }
+
+    fileprivate func takes(_ mac: MAC) -> Bool { self == .byteSequence || mac.count == macLength }
+
+    fileprivate func encode(_ mac: [UInt8]) -> [UInt8] {
+        switch self {
+        case .byteSequence: Array(":\(Base64.encode(mac.span, as: .standard)):".utf8)
+        case .hexadecimal: Array(Hex.encode(mac.span).utf8)
+        }
+    }
+}
+
 /// Where a request carries its signature or its key id, found without reading the rest, which may be what is
 /// wrong.
 struct CredentialLocation: Sendable {
-    private enum Kind: Sendable {
-        /// A form or query parameter.
-        case parameter(String)
-        /// A field, whole.
-        case field(String)
-        /// What stands in a field after a mark, up to one of the ends.
-        case within(String, after: String, ends: String)
-    }
+    private let place: SchemeLayout.Place
 
-    private let kind: Kind
-
-    /// What stands before it in a string to sign that has it.
+    /// The text before it in a string to sign that contains it.
     var mark: [UInt8] {
-        switch kind {
-        case .parameter(let name): [UInt8]("\(name)=")
+        switch place {
+        case .parameter(let name), .formField(let name): [UInt8]("\(name)=")
         case .field: []
         case .within(_, let mark, _): [UInt8](mark)
         }
     }
 
+    /// The first of these places that has a value in the draft.
+    static func first(of places: [SchemeLayout.Place], in draft: Draft) -> CredentialLocation? {
+        places.lazy.map { CredentialLocation(place: $0) }.first { $0.read(draft) != nil }
+    }
+
     static func signature(of scheme: SchemeName, in draft: Draft) -> CredentialLocation? {
-        switch scheme {
-        case .messageSignatures: first(in: draft, among: .within("signature", after: "=", ends: ",;"))
-        case .formMD5: first(in: draft, among: .parameter("sign"))
-        case .authV1, .authV2: first(in: draft, among: .parameter("auth_signature"))
-        case .authV4: first(in: draft, among: .field("x-auth-signature"))
-        case .sigV4:
-            first(
-                in: draft, among: .within("authorization", after: "Signature=", ends: ","),
-                .parameter("X-Amz-Signature"))
-        case .token: nil
-        }
+        scheme.layout.flatMap { first(of: $0.signature, in: draft) }
     }
 
     static func keyID(of scheme: SchemeName, in draft: Draft) -> CredentialLocation? {
-        switch scheme {
-        case .messageSignatures:
-            first(in: draft, among: .within("signature-input", after: ";keyid=\"", ends: "\""))
-        case .formMD5: first(in: draft, among: .parameter("app_id"))
-        case .authV1: first(in: draft, among: .parameter("auth_key"))
-        case .authV2: first(in: draft, among: .parameter("auth_client_id"), .parameter("auth_key"))
-        case .authV4: first(in: draft, among: .field("x-auth-client-id"))
-        case .sigV4:
-            first(
-                in: draft, among: .within("authorization", after: "Credential=", ends: "/,"),
-                .parameter("X-Amz-Credential"))
-        case .token: nil
-        }
+        scheme.layout.flatMap { first(of: $0.keyID, in: draft) }
     }
 
     /// What looks like key ids of those schemes, without the white space around them.
@@ -157,15 +153,11 @@ struct CredentialLocation: Sendable {
         }
     }
 
-    private static func first(in draft: Draft, among kinds: Kind...) -> CredentialLocation? {
-        kinds.lazy.map { CredentialLocation(kind: $0) }.first { $0.read(draft) != nil }
-    }
-
     /// As it stands there; parameters decoded.
     func read(_ draft: Draft) -> [UInt8]? {
-        switch kind {
-        case .parameter(let name):
-            if let parts = CredentialLocation.multipart(draft, having: name) {
+        switch place {
+        case .parameter(let name), .formField(let name):
+            if let parts = multipart(draft) {
                 let part = parts.first { CredentialLocation.isNamed(name, part: $0, of: draft) }
                 return part.map { Array(draft.body[$0.content.range]) }
             }
@@ -183,9 +175,9 @@ struct CredentialLocation: Sendable {
     /// Parameters are written encoded.
     func write(_ text: [UInt8], in draft: Draft) -> Draft {
         var changed = draft
-        switch kind {
-        case .parameter(let name):
-            let parts = CredentialLocation.multipart(draft, having: name) ?? []
+        switch place {
+        case .parameter(let name), .formField(let name):
+            let parts = multipart(draft) ?? []
             if let part = parts.first(where: { CredentialLocation.isNamed(name, part: $0, of: draft) }) {
                 changed.body.replaceSubrange(part.content.range, with: text)
                 return changed
@@ -235,10 +227,10 @@ struct CredentialLocation: Sendable {
         QueryPairs(CredentialLocation.isInBody(draft) ? draft.body : draft.query ?? [])
     }
 
-    /// The parts of a multipart body, for form-md5's parameters: no other scheme has them there. Nil where
-    /// there is no such body, where it cannot be read, and where it is too large to be looked at.
-    private static func multipart(_ draft: Draft, having name: String) -> [Multipart.Part]? {
-        guard name == "sign" || name == "app_id", draft.mediaType == "multipart/form-data",
+    /// The parts of a multipart body. Nil if the place is not in one, or if there is no such body, or if it
+    /// cannot be read or is too large to be examined.
+    private func multipart(_ draft: Draft) -> [Multipart.Part]? {
+        guard case .formField = place, draft.mediaType == "multipart/form-data",
             draft.body.count <= ExplanationBudget.largestBody, let type = draft.value(of: "content-type"),
             let boundary = Multipart.Boundary(contentType: type.span)
         else { return nil }
@@ -256,7 +248,7 @@ struct CredentialLocation: Sendable {
 
     private func range(in value: [UInt8]) -> Range<Int>? {
         // Not with the standard library's search, at some 50 ns a byte: a stranger's field may have 60,000.
-        guard case .within(_, let mark, let ends) = kind,
+        guard case .within(_, let mark, let ends) = place,
             let at = value.span.firstIndex(of: [UInt8](mark).span)
         else {
             return nil

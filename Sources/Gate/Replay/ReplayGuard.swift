@@ -46,15 +46,15 @@ extension ReplayGuard {
 }
 
 extension ReplayEntry {
-    /// sigv4's header form does not sign its key id: one request could be replayed to each release that
-    /// shares the secret. Its replay key is the MAC, 256 bits under the secret, so that entries of all keys
-    /// can share one scope, and a caller without the secret cannot take the place of another caller's entry.
-    /// Nil for schemes that sign the key id.
+    /// For schemes that do not sign their key id: one request could be replayed to each release that shares
+    /// the secret. Their replay key is the MAC, 256 bits under the secret, so that entries of all keys can
+    /// share one scope, and a caller without the secret cannot take the place of another caller's entry. Nil
+    /// for schemes that sign the key id.
     ///
     /// The entry under the key id is inserted as well, as in earlier versions: neither an upgrade nor a
     /// downgrade forgets an admitted request.
     var sharedByAllKeys: ReplayEntry? {
-        guard scheme == .sigV4, let all = ReplayEntry.allKeys else { return nil }
+        guard scheme.traits.replayDetection == .acrossKeys, let all = ReplayEntry.allKeys else { return nil }
         return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
     }
 
@@ -86,7 +86,7 @@ struct ReplayFingerprint: Equatable {
         var text = InlineArray<256, UInt8>(repeating: 0)
         text[0] = UInt8(truncatingIfNeeded: key.count)
         text[1] = UInt8(truncatingIfNeeded: id.count)
-        text[2] = entry.scheme.number
+        text[2] = entry.scheme.traits.replayNumber
         for index in 0..<key.count { text[3 + index] = key[index] }
         for index in 0..<id.count { text[3 + key.count + index] = id[index] }
         let (low, high) = hash.hash(text.span.extracting(0..<3 + key.count + id.count))
@@ -100,20 +100,4 @@ struct ReplayFingerprint: Equatable {
     }
 
     var shard: Int { Int(place & UInt64(ShardLocks.count - 1)) }
-}
-
-extension SchemeName {
-    /// The scheme's number in the file; a number is never reused.
-    fileprivate var number: UInt8 {
-        switch self {
-        case .messageSignatures: 1
-        case .sigV4: 2
-        case .formMD5: 3
-        case .authV1: 4
-        case .authV2: 5
-        case .authV4: 6
-        // Never written: tokens have no replay entries.
-        case .token: 7
-        }
-    }
 }

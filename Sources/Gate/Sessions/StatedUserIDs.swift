@@ -2,7 +2,7 @@ import CountersignSchemes
 import CountersignWire
 
 /// The user ids that a legacy client's request states where a backend may look for parameters: in the query,
-/// in a form, and under auth-v4 in the signed JSON. A parameter whose name only some backends read as
+/// in a form, and in JSON whose members the scheme signs. A parameter whose name only some backends read as
 /// `userId` is refused: the gate would judge one value and the backend would use another. Source:
 /// docs/protocol.md, "Bearer sessions".
 struct StatedUserIDs {
@@ -11,21 +11,21 @@ struct StatedUserIDs {
 
     init(in request: Request, scheme: SchemeName) throws(Refusal) {
         let isForm = request.hasFormType && (!request.body.isEmpty || !request.isBodyWhole)
-        // Only form-md5 has parameters in a multipart body.
-        let isMultipart = scheme == .formMD5 && request.hasMultipartType && !request.body.isEmpty
+        let signed = scheme.traits.signedParameters
+        let isMultipart = signed == .form && request.hasMultipartType && !request.body.isEmpty
         if isForm, !request.isBodyWhole {
             throw Refusal(.tooLarge, detail: "a form is too large to look for userId in")
         }
         if let query = request.query {
-            // With a form body, form-md5 does not sign the query, and some backends prefer the query's
+            // Beside a signed form body the query is not signed, and some backends prefer the query's
             // parameters.
             try read(
                 request.head.span.extracting(query.range),
-                at: scheme == .formMD5 ? (isForm || isMultipart ? .besideSigned : .signed) : .general)
+                at: signed == .form ? (isForm || isMultipart ? .besideSigned : .signed) : .general)
         }
-        if isForm { try read(request.body.span, at: scheme == .formMD5 ? .signed : .general) }
+        if isForm { try read(request.body.span, at: signed == .form ? .signed : .general) }
         if isMultipart { try readMultipart(request) }
-        if scheme == .authV4 { try readJSON(request.body.span) }
+        if signed == .jsonMembers { try readJSON(request.body.span) }
     }
 
     /// Which parameters a text may have.

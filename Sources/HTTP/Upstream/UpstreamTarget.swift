@@ -1,4 +1,5 @@
 import CountersignMemory
+import CountersignThreads
 import Glibc
 
 /// The destination of verified requests: a backend's host and port, and its TLS settings. Shared by all
@@ -44,18 +45,12 @@ package final class UpstreamTarget: Sendable {
     /// that is not found counts as a backend that is down: requests fail until it is found.
     package func keepResolving() {
         try? resolve()
-        var thread = pthread_t()
-        pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                let target = Unmanaged<UpstreamTarget>.fromOpaque(context).takeRetainedValue()
-                while true {
-                    sleep(UpstreamTarget.resolveSeconds)
-                    try? target.resolve()
-                }
-            }, Unmanaged.passRetained(self).toOpaque())
-        pthread_detach(thread)
+        _ = try? WorkerThreads(purpose: "to resolve names on") { [self] in
+            while true {
+                sleep(UpstreamTarget.resolveSeconds)
+                try? resolve()
+            }
+        }
     }
 
     private static let resolveSeconds: UInt32 = 30

@@ -83,7 +83,7 @@ final class ClientCore: Sendable {
                 throw CountersignError(error)
             }
             do throws(ClientOperationError) {
-                let state = try keeper.look()
+                let state = try keeper.readVault()
                 // A version that noted no accounts may have begun the session. Noted before anything is sent:
                 // a server can end the session, and then nothing shows how it began.
                 if let login = state.login, case .device = login.session {
@@ -171,7 +171,6 @@ extension ClientCore {
         try await resolve(owner, for: request.caller)
         try await admit(request.caller, owner: owner)
         try await resolve(owner, for: request.caller)
-        let request = withIdempotencyKey(request)
         let body = try await PreparedBody(request.body)
         let plain = try draft(request, body: body)
         if request.caller == .account, try hasRunOut() {

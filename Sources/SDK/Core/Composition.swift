@@ -68,7 +68,7 @@ struct Composition {
         keeper = StateKeeper(vault.vault, item: item, deviceKeys: DeviceKeyPolicy(options))
         stateMachine = ClientStateMachine(events, gate: Composition.gate(options))
         var environment = ClientEnvironment(
-            transport: OwnTransport(
+            transport: AuthorityTransport(
                 carrier: carrier, origin: base.origin, events: events,
                 refresh: Array("\(options.routes)/token".utf8)),
             keeper: keeper, time: DeviceTime(clock: options.clock), random: SystemRandom())

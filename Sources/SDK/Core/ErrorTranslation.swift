@@ -13,13 +13,18 @@ extension CountersignError {
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
             case .refused(let notice): CountersignError(notice)
-            case .unreachable(let problem), .outcomeUnknown(let problem), .brokenOff(let problem):
-                CountersignError(problem)
+            case .transport(let error): CountersignError(error)
             case .cancelled: .cancelled
             case .notGenuine(let detail): .notGenuine(detail)
             case .notUnderstood(let detail): .notUnderstood(detail)
             case .incomplete(let detail): .misuse(detail)
             case .certificateNotPinned: .certificateNotPinned
+            case .notOverTLS:
+                .misuse(
+                    "passwords and tokens are sent over TLS only, "
+                        + "unless LegacyOptions.bearerSecrets says otherwise"
+                )
+            case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
             case .presenceNeeded: .presenceNeeded
             case .notPresent(let step): .notPresent(step)
             case .bodyUsedUp: .bodyUsedUp
@@ -31,29 +36,8 @@ extension CountersignError {
             }
     }
 
-    private init(_ problem: RequestDeliveryError) {
-        if let error = problem.underlying as? TransportError {
-            self.init(error)
-            return
-        }
-        let fate: TransportError.Fate =
-            switch problem.fate {
-            case .notSent: .notSent
-            case .notKnown: .outcomeUnknown
-            case .brokenOff: .brokenOff
-            }
-        self = .transport(TransportError(.connectionLost(problem.detail), fate: fate))
-    }
-
     /// Translates an error of the vault.
-    init(_ problem: VaultError) {
-        self =
-            switch problem {
-            case .locked(let detail): .vaultLocked(detail)
-            case .failed(let detail), .badName(let detail): .vaultFailed(detail)
-            case .changed: .vaultFailed("somebody else wrote to the vault")
-            }
-    }
+    init(_ error: VaultError) { self.init(ClientOperationError(error)) }
 
     /// Translates a refusal. The client acts on a statement about the version only if the authority is known
     /// to have made it.
@@ -146,34 +130,6 @@ extension CountersignEvent.Failure {
     }
 }
 
-extension CountersignError {
-    /// Translates an error of the legacy client for the app.
-    init(_ problem: LegacyClientError) {
-        self =
-            switch problem {
-            case .notSignedIn: .notSignedIn
-            case .accountChanged: .accountChanged
-            case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
-            case .wrongCredentials: .wrongCredentials
-            case .updateRequired(let notice): .updateRequired(url: notice.updateURL)
-            case .refused(let notice): .refused(Refusal(notice))
-            // The error itself says what became of the request.
-            case .transport(let problem): CountersignError(ClientOperationError.unreachable(problem))
-            case .notUnderstood(let detail): .notUnderstood(detail)
-            case .notSignable(let detail): .misuse(detail)
-            case .certificateNotPinned: .certificateNotPinned
-            case .notOverTLS:
-                .misuse(
-                    "passwords and tokens are sent over TLS only, "
-                        + "unless LegacyOptions.bearerSecrets says otherwise"
-                )
-            case .presenceNeeded: .presenceNeeded
-            case .bodyUsedUp: .bodyUsedUp
-            case .vault(let problem): CountersignError(problem)
-            }
-    }
-}
-
 extension CountersignState {
     init(_ status: LegacySessionStatus) {
         self =
@@ -181,10 +137,10 @@ extension CountersignState {
             case .active(let account, let userID):
                 .active(CountersignAccount(name: account, session: "\(userID)"))
             case .updateRequired(let url): .updateRequired(url: url)
-            case .signedOut(.nobodyWas): .signedOut(.nobody)
+            case .signedOut(.neverSignedIn): .signedOut(.nobody)
             case .signedOut(.byUser): .signedOut(.ended(SessionEnd(.signedOut)))
             case .signedOut(.ended(let notice)): .signedOut(.ended(SessionEnd(notice)))
-            case .signedOut(.ranOut): .signedOut(.ended(SessionEnd(.expired)))
+            case .signedOut(.tokenExpired): .signedOut(.ended(SessionEnd(.expired)))
             case .signedOut(.credentialsRefused):
                 .signedOut(.ended(SessionEnd(.other("credentials-refused"))))
             case .locked, .presenceNeeded: .locked

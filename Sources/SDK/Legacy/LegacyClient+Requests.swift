@@ -29,17 +29,9 @@ extension LegacyClient {
     public func data(
         for request: APIRequest, progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
     ) async throws(CountersignError) -> (Data, APIResponse) {
-        try await data(for: request, by: LegacyCallOwner(), progress: progress)
-    }
-
-    func data(
-        for request: APIRequest, by owner: LegacyCallOwner,
-        progress: @escaping @Sendable (TransferProgress) -> Void = { _ in }
-    ) async throws(CountersignError) -> (Data, APIResponse) {
         let limit = options.largestAnswer
-        let answer = try await send(
-            request, options: CallOptions(reading: .whole(limit: limit), progress: progress, owner: owner))
-        return (Data(try await answer.body.collect(upTo: limit)), answer.response)
+        let callOptions = CallOptions(reading: .whole(limit: limit), progress: progress)
+        return try await send(request, options: callOptions).collect(upTo: limit)
     }
 
     /// The value in a response's JSON. Throws ``CountersignError/status(_:body:)`` for any status but 200 to
@@ -92,8 +84,11 @@ extension LegacyClient {
     /// signs in, or the app's version is retired.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
         APIPolling(interval: interval) {
-            let owner = LegacyCallOwner()
-            return { () async throws(CountersignError) in try await self.data(for: request, by: owner) }
+            let limit = self.options.largestAnswer
+            let callOptions = CallOptions(reading: .whole(limit: limit), owner: LegacyCallOwner())
+            return { () async throws(CountersignError) in
+                try await self.send(request, options: callOptions).collect(upTo: limit)
+            }
         }
     }
 
@@ -104,7 +99,7 @@ extension LegacyClient {
         await resolve(owner, for: request.caller)
         try await admit(request.caller)
         let (draft, body) = try await draft(of: request)
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             if request.caller == .account { try await open() }
             let signed = try await calls.signed(draft, as: request.legacyCaller, of: owner.owner)
             var carried = signed.body.isEmpty ? APIRequest.Body.none : .bytes(signed.body)
@@ -183,7 +178,7 @@ extension LegacyClient {
             self, call: call, trace: trace, streamed: body.streamed, reading: callOptions.reading,
             progress: callOptions.progress)
         let response: Response
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             if request.caller == .account { try await open() }
             response = try await calls.send(
                 draft, as: request.legacyCaller, of: callOptions.owner.owner, over: transport, body: body.use)

@@ -59,12 +59,12 @@ public final class LegacyClient: Sendable {
     }
 
     /// Call this before the account reads anything from the vault.
-    func open() async throws(LegacyClientError) {
+    func open() async throws(ClientOperationError) {
         do throws(VaultError) {
             try await vault.open()
         } catch {
-            await account.learn(error)
-            throw .vault(error)
+            await account.reportVaultFailure(error)
+            throw ClientOperationError(error)
         }
     }
 
@@ -93,7 +93,7 @@ extension LegacyClient {
     /// presence.
     public func logIn(_ name: String, _ password: String) async throws(CountersignError) {
         let secret = Secret(copying: Array(password.utf8).span)
-        try await keeping { (account) async throws(LegacyClientError) in
+        try await keeping { (account) async throws(ClientOperationError) in
             try await account.logIn(name, password: secret)
         }
     }
@@ -104,7 +104,7 @@ extension LegacyClient {
     /// Also allows requests again after ``CountersignState/updateRequired(url:)``.
     @discardableResult
     public func resume() async -> CountersignState {
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             try await account.resume()
         } catch {
@@ -117,7 +117,7 @@ extension LegacyClient {
     /// session there ends with the next login, or expires. If your server has such a route, call it first,
     /// like any request.
     public func logOut() async throws(CountersignError) {
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             let key = try? await account.keyName()
             try await account.logOut()
@@ -133,26 +133,26 @@ extension LegacyClient {
     /// `Migration`).
     public func adopt(_ session: LegacySessionRemains) async throws(CountersignError) {
         let session = session.session
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             guard try await account.isEmpty() else { return }
         } catch {
             throw CountersignError(error)
         }
-        try await keeping { (account) async throws(LegacyClientError) in try await account.adopt(session) }
+        try await keeping { (account) async throws(ClientOperationError) in try await account.adopt(session) }
     }
 
     /// Removes what another process has stored since, if that process remembers more than this one.
-    private func forgetKept() async throws(LegacyClientError) {
+    private func forgetKept() async throws(ClientOperationError) {
         do throws(VaultError) {
             try await vault.forgetKept()
         } catch {
-            throw .vault(error)
+            throw ClientOperationError(error)
         }
     }
 }
 
-/// A session of another client's. Source: legacy, L6.
+/// A session of another client's. Source: docs/protocol.md, "Bearer sessions".
 public struct LegacySessionRemains: Sendable {
     let session: LegacySession
 

@@ -30,7 +30,7 @@ struct LegacyComposition {
             renewals: Array(options.renewalPath.utf8))
         let clock = options.clock
         var own = transport
-        own.patience = OwnTransport.patience
+        own.patience = AuthorityTransport.timeout
         let exchange = LegacyExchange(
             server, transport: transport, own: own, now: { clock.wall() }, random: SystemRandom())
         let store: LegacyStore
@@ -56,7 +56,7 @@ struct LegacyComposition {
         account = LegacyAccount(
             exchange, store: store,
             remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
-            keeping: presence == nil ? .plain : .sealedByPresence
+            sessionStorage: presence == nil ? .plain : .sealedByPresence
         ) { report.take($0) }
         (self.base, self.options, self.carrier, self.report) = (base, options, carrier, report)
     }
@@ -77,7 +77,7 @@ struct LegacyComposition {
         server.tokens.place =
             place(options.tokenPlace, scheme: scheme) == .formParameters
             ? .formParameters : .authorizationField
-        server.tokens.unauthorized = options.unauthorized == .tokenRanOut ? .tokenRanOut : .isAnAnswer
+        server.tokens.unauthorized = options.unauthorized == .tokenRanOut ? .tokenExpired : .isAnAnswer
         server.bearerSecrets =
             switch options.bearerSecrets {
             case .onlyToThePinnedCertificate: .onlyToThePinnedCertificate

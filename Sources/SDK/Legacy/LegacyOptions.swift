@@ -12,7 +12,7 @@ public struct LegacyOptions: Sendable {
         case authorizationField
     }
 
-    /// What a plain 401 means, one without a code of L1's.
+    /// What a plain 401 means, one without a code in `err`.
     public enum Unauthorized: Sendable, Hashable {
         /// Nothing: the app reads it.
         case isAnAnswer

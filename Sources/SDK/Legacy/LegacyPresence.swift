@@ -65,7 +65,7 @@ extension LegacyClient {
             return
         }
         let key = try await presence.release(name, reason: reason)
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             guard try await account.unlock(with: key) else { throw .presenceNeeded }
         } catch {
             guard case .transport = error else { throw CountersignError(error) }
@@ -73,7 +73,7 @@ extension LegacyClient {
     }
 
     private func lockNow() async throws(CountersignError) -> LegacyAccount.Lock {
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             return try await account.lockNow()
         } catch {
@@ -96,7 +96,7 @@ extension LegacyClient {
     }
 
     private func lock() async throws(CountersignError) -> LegacyAccount.Lock {
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             return try await account.lock()
         } catch {
@@ -107,17 +107,17 @@ extension LegacyClient {
     /// Runs an operation that begins a session. Binds the session's key to presence first if the gate asks
     /// for that: a session that no user could open again would be useless.
     func keeping(
-        _ step: @Sendable (LegacyAccount) async throws(LegacyClientError) -> Void
+        _ step: @Sendable (LegacyAccount) async throws(ClientOperationError) -> Void
     ) async throws(CountersignError) {
         var former: String?
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await open()
             if presence != nil { former = try await account.keyName() }
         } catch {
             throw CountersignError(error)
         }
         if let presence { try await bind(presence) }
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             try await step(account)
             if let presence, let former, await !account.isOpen(with: former) { await presence.remove(former) }
         } catch {
@@ -127,7 +127,7 @@ extension LegacyClient {
 
     private func bind(_ presence: LegacyPresence) async throws(CountersignError) {
         let key: LegacySealKey?
-        do throws(LegacyClientError) {
+        do throws(ClientOperationError) {
             key = try await account.keyToBind()
         } catch {
             throw CountersignError(error)

@@ -15,8 +15,8 @@ public struct LegacyScheme: Sendable {
     /// No signature: for servers that check the token alone.
     public static let unsigned = LegacyScheme(signing: .none, tokens: .authorizationField)
 
-    /// Form parameters under an MD5: L1. Signs GET and HEAD by their query, POST by its form body or the
-    /// fields of its multipart body (the files in it are not signed), and nothing else.
+    /// Form parameters under an MD5: `form-md5`. Signs GET and HEAD by their query, POST by its form body or
+    /// the fields of its multipart body (the files in it are not signed), and nothing else.
     /// - Parameters:
     ///   - appID: `app_id`: 1 to 64 visible ASCII characters.
     ///   - privateKey: `private_key`, as text.
@@ -48,18 +48,18 @@ public struct LegacyScheme: Sendable {
         case appended
     }
 
-    /// HMAC-SHA256 over the parameters of query or form, with a signed timestamp: L2. For any other body the
-    /// MD5 is signed.
+    /// HMAC-SHA256 over the parameters of query or form, with a signed timestamp: `auth-v1`. For any other
+    /// body the MD5 is signed.
     public static func authV1(key: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV1(), purpose: "auth-v1: key", id: key, secret: secret)
     }
 
-    /// The same with `auth_version=2`, whose timestamp is not signed: L3.
+    /// The same with `auth_version=2`, whose timestamp is not signed: `auth-v2`.
     public static func authV2(clientID: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV2(), purpose: "auth-v2: client id", id: clientID, secret: secret)
     }
 
-    /// HMAC-SHA256 in fields of its own, over the members of a JSON body: L4. Signs no other bodies.
+    /// HMAC-SHA256 in fields of its own, over the members of a JSON body: `auth-v4`. Signs no other bodies.
     public static func authV4(clientID: String, secret: String) throws(CountersignError) -> LegacyScheme {
         try hmac(AuthV4(), purpose: "auth-v4: client id", id: clientID, secret: secret)
     }

@@ -16,22 +16,19 @@ struct LegacyTransport: Transport {
     /// The timeout of one exchange; nil if the carrier's own timeouts apply alone.
     var patience: Duration?
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         let body: RequestBody = draft.body.isEmpty ? .none : .bytes(draft.body)
         let request = OutgoingRequest(draft, to: origin, body: body)
         let isRenewal = draft.target.prefix { $0 != UInt8(ascii: "?") } == renewals[...]
         if isRenewal { events.tell(.refreshing) }
         let result =
             if let patience {
-                await OwnTransport.exchange(request, over: carrier, upTo: most, within: patience)
+                await AuthorityTransport.exchange(request, over: carrier, upTo: most, within: patience)
             } else {
-                await OwnTransport.whole(request, over: carrier, upTo: most)
+                await AuthorityTransport.whole(request, over: carrier, upTo: most)
             }
         if isRenewal { events.tell(.refreshed(CountersignEvent.Refreshed(legacy: result))) }
-        switch result {
-        case .success(let response): return response
-        case .failure(let error): throw RequestDeliveryError(error)
-        }
+        return try result.get()
     }
 }
 
@@ -95,12 +92,8 @@ struct LegacyBody: Sendable {
             }
         } catch is CancellationError {
             throw .cancelled
-        } catch is Reader.SizeLimitError {
-            throw .misuse(
-                "body: this scheme signs what stands in it, in memory: "
-                    + "expected \(most) bytes at most (largestAnswer)"
-            )
         } catch {
+            if let tooLong = await reader.tooLong { throw tooLong }
             throw .misuse("body: its stream failed: \(error)")
         }
         let (bytes, md5, length) = await reader.finish()
@@ -123,8 +116,8 @@ struct LegacyBody: Sendable {
 
 /// Collects the pieces as they come.
 private actor Reader {
-    struct SizeLimitError: Error {}
-
+    /// Set once there are too many bytes; distinguishes this error from one of the stream's own.
+    private(set) var tooLong: CountersignError?
     private var hash = MD5()
     private var bytes: [UInt8] = []
     private var count = 0
@@ -133,10 +126,17 @@ private actor Reader {
 
     init(keeping most: Int?) { self.most = most }
 
-    func take(_ piece: [UInt8]) throws {
+    func take(_ piece: [UInt8]) throws(CountersignError) {
         count += piece.count
         guard let most else { return hash.update(piece.span) }
-        guard count <= most else { throw SizeLimitError() }
+        guard count <= most else {
+            let error = CountersignError.misuse(
+                "body: this scheme signs its content, in memory: "
+                    + "expected at most \(most) bytes (largestAnswer)"
+            )
+            tooLong = error
+            throw error
+        }
         bytes += piece
     }
 

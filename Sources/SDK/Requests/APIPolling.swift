@@ -10,11 +10,13 @@ extension CountersignClient {
     /// signs in, and when the authority requires another version, whichever request found out and whatever
     /// ``CountersignOptions/whenPaused`` says.
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
-        APIPolling(interval: interval) {
+        APIPolling(interval: interval) { [core, signer] in
             // All rounds belong to the account of the first round.
-            let owner = CallOwner()
+            let limit = core.options.largestAnswer
+            let callOptions = ClientCore.CallOptions(
+                reading: .whole(limit: limit), signer: signer, occasion: .round, owner: CallOwner())
             return { () async throws(CountersignError) in
-                try await self.data(for: request, occasion: .round, by: owner)
+                try await core.send(request, options: callOptions).collect(upTo: limit)
             }
         }
     }

@@ -1,3 +1,4 @@
+import CountersignClient
 import CountersignMemory
 import CountersignTransport
 import CountersignWire
@@ -59,6 +60,9 @@ public struct APIRequest: Sendable {
 
     /// The first field of that name, compared without case, where its value is UTF-8.
     public func value(of name: String) -> String? { fields.text(of: name) }
+
+    /// Whether the server can recognize a copy of it.
+    var isKeyed: Bool { idempotencyKey != nil || value(of: "idempotency-key") != nil }
 }
 
 extension [HeaderField] {
@@ -135,7 +139,7 @@ public struct APIMethod: Sendable, Hashable, CustomStringConvertible {
 
     /// Whether the method may have effects: the client adds an idempotency key. Source: docs/protocol.md,
     /// "Idempotent requests".
-    var isUnsafe: Bool { !["GET", "HEAD", "OPTIONS", "TRACE"].contains(description) }
+    var isUnsafe: Bool { !Draft.isSafe(description) }
 }
 
 /// A request with its signature, for any HTTP stack: sent as it stands, once, within a minute.

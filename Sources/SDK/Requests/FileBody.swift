@@ -33,10 +33,6 @@ struct FileBody: AsyncSequence, Sendable {
 
     func makeAsyncIterator() -> Iterator { Iterator(path) }
 
-    struct ReadError: Error, CustomStringConvertible {
-        let description: String
-    }
-
     final class Iterator: AsyncIteratorProtocol {
         private let path: String
         private var file: Int32 = -1
@@ -46,24 +42,24 @@ struct FileBody: AsyncSequence, Sendable {
         deinit { if file >= 0 { close(file) } }
 
         /// Reads on the caller's thread: passing the read to another thread would take longer than the read.
-        func next() async throws -> [UInt8]? {
+        func next() async throws(CountersignError) -> [UInt8]? {
             if file < 0 { file = open(path, O_RDONLY | O_CLOEXEC) }
-            guard file >= 0 else { throw readError("cannot open") }
+            guard file >= 0 else { throw failure("cannot open") }
             while true {
-                var failure: Int32 = 0
+                var code: Int32 = 0
                 let bytes = [UInt8](unsafeUninitializedCapacity: FileBody.piece) { room, count in
                     let got = read(file, room.baseAddress, FileBody.piece)
-                    failure = got < 0 ? errno : 0
+                    code = got < 0 ? errno : 0
                     count = Swift.max(0, got)
                 }
-                if failure == EINTR { continue }
-                guard failure == 0 else { throw readError("cannot read") }
+                if code == EINTR { continue }
+                guard code == 0 else { throw failure("cannot read") }
                 return bytes.isEmpty ? nil : bytes
             }
         }
 
-        private func readError(_ what: String) -> ReadError {
-            ReadError(description: "file `\(path)`: \(what): \(String(cString: strerror(errno)))")
+        private func failure(_ what: String) -> CountersignError {
+            .machine("file `\(path)`: \(what): \(String(cString: strerror(errno)))")
         }
     }
 }

@@ -57,6 +57,8 @@ extension ClientCore {
         options callOptions: CallOptions
     ) async throws(CountersignError) -> APIAnswer {
         var attempt = 1
+        // Whether the server may have executed an attempt whose response was lost.
+        var hasLostAttempt = false
         while true {
             let delay: Duration
             do throws(CountersignError) {
@@ -69,10 +71,13 @@ extension ClientCore {
                 }
                 delay = wait
             } catch {
+                if case .transport(let failure) = error, failure.fate != .notSent {
+                    hasLostAttempt = true
+                }
                 guard
                     let wait = retryDelay(for: request, options: callOptions, attempt: attempt, after: error)
                 else {
-                    throw error
+                    throw hasLostAttempt ? error.withUnknownOutcome : error
                 }
                 delay = wait
             }
@@ -127,11 +132,6 @@ extension ClientCore {
     }
 }
 
-extension APIRequest {
-    /// Whether the server can recognize a copy of it.
-    fileprivate var isKeyed: Bool { idempotencyKey != nil || value(of: "idempotency-key") != nil }
-}
-
 extension APIRequest.Body {
     fileprivate var isRepeatable: Bool {
         if case .once = self { false } else { true }
@@ -148,5 +148,13 @@ extension TransportError {
             .machine:
             false
         }
+    }
+}
+
+extension CountersignError {
+    /// The same failure after another attempt whose response was lost.
+    fileprivate var withUnknownOutcome: CountersignError {
+        guard case .transport(let error) = self else { return self }
+        return .transport(TransportError(error.cause, fate: .outcomeUnknown))
     }
 }

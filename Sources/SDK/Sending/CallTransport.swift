@@ -65,9 +65,9 @@ final class CallTransport: Transport {
         }
     }
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         // The caller no longer waits: the transport sends no further copy.
-        if Task.isCancelled { throw RequestDeliveryError(TransportError(.cancelled, fate: .notSent)) }
+        if Task.isCancelled { throw TransportError(.cancelled, fate: .notSent) }
         let (copy, why) = trace.with { trace in
             trace.copies += 1
             defer { trace.before = nil }
@@ -81,7 +81,7 @@ final class CallTransport: Transport {
             return try await read(answer)
         } catch {
             trace.with { $0.before = .lostAnswer }
-            throw RequestDeliveryError(error)
+            throw error
         }
     }
 
@@ -185,17 +185,5 @@ extension Draft.Field {
     init(_ field: HeaderField) {
         self.init(name: field.name, value: "")
         value = field.value
-    }
-}
-
-extension RequestDeliveryError {
-    init(_ error: TransportError) {
-        let fate: Fate =
-            switch error.fate {
-            case .notSent: .notSent
-            case .outcomeUnknown: .notKnown
-            case .brokenOff: .brokenOff
-            }
-        self.init(fate, detail: error.description, underlying: error)
     }
 }

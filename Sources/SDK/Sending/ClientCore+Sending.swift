@@ -52,14 +52,15 @@ extension ClientCore {
         }
     }
 
-    /// Adds the key by which the server recognizes copies of the request. Source: docs/protocol.md, "Doing
-    /// once".
-    func withIdempotencyKey(_ request: APIRequest) -> APIRequest {
-        guard request.method.isUnsafe, request.idempotencyKey == nil,
-            request.value(of: "idempotency-key") == nil
-        else { return request }
+    /// Adds the key by which the server recognizes copies of the request. Source: docs/protocol.md,
+    /// "Idempotent requests".
+    private func withIdempotencyKey(_ request: APIRequest) -> APIRequest {
+        let method = request.method.description
+        guard let key = environment.idempotencyKey(for: method, isKeyed: request.isKeyed) else {
+            return request
+        }
         var request = request
-        request.idempotencyKey = environment.newIdempotencyKey()
+        request.idempotencyKey = key
         return request
     }
 
@@ -70,7 +71,6 @@ extension ClientCore {
         try await open()
         try await admit(request.caller, owner: callOptions.owner, occasion: callOptions.occasion)
         try await resolve(callOptions.owner, for: request.caller)
-        let request = withIdempotencyKey(request)
         let body = try await PreparedBody(request.body)
         let removals = cookies.removals
         let draft = try draft(request, body: body)
@@ -80,7 +80,7 @@ extension ClientCore {
         var callEnvironment = environment
         callEnvironment.transport = transport
         callEnvironment.signer = callOptions.signer?.present
-        let result: SignedCalls.CallResult
+        let result: VerifiedResponse
         do throws(ClientOperationError) {
             switch request.caller {
             case .account:
@@ -102,8 +102,9 @@ extension ClientCore {
             cookiesAt: removals)
     }
 
-    /// The draft of the request, to be signed.
+    /// The draft of the request, to be signed. An interceptor may have removed the idempotency key.
     func draft(_ request: APIRequest, body: PreparedBody) throws(CountersignError) -> Draft {
+        let request = withIdempotencyKey(request)
         var draft = Draft(
             method: request.method.description, target: Array(try base.target(request.path).utf8),
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
@@ -124,7 +125,7 @@ extension ClientCore {
 
     /// Throws a refusal of the authority; a backend's response is returned, whatever its status.
     private func answer(
-        from result: SignedCalls.CallResult, target: [UInt8], transport: CallTransport,
+        from result: VerifiedResponse, target: [UInt8], transport: CallTransport,
         refusals: CallOptions.Refusals, cookiesAt removals: Int
     ) throws(CountersignError) -> APIAnswer {
         if let notice = result.notice, notice.isGenuine {
@@ -145,7 +146,7 @@ extension ClientCore {
             rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)
         let response = APIResponse(
             status: result.response.status, fields: fields, length: length,
-            signer: APIResponse.Signer(result.signer ?? result.bodyCheck?.signer))
+            signer: APIResponse.Signer(result.headSigner))
         return APIAnswer(response, rest ?? APIBytes(whole: message.body))
     }
 

@@ -100,3 +100,19 @@ package struct AuthV1: Scheme {
         try AuthParameters.sign(&draft, adding: added, with: self, key: credentials.key)
     }
 }
+
+extension AuthV1: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 4, purpose: .legacy, defaultWindow: 600, windowEnd: .excluded,
+            replayDetection: .perKey, signedParameters: .authParameters)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [.parameter("auth_signature")],
+            keyID: [.parameter("auth_key")],
+            encoding: .hexadecimal(bytes: 32),
+            lines: .positional(["method", "path", "parameters"], then: .unnamed), firstParameterLine: 2)
+    }
+}

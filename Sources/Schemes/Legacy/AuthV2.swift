@@ -105,3 +105,19 @@ package struct AuthV2: Scheme {
         try AuthParameters.sign(&draft, adding: added, with: self, key: credentials.key)
     }
 }
+
+extension AuthV2: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 5, purpose: .legacy, defaultWindow: 12 * 3600, windowEnd: .excluded,
+            replayDetection: .impossible, signedParameters: .authParameters)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [.parameter("auth_signature")],
+            keyID: [.parameter("auth_client_id"), .parameter("auth_key")],
+            encoding: .hexadecimal(bytes: 32),
+            lines: .positional(["method", "path", "parameters"], then: .unnamed), firstParameterLine: 2)
+    }
+}

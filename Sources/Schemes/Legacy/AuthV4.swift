@@ -71,7 +71,7 @@ package struct AuthV4: Scheme {
         var text = workspace.text.takeBytes()
         text.append(request.head.span.extracting(request.method.range))
         text.append(UInt8(ascii: "\n"))
-        if let publicURL = workspace.publicURL {
+        if let publicURL = workspace.settings.publicURL {
             text.append(publicURL.span)
         } else {
             switch request.transport {
@@ -103,5 +103,21 @@ package struct AuthV4: Scheme {
         try writeStringToSign(for: claim, of: request, into: &workspace)
         draft.setField(
             "X-Auth-Signature", to: Hex.encode(credentials.key.mac(.hmacSHA256, of: workspace.text).span))
+    }
+}
+
+extension AuthV4: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 6, purpose: .legacy, defaultWindow: 12 * 3600, windowEnd: .excluded,
+            replayDetection: .impossible, signedParameters: .jsonMembers)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [.field("x-auth-signature")],
+            keyID: [.field("x-auth-client-id")],
+            encoding: .hexadecimal(bytes: 32),
+            lines: .positional(["method", "URL", "parameters"], then: .unnamed), firstParameterLine: 2)
     }
 }

@@ -79,7 +79,7 @@ package struct FormMD5: Scheme {
         for parameter in workspace.parameters {
             let name = workspace.decoded.span.extracting(parameter.name.range)
             if name.matches("sign") { continue }
-            if secretOffset < 0, workspace.formMD5Key == .pair,
+            if secretOffset < 0, workspace.settings.formMD5Key == .pair,
                 FormMD5.isPrivateKey(before: parameter, in: workspace.decoded.span)
             {
                 secretOffset = appendPrivateKey(to: &text)
@@ -89,7 +89,7 @@ package struct FormMD5: Scheme {
             text.append(UInt8(ascii: "="))
             text.append(workspace.decoded.span.extracting(parameter.value.range))
         }
-        switch workspace.formMD5Key {
+        switch workspace.settings.formMD5Key {
         case .pair: if secretOffset < 0 { secretOffset = appendPrivateKey(to: &text) }
         case .appended: secretOffset = text.count
         }
@@ -183,7 +183,7 @@ extension FormMD5 {
                     + "multipart/form-data"
             )
         }
-        workspace.formMD5Key = credentials.formMD5Key
+        workspace.settings.formMD5Key = credentials.formMD5Key
         try writeStringToSign(for: claim, of: request, into: &workspace)
         let mac = credentials.key.mac(.md5OverSecret, of: workspace.text)
         draft = unsigned
@@ -211,12 +211,26 @@ extension FormMD5 {
 
 extension FormMD5 {
     /// Adds `userId` and `token`, which a client sends once it is signed in; they are signed like all others.
-    /// Source: legacy, L1.
+    /// Source: docs/protocol.md, "Bearer sessions".
     package func addSessionParameters(to draft: inout Draft, userID: Int64, token: Secret) throws(Refusal) {
         let place = try place(in: draft)
         var added = AddedParameters(place)
         added.append("userId", value: Array("\(userID)".utf8).span)
         token.withExposedBytes { added.append("token", value: $0) }
         draft.attach(added.text, to: place)
+    }
+}
+
+extension FormMD5: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 3, purpose: .legacy, defaultWindow: 300, replayDetection: .perKey,
+            signedParameters: .form, nonceLength: 16)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [.formField("sign")], keyID: [.formField("app_id")], encoding: .hexadecimal(bytes: 16),
+            lines: .positional([], then: .unnamed), firstParameterLine: 0)
     }
 }

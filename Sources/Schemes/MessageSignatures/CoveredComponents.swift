@@ -60,14 +60,15 @@ extension MessageSignatures {
         var seen = CoveredComponents()
         var parsed = 0
         var queryBytes = 0
-        for index in workspace.signature.components.range {
-            var component = workspace.components[index]
+        let part = workspace.part(SignatureInputBuffers.self)
+        for index in part.buffers.input.components.range {
+            var component = part.buffers.components[index]
             // Source: RFC 9421 §2, each component once.
             let isNew: Bool
             if component.parameters.isEmpty, component.kind == .field {
                 let lines = try component.findLines(in: request, namedIn: request)
                 seen.insert(component)
-                workspace.components[index] = component
+                part.buffers.components[index] = component
                 isNew = !plain.intersects(lines)
                 plain.formUnion(lines)
                 covered.formUnion(lines)
@@ -104,9 +105,9 @@ extension MessageSignatures {
                         seen.insert(component)
                         covered.formUnion(lines)
                     }
-                    workspace.components[index] = component
+                    part.buffers.components[index] = component
                 }
-                isNew = workspace.isFirst(component, before: index, in: request)
+                isNew = part.buffers.isFirst(component, before: index, in: request)
             }
             guard isNew else {
                 let text = request.head.span.extracting(component.identifier.range).text
@@ -161,10 +162,10 @@ extension Component {
     }
 }
 
-extension Workspace {
+extension SignatureInputBuffers {
     /// Whether no component of the chosen signature before that index is the same.
     func isFirst(_ component: Component, before index: Int, in message: Request) -> Bool {
-        for earlier in signature.components.range.lowerBound..<index
+        for earlier in input.components.range.lowerBound..<index
         where component.isSame(as: components[earlier], in: message.head.span) {
             return false
         }

@@ -23,8 +23,9 @@ extension MessageSignatures {
             throw error
         }
         let head = request.head.span
-        for index in workspace.signature.components.range {
-            let component = workspace.components[index]
+        let part = workspace.part(SignatureInputBuffers.self)
+        for index in part.buffers.input.components.range {
+            let component = part.buffers.components[index]
             guard component.known == .signature, component.parameters == [.key],
                 head.extracting(component.argument.range).matches(head.extracting(label.range))
             else { continue }

@@ -49,7 +49,7 @@ package struct MessageSignatures: Scheme {
             throw Refusal(.malformed, detail: "more than 128 fields")
         }
         try SignatureInput.read(from: request, workspace: &workspace, rule: rule)
-        let input = workspace.signature
+        let input = workspace.part(SignatureInputBuffers.self).buffers.input
         guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range))
         else {
             throw Refusal(
@@ -98,7 +98,7 @@ extension Claim.Holder {
             self = .release
             return
         }
-        self = SessionToken(keyID.bytes).map { .session($0) } ?? .nobody
+        self = SessionToken(keyID.bytes).map { .session($0) } ?? .unknown
     }
 }
 
@@ -174,5 +174,19 @@ extension MessageSignatures {
         var text = "app=(\(list));created;nonce=\"\(nonce)\""
         if let keyID { text += ";keyid=\"\(keyID.quotable)\"" }
         return text + ";tag=\"countersign\""
+    }
+}
+
+extension MessageSignatures: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            replayNumber: 1, purpose: .current, defaultWindow: 60, replayDetection: .perKey)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [.within("signature", after: "=", ends: ",;")],
+            keyID: [.within("signature-input", after: ";keyid=\"", ends: "\"")],
+            encoding: .byteSequence, lines: .named)
     }
 }

@@ -82,7 +82,7 @@ extension MessageSignatures {
             throw Refusal(.malformed, detail: "more than 128 fields")
         }
         guard try SignatureInput.readTagged(from: message, workspace: &workspace) else { return nil }
-        let input = workspace.signature
+        let input = workspace.part(SignatureInputBuffers.self).buffers.input
         guard let named = input.keyID, let keyID = KeyID(quoted: message.head.span.extracting(named.range))
         else {
             throw Refusal(
@@ -116,17 +116,18 @@ extension MessageSignatures {
         of response: Response, to request: Request, workspace: inout Workspace
     ) throws(Refusal) -> BoundComponents {
         var bound: BoundComponents = []
-        for index in workspace.signature.components.range {
-            var component = workspace.components[index]
+        let part = workspace.part(SignatureInputBuffers.self)
+        for index in part.buffers.input.components.range {
+            var component = part.buffers.components[index]
             try component.check(on: .response, in: response.message)
-            guard workspace.isFirst(component, before: index, in: response.message) else {
+            guard part.buffers.isFirst(component, before: index, in: response.message) else {
                 throw Refusal(.malformed, detail: "Signature-Input: a component twice")
             }
             let isOfRequest = component.parameters.contains(.request)
             if component.kind == .field {
                 _ = try component.findLines(
                     in: isOfRequest ? request : response.message, namedIn: response.message)
-                workspace.components[index] = component
+                part.buffers.components[index] = component
             }
             switch (component.kind, component.known, component.parameters) {
             case (.status, _, []): bound.insert(.status)

@@ -10,11 +10,12 @@ struct SignatureBase {
     var status = 0
 
     func write(into workspace: inout Workspace) throws(Refusal) {
+        let part = workspace.part(SignatureInputBuffers.self)
         var text = workspace.text.takeBytes()
         var scratch = ByteBuffer()
         do throws(Refusal) {
-            for index in workspace.signature.components.range {
-                let component = workspace.components[index]
+            for index in part.buffers.input.components.range {
+                let component = part.buffers.components[index]
                 text.append(message.head.span.extracting(component.identifier.range))
                 text.append(": ")
                 if component.parameters.isEmpty {
@@ -29,7 +30,7 @@ struct SignatureBase {
             throw error
         }
         text.append("\"@signature-params\": ")
-        text.append(message.head.span.extracting(workspace.signature.parameters.range))
+        text.append(message.head.span.extracting(part.buffers.input.parameters.range))
         workspace.text.put(back: &text, secretAt: 0)
     }
 

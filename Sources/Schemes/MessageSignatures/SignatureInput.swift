@@ -54,14 +54,15 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     static func read(from request: Request, workspace: inout Workspace, rule: SelectionRule) throws(Refusal) {
-        workspace.components.removeAll(keepingCapacity: true)
+        let part = workspace.part(SignatureInputBuffers.self)
+        part.buffers.components.removeAll(keepingCapacity: true)
         var choice = CandidateSelection()
         // Beyond the limit nothing is read: `made` refuses it.
         for field in request.fields where field.known == .signatureInput && choice.isWithinLimit {
             var reader = StructuredField(request.head.span.extracting(field.value.range))
             do throws(ParseError) {
                 while choice.isWithinLimit, let label = try reader.nextMember() {
-                    var input = try member(from: &reader, at: field.value.start, workspace: &workspace)
+                    var input = try member(from: &reader, at: field.value.start, part: part)
                     input.label = label.offset(by: field.value.start)
                     switch rule {
                     case .byTag:
@@ -79,7 +80,7 @@ struct SignatureInput: BitwiseCopyable {
                 throw Refusal(error, in: "Signature-Input")
             }
         }
-        workspace.signature = try choice.selected(by: rule)
+        part.buffers.input = try choice.selected(by: rule)
     }
 
     /// Reads the signature with our tag; false where there is none.
@@ -91,7 +92,7 @@ struct SignatureInput: BitwiseCopyable {
             if error.code == .unsigned { return false }
             throw error
         }
-        return workspace.signature.tag != nil
+        return workspace.part(SignatureInputBuffers.self).buffers.input.tag != nil
     }
 
     /// Which of several signatures is meant for us.
@@ -136,13 +137,13 @@ struct SignatureInput: BitwiseCopyable {
     /// The signature covers the canonical form. Signers send that form; any other form is noted as a flaw
     /// instead of being serialized again, where a second serializer could introduce an error.
     private static func member(
-        from reader: inout StructuredField, at base: UInt32, workspace: inout Workspace
+        from reader: inout StructuredField, at base: UInt32, part: SchemePartOf<SignatureInputBuffers>
     ) throws(ParseError) -> SignatureInput {
         var input = SignatureInput()
         guard reader.takeEquals() else { throw reader.error("expected \"=(\": a list of components") }
         let start = reader.offset
         guard reader.openList() else { throw reader.error("expected \"(\": a list of components") }
-        let firstComponent = workspace.components.count
+        let firstComponent = part.buffers.components.count
         var isFirst = true
         while true {
             let before = reader.offset
@@ -151,12 +152,12 @@ struct SignatureInput: BitwiseCopyable {
             let spaces = reader.offset - before - (isItem ? 0 : 1)
             if spaces != (isItem && !wasFirst ? 1 : 0) { input.note(.spacing) }
             guard isItem else { break }
-            workspace.components.append(try component(from: &reader, at: base, input: &input))
+            part.buffers.components.append(try component(from: &reader, at: base, input: &input))
         }
         while let (key, value) = try parameter(from: &reader, input: &input) {
             input.setParameter(key, value: value, of: reader, at: base)
         }
-        input.components = ByteRange(from: firstComponent, to: workspace.components.count)
+        input.components = ByteRange(from: firstComponent, to: part.buffers.components.count)
         if input.components.count > most.components { input.note(.components) }
         input.parameters = ByteRange(from: start, to: reader.offset).offset(by: base)
         return input
@@ -321,4 +322,12 @@ extension MessageSignatures {
         }
         return (ShortBytes(), ByteRange(from: 0, to: buffer.count))
     }
+}
+
+/// The signature that was chosen, and the components of all that were read.
+struct SignatureInputBuffers: ~Copyable, SchemeBuffers {
+    var input = SignatureInput()
+    var components: [Component] = []
+
+    init() { components.reserveCapacity(64) }
 }

@@ -1,6 +1,6 @@
 import CountersignWire
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// The longest that AWS lets a presigned URL live: a week, in seconds.
     private static let longestLifetime: Int64 = 604_800
 
@@ -34,7 +34,7 @@ extension SigV4Workspace {
         authorization.signedFields = fields
         authorization.timestamp = date
         authorization.seconds = time.seconds
-        authorization.lifetime = try SigV4Workspace.lifetime(words.span.extracting(expires.range))
+        authorization.lifetime = try SigV4Buffers.lifetime(words.span.extracting(expires.range))
         try readSignature(signature)
         try readFields()
         try checkDay()

@@ -26,25 +26,26 @@ package struct SigV4: Scheme {
     package func claim(
         in request: Request, names: RequestParameterNames, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
+        let part = workspace.part(SigV4Buffers.self)
         switch (SigV4Location.header(of: request), SigV4Location.query(of: request)) {
         case (false, false): return nil
         case (true, true):
             throw Refusal(
                 .malformed, detail: "signed in Authorization and in the query; expected one of them")
-        case (true, false): try workspace.sigV4.readHeader(of: request)
-        case (false, true): try workspace.sigV4.readQuery(of: request)
+        case (true, false): try part.buffers.readHeader(of: request)
+        case (false, true): try part.buffers.readQuery(of: request)
         }
         try SigV4.checkTarget(request)
-        let reading = workspace.sigV4.authorization
-        guard let keyID = KeyID(workspace.sigV4.words.span.extracting(reading.keyID.range)) else {
+        let reading = part.buffers.authorization
+        guard let keyID = part.buffers.keyID else {
             throw Refusal(.malformed, detail: "sigv4: expected a key id of 1 to 64 visible characters")
         }
         let claim = Claim(scheme: name, keyID: keyID, algorithm: .sigV4, mac: reading.signature)
         claim.created = .unix(reading.seconds)
         claim.lifetime = reading.lifetime
         claim.replay = .signature
-        claim.coveredFields = .only(try workspace.sigV4.resolveFields(of: request))
-        claim.body = try workspace.sigV4.readPayload(of: request)
+        claim.coveredFields = .only(try part.buffers.resolveFields(of: request))
+        claim.body = try part.buffers.readPayload(of: request)
         if case .inSignature = claim.body, request.bodyState == .awaited { claim.inputSource = .awaitedBody }
         return claim
     }
@@ -58,12 +59,13 @@ package struct SigV4: Scheme {
     package func writeAlternative(
         _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
     ) throws(Refusal) -> AlternativeOutcome {
-        let hasSorted = workspace.sigV4.mayDiffer(.sorted, for: request)
+        let part = workspace.part(SigV4Buffers.self)
+        let hasSorted = part.buffers.mayDiffer(.sorted, for: request)
         if attempt == 0, hasSorted {
             try writeStringToSign(in: .sorted, of: request, into: &workspace)
             return .written
         }
-        guard attempt == (hasSorted ? 1 : 0), workspace.sigV4.mayDiffer(.asWritten, for: request) else {
+        guard attempt == (hasSorted ? 1 : 0), part.buffers.mayDiffer(.asWritten, for: request) else {
             return .exhausted
         }
         try writeStringToSign(in: .asWritten, of: request, into: &workspace)
@@ -71,26 +73,24 @@ package struct SigV4: Scheme {
     }
 
     package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? {
-        guard workspace.sigV4.facts.hasLostSegments else { return nil }
+        guard workspace.existingPart(SigV4Buffers.self)?.buffers.facts.hasLostSegments == true else {
+            return nil
+        }
         return
             "path: sigv4 signs it without empty and dot segments, so that /a//b has the signature of /a/b; "
             + "expected a path without them"
     }
 
+    package func canonicalRequest(in workspace: borrowing Workspace) -> String { workspace.canonicalRequest }
+
     /// Source: AWS Signature Version 4, "Create a string to sign".
     private func writeStringToSign(
         in spelling: SigV4CanonicalForm, of request: Request, into workspace: inout Workspace
     ) throws(Refusal) {
-        try workspace.sigV4.writeCanonicalRequest(of: request, in: spelling)
-        let digest = SHA256.digest(workspace.sigV4.canonical.span)
-        let reading = workspace.sigV4.authorization
+        let part = workspace.part(SigV4Buffers.self)
+        try part.buffers.writeCanonicalRequest(of: request, in: spelling)
         var text = workspace.text.takeBytes()
-        text.append("AWS4-HMAC-SHA256\n")
-        text.append(workspace.sigV4.words.span.extracting(reading.timestamp.range))
-        text.append(UInt8(ascii: "\n"))
-        text.append(workspace.sigV4.words.span.extracting(reading.scope.range))
-        text.append(UInt8(ascii: "\n"))
-        Hex.append(digest.span, to: &text)
+        part.buffers.appendStringToSign(to: &text)
         workspace.text.put(back: &text, secretAt: 0)
     }
 
@@ -100,5 +100,26 @@ package struct SigV4: Scheme {
         for index in 0..<target.count where target[index] <= 0x20 || target[index] >= 0x7F {
             throw Refusal(.malformed, detail: "request target: expected visible ASCII at byte \(index)")
         }
+    }
+}
+
+extension SigV4: SchemeDefinition {
+    package static var traits: SchemeTraits {
+        SchemeTraits(
+            // The header form does not sign its key id.
+            replayNumber: 2, purpose: .current, defaultWindow: 300, replayDetection: .acrossKeys)
+    }
+
+    package static var layout: SchemeLayout? {
+        SchemeLayout(
+            signature: [
+                .within("authorization", after: "Signature=", ends: ","), .parameter("X-Amz-Signature"),
+            ],
+            keyID: [
+                .within("authorization", after: "Credential=", ends: "/,"), .parameter("X-Amz-Credential"),
+            ],
+            encoding: .hexadecimal(bytes: 32),
+            // Of the canonical request, whose digest the string to sign has.
+            lines: .positional(["method", "path", "query"], then: .fields))
     }
 }

@@ -32,7 +32,7 @@ enum SigV4Location {
     }
 }
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// `AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…`: the three parts, each once, in any
     /// order.
     mutating func readHeader(of request: Request) throws(Refusal) {
@@ -47,8 +47,8 @@ extension SigV4Workspace {
         var fields: ByteRange?
         var signature: ByteRange?
         repeat {
-            let part = SigV4Workspace.part(of: words.span, position: &position)
-            guard let equals = SigV4Workspace.equalsSign(in: words.span, part: part) else {
+            let part = SigV4Buffers.part(of: words.span, position: &position)
+            guard let equals = SigV4Buffers.equalsSign(in: words.span, part: part) else {
                 throw Refusal(.malformed, detail: "Authorization: expected NAME=VALUE at byte \(part.start)")
             }
             let content = ByteRange(from: equals + 1, to: Int(part.end))

@@ -22,7 +22,7 @@ enum SigV4CanonicalForm: BitwiseCopyable, Sendable {
     case asWritten
 }
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// Whether that form is allowed and may differ from those before it. Called after the standard form was
     /// written.
     func mayDiffer(_ spelling: SigV4CanonicalForm, for request: Request) -> Bool {
@@ -43,7 +43,7 @@ extension SigV4Workspace {
     var isForS3: Bool { words.span.extracting(authorization.service.range).matches("s3") }
 }
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// Method, path, query, signed fields, their names and the payload's digest, a line each.
     /// Source: AWS Signature Version 4, "Create a canonical request".
     mutating func writeCanonicalRequest(of request: Request, in spelling: SigV4CanonicalForm) throws(Refusal)
@@ -104,9 +104,9 @@ extension SigV4Workspace {
         var hasText = false
         var start = 0
         while start < value.count {
-            while start < value.count, SigV4Workspace.isBlank(value[start]) { start += 1 }
+            while start < value.count, SigV4Buffers.isBlank(value[start]) { start += 1 }
             var end = start
-            while end < value.count, !SigV4Workspace.isBlank(value[end]) { end += 1 }
+            while end < value.count, !SigV4Buffers.isBlank(value[end]) { end += 1 }
             guard end > start else { return }
             if hasText { canonical.append(UInt8(ascii: " ")) }
             canonical.append(value.extracting(start..<end))
@@ -157,7 +157,7 @@ enum SigV4Path {
     private static func isUpper(_ digit: UInt8) -> Bool { digit < UInt8(ascii: "a") }
 }
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// Without empty and dot segments, and everything but unreserved characters escaped, `%` too: what came
     /// escaped is escaped twice. A path that ends in a dot segment loses its slash, as botocore has it.
     mutating func writeStandardPath(_ request: Request) throws(Refusal) {

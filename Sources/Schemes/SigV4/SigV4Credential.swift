@@ -1,8 +1,8 @@
 import CountersignWire
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     /// The longest credential: key id, day, region, service, terminator.
-    private static let longestCredential = KeyID.longest + 8 + 2 * SigV4Workspace.longestName + 16
+    private static let longestCredential = KeyID.longest + 8 + 2 * SigV4Buffers.longestName + 16
     /// Regions and services have names of letters and digits, with `-`, `_` and `.` between them.
     private static let longestName = 64
 
@@ -19,9 +19,9 @@ extension SigV4Workspace {
     /// Where the last four of a well-formed credential are, from its beginning.
     private func slashes(in slice: ByteRange) throws(Refusal) -> (Int, Int, Int, Int) {
         let text = words.span.extracting(slice.range)
-        guard text.count <= SigV4Workspace.longestCredential else {
+        guard text.count <= SigV4Buffers.longestCredential else {
             throw Refusal(
-                .malformed, detail: "Credential: longer than \(SigV4Workspace.longestCredential) characters")
+                .malformed, detail: "Credential: longer than \(SigV4Buffers.longestCredential) characters")
         }
         var slashes = (0, 0, 0, 0)
         var found = 4
@@ -46,12 +46,12 @@ extension SigV4Workspace {
             throw Refusal(.malformed, detail: "Credential: expected aws4_request at the end")
         }
         let day = text.extracting(slashes.0 + 1..<slashes.1)
-        guard SigV4Workspace.isDay(day) else {
+        guard SigV4Buffers.isDay(day) else {
             throw Refusal(.malformed, detail: "Credential: expected a day such as 20260131")
         }
         let region = text.extracting(slashes.1 + 1..<slashes.2)
         let service = text.extracting(slashes.2 + 1..<slashes.3)
-        guard SigV4Workspace.isName(region), SigV4Workspace.isName(service) else {
+        guard SigV4Buffers.isName(region), SigV4Buffers.isName(service) else {
             throw Refusal(
                 .malformed,
                 detail: "Credential: expected region and service of 1 to 64 letters, digits, `-`, `_` and `.`"

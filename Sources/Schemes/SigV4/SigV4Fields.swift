@@ -6,7 +6,7 @@ import CountersignWire
     import Glibc
 #endif
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     private static let mostFields = 64
 
     /// The list of signed fields: names in lower case, sorted, none twice.
@@ -18,16 +18,16 @@ extension SigV4Workspace {
             var stop = start
             while stop < end, words.span[stop] != UInt8(ascii: ";") { stop += 1 }
             let name = ByteRange(from: start, to: stop)
-            guard SigV4Workspace.isFieldName(words.span.extracting(name.range)) else {
+            guard SigV4Buffers.isFieldName(words.span.extracting(name.range)) else {
                 throw Refusal(
                     .malformed, detail: "SignedHeaders: expected names in lower case, joined by `;`")
             }
-            if let last = names.last, !SigV4Workspace.isOrdered(last.name, before: name, in: words.span) {
+            if let last = names.last, !SigV4Buffers.isOrdered(last.name, before: name, in: words.span) {
                 throw Refusal(.malformed, detail: "SignedHeaders: expected each name once, in order")
             }
-            guard names.count < SigV4Workspace.mostFields else {
+            guard names.count < SigV4Buffers.mostFields else {
                 throw Refusal(
-                    .malformed, detail: "SignedHeaders: more than \(SigV4Workspace.mostFields) names")
+                    .malformed, detail: "SignedHeaders: more than \(SigV4Buffers.mostFields) names")
             }
             names.append(SignedField(name: name))
             start = stop + 1

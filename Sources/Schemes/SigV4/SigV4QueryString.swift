@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// A parameter of the query as a spelling has it: by its places in ``SigV4Workspace/escaped``.
+/// A parameter of the query as a spelling has it: by its places in ``SigV4Buffers/escaped``.
 struct SortedParameter: BitwiseCopyable {
     var name: ByteRange
     var value: ByteRange
@@ -8,7 +8,7 @@ struct SortedParameter: BitwiseCopyable {
     var prefix: UInt64
 }
 
-extension SigV4Workspace {
+extension SigV4Buffers {
     private static let mostParameters = 256
 
     enum Escapes { case anew, kept }
@@ -54,10 +54,10 @@ extension SigV4Workspace {
             while let pair = try reader.next(in: text) {
                 let name = text.extracting(pair.name.range)
                 if authorization.form == .query, name.matches("X-Amz-Signature") { continue }
-                guard parameters.count < SigV4Workspace.mostParameters else {
+                guard parameters.count < SigV4Buffers.mostParameters else {
                     throw ParseError(
                         offset: Int(pair.name.start),
-                        reason: "expected at most \(SigV4Workspace.mostParameters) parameters")
+                        reason: "expected at most \(SigV4Buffers.mostParameters) parameters")
                 }
                 if pair.value.start == pair.name.end { facts.hasBareNames = true }
                 let first = escaped.count

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignHTTP
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 
 /// The keys that sign assertions, in memory. The next request sees a rotation by another process.

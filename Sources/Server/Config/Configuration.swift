@@ -1,6 +1,5 @@
 import CountersignAuthority
 import CountersignHTTP
-import CountersignSQLite
 import CountersignWire
 
 /// All settings of `serve`, checked. `Setting` has the table of names and formats.
@@ -58,14 +57,6 @@ public struct Configuration: Sendable, Equatable {
         self.data = data
         self.store = .default(in: data)
     }
-}
-
-/// Where apps, releases and keys are kept.
-public enum StoreLocation: Sendable, Equatable {
-    /// An SQLite file.
-    case sqlite(path: String)
-
-    static func `default`(in data: String) -> StoreLocation { .sqlite(path: "\(data)/countersign.db") }
 }
 
 /// Where the replay entries are kept.
@@ -211,20 +202,12 @@ extension Configuration {
         absence: DataFolder.MissingFolderAction, environment: [String: String],
         rootSealer: any SessionRootSealer = MasterKeyRootSealer()
     ) throws(OperationalError) -> Deployment {
-        let folder = try DataFolder(data, absence: absence)
-        switch store {
-        case .sqlite(let path):
-            return try Deployment(
-                folder: folder, store: SQLiteStore(path: path), environment: environment,
-                rootSealer: rootSealer)
-        }
+        try Deployment(
+            folder: DataFolder(data, absence: absence), store: store.open(), environment: environment,
+            rootSealer: rootSealer)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
     /// not wait while the disk takes their writes.
-    func openStore() -> any Store {
-        switch store {
-        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header)
-        }
-    }
+    func openStore() -> any Store { store.openAgain() }
 }

@@ -84,16 +84,9 @@ extension Setting {
         Setting(
             "store", placeholder: "URL",
             meaning: "where apps and releases are kept (default: sqlite:DATA/countersign.db)",
-            expected: "sqlite:PATH (this build has no PostgreSQL store)",
-            set: { configuration, text in
-                guard text.hasPrefix("sqlite:"), text.utf8.count > 7 else { return nil }
-                return configuration.store = .sqlite(path: String(text.dropFirst(7)))
-            },
-            show: {
-                switch $0.store {
-                case .sqlite(let path): .string("sqlite:\(path)")
-                }
-            }),
+            expected: StoreLocation.forms,
+            set: { configuration, text in StoreLocation(text: text).map { configuration.store = $0 } },
+            show: { .string($0.store.text) }),
         Setting(
             "replay", placeholder: "URL", meaning: "where the requests that were seen are remembered",
             expected: "memory (this build has no Redis replay guard)",

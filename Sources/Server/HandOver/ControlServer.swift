@@ -1,6 +1,7 @@
 import CLinux
 import CountersignAuthority
 import CountersignGate
+import CountersignThreads
 import CountersignWire
 import Glibc
 import Synchronization
@@ -34,7 +35,7 @@ final class ControlServer: @unchecked Sendable {
     private let isStopping = Atomic(false)
     private var socket: FileDescriptor
     private var successor: pid_t?
-    private var thread: pthread_t?
+    private var thread: WorkerThreads?
 
     /// Listens in place of a process that did so before.
     init(in folder: DataFolder, handOver: HandoverState, operations: Operations) throws(OperationalError) {
@@ -42,12 +43,14 @@ final class ControlServer: @unchecked Sendable {
         socket = try ControlSocket.listen(in: folder)
     }
 
-    func start() throws(OperationalError) { thread = try ControlThread.start { self.run() } }
+    func start() throws(OperationalError) {
+        thread = try WorkerThreads(purpose: "for the control socket") { self.run() }
+    }
 
     /// Returns once the thread has ended.
     func stop() {
         isStopping.store(true, ordering: .releasing)
-        if let thread { pthread_join(thread, nil) }
+        thread?.join()
         thread = nil
     }
 
@@ -171,30 +174,5 @@ final class ControlServer: @unchecked Sendable {
         guard let child = successor else { return }
         var status: Int32 = 0
         if waitpid(child, &status, WNOHANG) == child { successor = nil }
-    }
-}
-
-/// A thread for a conversation.
-enum ControlThread {
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    static func start(_ run: @escaping @Sendable () -> Void) throws(OperationalError) -> pthread_t {
-        var thread = pthread_t()
-        let body = Unmanaged.passRetained(Body(run))
-        let failure = pthread_create(
-            &thread, nil,
-            { context in
-                guard let context else { return nil }
-                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            }, body.toOpaque())
-        guard failure == 0 else {
-            body.release()
-            throw OperationalError.system("cannot start a thread", code: failure)
-        }
-        return thread
     }
 }

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
+import CountersignThreads
 import CountersignWire
 import Glibc
 import Synchronization
@@ -127,10 +128,10 @@ final class HandoverCoordinator {
 /// touches `thread`.
 private final class PredecessorWatch: @unchecked Sendable {
     private let isStopping = Atomic(false)
-    private var thread: pthread_t?
+    private var thread: WorkerThreads?
 
     func start(_ predecessor: ControlConnection, handOver: HandoverState) throws(OperationalError) {
-        thread = try ControlThread.start { [self] in
+        thread = try WorkerThreads(purpose: "to wait for the predecessor on") { [self] in
             while !isStopping.load(ordering: .acquiring) {
                 handOver.tick()
                 if case .end = (try? predecessor.receive(within: 100)) ?? .end { break }
@@ -142,7 +143,7 @@ private final class PredecessorWatch: @unchecked Sendable {
 
     func stop() {
         isStopping.store(true, ordering: .releasing)
-        if let thread { pthread_join(thread, nil) }
+        thread?.join()
         thread = nil
     }
 }

@@ -101,7 +101,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
     private func opened(_ stored: StoredAnswer, to request: IdempotentRequest) throws(Refusal)
         -> IdempotentAnswer
     {
-        do throws(OperationalError) {
+        do {
             return try deployment.opened(stored, to: request)
         } catch {
             throw Refusal(.unavailable, detail: error.message)

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignHTTP
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 
 extension Route {

@@ -200,7 +200,7 @@
                 else { return [] }
                 return [release.key, release.nextKey].compactMap(\.self)
             case .session(let token): return (try? sessions.find(token)).map { [$0.1] } ?? []
-            case .nobody: return []
+            case .unknown: return []
             }
         }
     }

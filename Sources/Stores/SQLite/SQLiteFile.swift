@@ -1,5 +1,6 @@
 import CSQLite
 import CountersignAuthority
+import CountersignThreads
 import CountersignWire
 import Glibc
 

@@ -230,7 +230,3 @@ extension TestError {
         self.init(description: "\(what): \(reason)")
     }
 }
-
-/// The former name of ``IssuedCertificate``.
-@available(*, deprecated, renamed: "IssuedCertificate")
-public typealias Issued = IssuedCertificate

@@ -18,8 +18,8 @@ public protocol ManifestStore: Sendable {
 /// Holds the trust that is in force: the one built into the app, or a newer one from a manifest.
 ///
 /// The version in force only grows, across restarts too, and is durable before it takes effect. An expired
-/// manifest stays in force until a newer one comes: falling back would let an attacker who withholds
-/// manifests bring back a key that was replaced. `others` always comes from the built-in trust.
+/// manifest stays in force until a newer one comes: otherwise an attacker could bring back a key that was
+/// replaced, by withholding manifests. `others` always comes from the built-in trust.
 public final class TrustKeeper: Sendable {
     /// A trust, and how many there were before it.
     public struct Generation: Sendable {
@@ -111,8 +111,8 @@ public final class TrustKeeper: Sendable {
 }
 
 /// Stores the last manifest in a file that is replaced as a whole. The manifest is signed, so the file needs
-/// no secrecy. An attacker who can delete it can bring back the built-in set, and so can one who can
-/// reinstall the app.
+/// no secrecy. An attacker with write access to the file can bring back the built-in set, by deleting the
+/// file or reinstalling the app.
 public struct ManifestFile: ManifestStore {
     private let path: String
 

@@ -30,7 +30,7 @@
         public static var platform: UserPresence { UserPresence(MachinePresence()) }
     }
 
-    /// A keychain item that the system itself releases only to a person who is present: by face, finger, or
+    /// A keychain item that the system itself releases only to a person at the device: by face, finger, or
     /// the device's passcode. Nothing in this program decides it. Source: Security/SecAccessControl.h,
     /// LocalAuthentication/LAContext.h.
     package struct PresenceItem: Sendable {

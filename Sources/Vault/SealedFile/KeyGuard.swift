@@ -33,8 +33,8 @@ package enum KeyGuardKind: UInt8, Sendable, CaseIterable {
 /// A key under another key, which is in a file of mode 0600. For machines that have nothing better.
 ///
 /// It keeps out other users of the machine, and makes the sealed file alone, in a backup or a shared folder,
-/// worthless. It does not keep out an attacker who can read both: a process of the same user or of root, or a
-/// thief of the whole disk.
+/// worthless. It does not keep out an attacker with access to both files: a process of the same user or of
+/// root, or a thief of the whole disk.
 package struct KeyFileGuard: KeyGuard {
     package let kind = KeyGuardKind.keyFile
 

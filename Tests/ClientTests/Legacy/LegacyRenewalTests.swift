@@ -1,6 +1,7 @@
 import CountersignSeal
 import CountersignWire
 import Synchronization
+import CountersignTransport
 import Testing
 
 @testable import CountersignClient
@@ -111,7 +112,7 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .sessionEnded(let notice)? = $0 as? LegacyClientError else { return false }
+            guard case .sessionEnded(let notice)? = $0 as? ClientOperationError else { return false }
             return notice.instance == "event"
         }
         #expect(world.items.contents.isEmpty)
@@ -156,7 +157,7 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .updateRequired(let notice)? = $0 as? LegacyClientError else { return false }
+            guard case .updateRequired(let notice)? = $0 as? ClientOperationError else { return false }
             return notice.updateURL == "https://example.com/new"
         }
         #expect(world.said.last == .updateRequired("https://example.com/new"))
@@ -185,7 +186,7 @@ import Testing
         await #expect {
             _ = try await answer.value
         } throws: {
-            guard case .transport(let problem)? = $0 as? LegacyClientError else { return false }
+            guard case .transport(let problem)? = $0 as? ClientOperationError else { return false }
             return problem.fate == .notSent
         }
         #expect(world.said.last == .active(account: "anna", userID: 7))
@@ -206,8 +207,8 @@ import Testing
         await #expect {
             _ = try await world.post()
         } throws: {
-            guard case .transport(let problem)? = $0 as? LegacyClientError else { return false }
-            return problem.fate == .notKnown
+            guard case .transport(let problem)? = $0 as? ClientOperationError else { return false }
+            return problem.fate == .outcomeUnknown
         }
         #expect(world.server.seen("/api").count == count + 1)
     }
@@ -218,7 +219,7 @@ import Testing
         try await world.logIn()
         world.server.expire()
         #expect(await problem { try await world.post() } != nil)
-        #expect(world.said.last == .signedOut(.ranOut))
+        #expect(world.said.last == .signedOut(.tokenExpired))
     }
 
     static func draft(_ body: String) -> Draft {

@@ -26,7 +26,7 @@ import Testing
         let seen = try #require(world.server.seen(rung.endpoint.path).first)
         #expect(seen.method == rung.endpoint.method)
         #expect(seen.form["password"] == value)
-        #expect(world.said.all == [.signedOut(.nobodyWas), .active(account: "anna", userID: 7)])
+        #expect(world.said.all == [.signedOut(.neverSignedIn), .active(account: "anna", userID: 7)])
         #expect(try await world.post("{\"n\":1}") == #"{"done":"{\"n\":1}"}"#)
     }
 
@@ -139,12 +139,12 @@ import Testing
     @Test("a launch finds who was signed in; a locked vault is not an empty one")
     func launch() async throws {
         let world = try LegacyWorld()
-        #expect(try await world.account.resume() == .signedOut(.nobodyWas))
+        #expect(try await world.account.resume() == .signedOut(.neverSignedIn))
         try await world.logIn()
         #expect(try await world.another().resume() == .active(account: "anna", userID: 7))
         world.items.lock(true)
         let later = try world.another()
-        #expect(await problem { try await later.resume() } == "vault")
+        #expect(await problem { try await later.resume() } == "vaultLocked")
         world.items.lock(false)
         #expect(try await later.resume() == .active(account: "anna", userID: 7))
     }

@@ -71,7 +71,7 @@ final class LegacyWorld: Sendable {
         return String(decoding: try await calls.send(draft, as: caller).message.body, as: UTF8.self)
     }
 
-    func kept() async throws -> LegacyPersistedState { try await account.reread().kept }
+    func kept() async throws -> LegacyPersistedState { try await account.readVault().kept }
 
     /// The states that the account announced.
     final class Said: Sendable {
@@ -133,7 +133,7 @@ func problem(_ body: () async throws -> some Any) async -> String? {
     do {
         _ = try await body()
         return nil
-    } catch let error as LegacyClientError {
+    } catch let error as ClientOperationError {
         return Mirror(reflecting: error).children.first?.label ?? "\(error)"
     } catch {
         return "\(error)"

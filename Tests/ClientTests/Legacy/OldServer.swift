@@ -3,6 +3,7 @@ import CountersignWire
 import Synchronization
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// A legacy server as docs/protocol.md describes it: one session for each account, tokens of two hours, and a
 /// login token that obtains new ones. It records requests, and can delay an endpoint, go offline or lose
@@ -82,19 +83,19 @@ final class OldServer: Transport {
     /// A login on another device replaces the session.
     func replace() { change { $0.session = Session(token: "other", loginToken: "other") } }
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         let seen = Seen(draft)
         let (isOffline, hold) = state.withLock { ($0.isOffline, $0.hold) }
-        if isOffline { throw RequestDeliveryError(.notSent, detail: "offline") }
+        if isOffline { throw TransportError(.connectionLost("offline"), fate: .notSent) }
         let answer = state.withLock { state in
             state.seen.append(seen)
             return self.answer(seen, &state)
         }
         if let hold, hold.path == seen.path { await hold.pass() }
         await Task.yield()
-        if Task.isCancelled { throw RequestDeliveryError(.notKnown, detail: "cancelled") }
+        if Task.isCancelled { throw TransportError(.connectionLost("cancelled"), fate: .outcomeUnknown) }
         guard state.withLock({ $0.loses.remove(seen.path) }) == nil else {
-            throw RequestDeliveryError(.notKnown, detail: "the answer was lost")
+            throw TransportError(.connectionLost("the answer was lost"), fate: .outcomeUnknown)
         }
         return Response(status: 200, fields: [], body: Array(answer.text.utf8))
     }

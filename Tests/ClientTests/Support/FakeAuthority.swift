@@ -104,6 +104,11 @@ actor FakeAuthority {
         return Response(status: 200, fields: fields ?? [], body: body)
     }
 
+    /// A response with this body to the same request, signed with the authority's own key.
+    func resigned(_ response: Response, body: [UInt8], to draft: Draft) throws -> Response {
+        try reply(response.status, bytes: body, draft, nil)
+    }
+
     func answer(_ draft: Draft) throws -> Response {
         let request = draft.request()
         var workspace = Workspace()
@@ -397,8 +402,13 @@ actor FakeAuthority {
     private func reply(_ status: Int, _ body: JSONValue, _ draft: Draft, _ signer: Credentials?) throws
         -> Response
     {
+        try reply(status, bytes: Array(body.text.utf8), draft, signer)
+    }
+
+    private func reply(_ status: Int, bytes: [UInt8], _ draft: Draft, _ signer: Credentials?) throws
+        -> Response
+    {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
-        let bytes = Array(body.text.utf8)
         let fields = try MessageSignatures().sign(
             status: status, body: bytes, answering: draft.request(),
             as: signer ?? Credentials(keyID: own, key: SigningKey(answerKey)), at: now)

@@ -1,6 +1,7 @@
 import CountersignWire
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// The network between client and authority, with an attacker on it.
 actor FakeNetwork {
@@ -10,6 +11,8 @@ actor FakeNetwork {
         case lost
         /// The response is replaced.
         case answered(@Sendable (Response) -> Response)
+        /// The authority changes the body of its response, and signs it with its own key.
+        case resigned(@Sendable ([UInt8]) -> [UInt8])
         /// The answer to the request before this one.
         case answeredBefore
         /// The authority gets it twice; the second answer arrives.
@@ -56,7 +59,9 @@ actor FakeNetwork {
             done += 1
             if let mischief { kinds.insert(mischief.name) }
         }
-        if case .notSent? = mischief { throw RequestDeliveryError(.notSent, detail: "no connection") }
+        if case .notSent? = mischief {
+            throw TransportError(.connectionLost("no connection"), fate: .notSent)
+        }
         if case .repeated(let code)? = mischief { return try await authority.repetition(of: code, to: draft) }
         if case .unbound? = mischief {
             return try await authority.unboundTime(String(target.split(separator: "=").last ?? ""))
@@ -76,8 +81,10 @@ actor FakeNetwork {
             response.message.isBodyWhole = false
             return response
         case .changedAndPassedOn(let code): return try await authority.refusal(code, to: draft)
-        case .lost: throw RequestDeliveryError(.notKnown, detail: "the connection broke")
+        case .lost: throw TransportError(.connectionLost("the connection broke"), fate: .outcomeUnknown)
         case .answered(let change): return change(response)
+        case .resigned(let change):
+            return try await authority.resigned(response, body: change(response.message.body), to: draft)
         case .answeredBefore: return before ?? response
         }
     }
@@ -86,12 +93,12 @@ actor FakeNetwork {
 struct FakeTransport: Transport {
     let network: FakeNetwork
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
         do {
             return try await network.carry(draft)
         } catch {
-            throw error as? RequestDeliveryError
-                ?? RequestDeliveryError(.notKnown, detail: "the authority failed: \(error)")
+            throw error as? TransportError
+                ?? TransportError(.connectionLost("the authority failed: \(error)"), fate: .outcomeUnknown)
         }
     }
 }

@@ -4,6 +4,7 @@ import CountersignWire
 import Synchronization
 
 @testable import CountersignClient
+import CountersignTransport
 
 /// A process that can be killed between any two of its steps: nothing of it is sent or written any more.
 final class FakeProcess: Sendable {
@@ -70,10 +71,10 @@ private struct MortalTransport: Transport {
     let network: FakeNetwork
     let process: FakeProcess
 
-    func send(_ draft: Draft) async throws(RequestDeliveryError) -> Response {
-        guard !process.isOver else { throw RequestDeliveryError(.notSent, detail: "dead") }
+    func send(_ draft: Draft) async throws(TransportError) -> Response {
+        guard !process.isOver else { throw TransportError(.connectionLost("dead"), fate: .notSent) }
         let response = try await FakeTransport(network: network).send(draft)
-        guard !process.isOver else { throw RequestDeliveryError(.notKnown, detail: "dead") }
+        guard !process.isOver else { throw TransportError(.connectionLost("dead"), fate: .outcomeUnknown) }
         return response
     }
 }

@@ -91,7 +91,7 @@ struct FakeWorld {
     var calls: SignedCalls { SignedCalls(installation, environment: environment) }
 
     /// What the vault has.
-    var state: PersistedState { get throws { try another().keeper.look() } }
+    var state: PersistedState { get throws { try another().keeper.readVault() } }
 
     static func password(_ text: String) throws -> Password {
         let bytes = Array(text.utf8)

@@ -46,7 +46,7 @@
                 let falls = rows.contains { $0["cells"]?[attack.name.description]?["verdict"]?.string == "F" }
                 #expect(
                     falls || BrokenServer.all.contains { $0.attack == attack.name },
-                    "\(attack.name) breaks nothing")
+                    "\(attack.name) breaks nothing: step 6 of \"Add an attack\" in CONTRIBUTING.md")
             }
         }
 

@@ -80,8 +80,7 @@ import Testing
             _ = try await impatient.send(
                 Draft(method: "POST", target: Array("/".utf8), authority: "old.example.com"))
         } throws: { error in
-            guard let problem = error as? RequestDeliveryError else { return false }
-            return (problem.underlying as? TransportError)?.cause == .timedOut(.total)
+            (error as? TransportError)?.cause == .timedOut(.total)
         }
         #expect(carrier.seen.count == 1)
     }

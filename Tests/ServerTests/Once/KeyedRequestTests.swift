@@ -10,14 +10,15 @@ import Testing
 @Suite struct KeyedRequestTests {
     /// The request as it is recorded; nil if it is not recorded.
     private func read(
-        _ server: TestServer, nonce: String, _ change: (inout Draft) -> Void
+        _ server: TestServer, as signer: Credentials? = nil, nonce: String,
+        _ change: (inout Draft) -> Void = { _ in }
     ) async throws -> IdempotentRequest? {
         var draft = Draft(method: "POST", target: Array("/pay?a=1".utf8), authority: TestServer.authority)
         draft.setField("Idempotency-Key", to: "k")
         draft.setField("Content-Type", to: "text/plain")
         draft.body = Array("100".utf8)
         change(&draft)
-        try MessageSignatures().sign(&draft, as: server.release, at: server.clock.now, nonce: nonce)
+        try MessageSignatures().sign(&draft, as: signer ?? server.release, at: server.clock.now, nonce: nonce)
         let request = draft.request()
         let caller = try await server.gate.judge(request)
         return try IdempotencyKeyParser.read(request, from: caller, calling: { .unknown }, at: 7)
@@ -46,6 +47,24 @@ import Testing
         let otherKey = try #require(
             try await read(server, nonce: "n-key") { $0.setField("Idempotency-Key", to: "l") })
         #expect(otherKey.key != first.key && otherKey.digest == first.digest)
+    }
+
+    @Test func eachAccountAndReleaseHasKeysOfItsOwn() async throws {
+        let server = try TestServer()
+        let (alice, bob) = (try TestClient(server, "alice"), try TestClient(server, "bob"))
+        for client in [alice, bob] { try await client.signUp() }
+        func request(as signer: Credentials) async throws -> IdempotentRequest {
+            try #require(try await read(server, as: signer, nonce: "n-\(signer.keyID)"))
+        }
+        let requests = [
+            try await request(as: alice.session()), try await request(as: bob.session()),
+            try await request(as: server.release), try await request(as: server.otherRelease),
+        ]
+        #expect(Set(requests.map(\.scope.description)).count == requests.count)
+        // Only the scope tells them apart.
+        #expect(requests.allSatisfy { $0.key == requests[0].key && $0.digest == requests[0].digest })
+        let onTablet = try await TestClient(server, "alice", on: "tablet").session()
+        #expect(try await request(as: onTablet) == requests[0])
     }
 
     @Test(arguments: ["GET", "HEAD", "OPTIONS", "TRACE"])

@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 
 /// The apps that accept legacy logins, in memory. Their sealed settings are opened once for each change of

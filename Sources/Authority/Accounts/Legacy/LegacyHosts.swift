@@ -62,7 +62,7 @@ struct SignedFormHosts: Sendable {
     private var hosts: Set<[UInt8]> = []
 
     mutating func add(_ policy: Policy) {
-        guard policy.schemes.contains(where: \.signsParameters) else { return }
+        guard policy.schemes.contains(where: \.traits.signedParameters.mayBeInForm) else { return }
         guard let host = policy.legacyHost else {
             isAllowedAnywhere = true
             return

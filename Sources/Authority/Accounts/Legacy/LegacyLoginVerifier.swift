@@ -122,8 +122,8 @@ package struct LegacyLoginVerifier: Sendable {
     }
 }
 
-/// One account's use of one minute's value. An eavesdropper who records a login holds a value that is valid
-/// for two minutes; it is accepted once.
+/// One account's use of one minute's value. The value is valid for two minutes, and accepted once: an
+/// eavesdropper can record it from a login.
 package struct MinuteUse: Sendable, Hashable {
     package let account: LegacyAccountID
     package let minute: LadderMinute

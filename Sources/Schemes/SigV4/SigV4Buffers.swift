@@ -1,8 +1,9 @@
+import CountersignSeal
 import CountersignWire
 
 /// What one sigv4 request needs between claim and verdict. Kept from one request to the next, as `Workspace`
 /// is.
-struct SigV4Workspace: ~Copyable, Sendable {
+struct SigV4Buffers: ~Copyable, SchemeBuffers {
     /// The signature's own words, decoded where they came in a query.
     var words = ByteBuffer(capacity: 1024)
     var authorization = SigV4Authorization()
@@ -23,7 +24,28 @@ struct SigV4Workspace: ~Copyable, Sendable {
     }
 }
 
-/// What a signature says of itself. All slices are of ``SigV4Workspace/words``.
+extension SigV4Buffers {
+    /// Nil if it is not a key id.
+    var keyID: KeyID? { KeyID(words.span.extracting(authorization.keyID.range)) }
+
+    /// Source: AWS Signature Version 4, "Create a string to sign".
+    func appendStringToSign(to text: inout ByteBuffer) {
+        let digest = SHA256.digest(canonical.span)
+        text.append("AWS4-HMAC-SHA256\n")
+        text.append(words.span.extracting(authorization.timestamp.range))
+        text.append(UInt8(ascii: "\n"))
+        text.append(words.span.extracting(authorization.scope.range))
+        text.append(UInt8(ascii: "\n"))
+        Hex.append(digest.span, to: &text)
+    }
+}
+
+extension Workspace {
+    /// sigv4's canonical request, whose digest the string to sign ends in; empty if none was written.
+    package var canonicalRequest: String { existingPart(SigV4Buffers.self)?.buffers.canonical.text ?? "" }
+}
+
+/// What a signature says of itself. All slices are of ``SigV4Buffers/words``.
 struct SigV4Authorization: Sendable {
     enum Form: Sendable { case header, query }
 
@@ -54,7 +76,7 @@ struct SigV4Authorization: Sendable {
     var payload = Payload.body
 }
 
-/// A field that is signed: its name in ``SigV4Workspace/words``, and which lines of the head bear it.
+/// A field that is signed: its name in ``SigV4Buffers/words``, and which lines of the head bear it.
 struct SignedField: BitwiseCopyable {
     var name: ByteRange
     /// The index of the first of them.
