@@ -22,7 +22,10 @@ package struct LogOut: Sendable {
         guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
         let routes = AuthenticatedRoutes(installation: installation, environment: environment)
         do {
-            _ = try await routes.send("POST", path: "/logout", body: [:], as: .session(login.id))
+            // A lost copy may have ended the session. The app must still learn that the server cannot be
+            // reached now: it then forgets the session on the device.
+            _ = try await routes.send(
+                "POST", path: "/logout", body: [:], as: .session(login.id), ifLost: .askAgainWithoutHarm)
         } catch {
             switch error {
             case .sessionEnded(let notice): return .hadEnded(notice)

@@ -38,7 +38,7 @@ package struct SignedCalls: Sendable {
             return try await sendCopies(
                 draft, as: owner, ifLost: ifLost, body: body, hasLostCopy: &hasLostCopy)
         } catch {
-            throw hasLostCopy ? error.withUnknownOutcome : error
+            throw hasLostCopy && ifLost != .askAgainWithoutHarm ? error.withUnknownOutcome : error
         }
     }
 
@@ -222,6 +222,9 @@ extension SignedCalls {
     package enum LostAnswer: Sendable {
         /// It sends the request once more: the idempotency key lets the server recognize the copy.
         case askAgain
+        /// The same, for a request that has the same effect twice: the failure of the last copy is the
+        /// request's failure.
+        case askAgainWithoutHarm
         /// It reports that the outcome is unknown. For a request whose second copy would be refused although
         /// the first was accepted.
         case stop

@@ -151,6 +151,25 @@ import Testing
         }
     }
 
+    /// A second log-out does no harm, so that only the last copy counts: an app that cannot reach the server
+    /// forgets the session on the device.
+    @Test func aLogOutFailsAsItsLastCopyDoes() async throws {
+        let world = try await signedIn()
+        for mischief in [FakeNetwork.Mischief.lost, .notSent] {
+            await world.network.plan(mischief, at: "/logout")
+        }
+        do {
+            _ = try await LogOut(world.installation, environment: world.environment)()
+            Issue.record("expected an error")
+        } catch {
+            guard case .transport(let failure) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(failure.fate == .notSent)
+        }
+    }
+
     @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {
         let folder = TestFolder()
         defer { folder.remove() }

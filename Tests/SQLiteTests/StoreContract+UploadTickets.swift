@@ -59,6 +59,10 @@ extension StoreContract {
         for attempt in 1..<UploadTicketRecord.mostAttempts {
             try make().abandonUploadTicket(first.id, attempt: attempt)
             #expect(try make().claimUploadTicket(first.id, at: 1_200) == .yes(attempt: attempt + 1))
+            try make().abandonUploadTicket(first.id, attempt: attempt)
+            #expect(
+                try make().claimUploadTicket(first.id, at: 1_200) == .used(at: 1_200),
+                "an earlier attempt's end")
         }
         try make().abandonUploadTicket(first.id, attempt: UploadTicketRecord.mostAttempts)
         #expect(try make().claimUploadTicket(first.id, at: 1_200) == .exhausted)

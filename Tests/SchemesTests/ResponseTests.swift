@@ -106,6 +106,70 @@ import Testing
         }
     }
 
+    private static let leastComponents = [
+        #""@status""#, #""content-digest""#, #""@method";req"#, #""@path";req"#, #""@query";req"#,
+        #""signature";req"#, #""signature-input";req"#,
+    ]
+
+    private func claim(_ components: [String], digest: String) throws -> Claim? {
+        let response = Response(
+            status: 200,
+            fields: [
+                Draft.Field(name: "Content-Digest", value: digest),
+                Draft.Field(
+                    name: "Signature-Input",
+                    value: "a=(\(components.joined(separator: " ")));keyid=\"k\";tag=\"countersign\""),
+                Draft.Field(name: "Signature", value: "a=:AAAA:"),
+            ], body: [])
+        var workspace = Workspace()
+        return try MessageSignatures().claim(in: response, to: signedRequest(), workspace: &workspace)
+    }
+
+    @Test("a component twice, and a digest of no algorithm that is known here, are refused")
+    func refusedResponses() throws {
+        let zeros = "sha-256=:\(String(repeating: "A", count: 43))=:"
+        #expect(try claim(Self.leastComponents, digest: zeros) != nil)
+        for component in Self.leastComponents {
+            #expect { try claim(Self.leastComponents + [component], digest: zeros) } throws: { error in
+                (error as? Refusal)?.code == .malformed
+            }
+        }
+        #expect { try claim(Self.leastComponents, digest: "md5=:AAAAAAAAAAAAAAAAAAAAAA==:") } throws: {
+            error in
+            (error as? Refusal)?.code == .badSignature
+        }
+    }
+
+    @Test("two digests of one algorithm are refused, in one field and in two")
+    func twoDigests() throws {
+        let (one, other) = (String(repeating: "A", count: 43), String(repeating: "B", count: 42) + "A")
+        for values in [
+            ["sha-256=:\(one)=:, sha-256=:\(other)=:"], ["sha-256=:\(one)=:", "sha-256=:\(other)=:"],
+        ] {
+            var draft = Draft(method: "POST", target: Array("/".utf8), authority: "example.com")
+            for value in values { draft.fields.append(Draft.Field(name: "Content-Digest", value: value)) }
+            #expect(throws: Refusal.self) { try ContentDigest.read(draft.request()) }
+            draft.fields.removeAll()
+            draft.setField("Content-Digest", to: "sha-256=:\(one)=:")
+            #expect(try ContentDigest.read(draft.request()).sha256 != nil)
+        }
+    }
+
+    @Test("a scheme with shared secrets does not take the signature of a key pair")
+    func publicKeyOfASharedSecretScheme() throws {
+        let pair = SigningKey(try PrivateKey(random: .ed25519))
+        var workspace = Workspace()
+        workspace.text = StringToSign(Array("text".utf8), secretAt: 0)
+        let signature = try pair.sign(workspace.text)
+        let sent = MAC(signature.span)
+        let mac = try #require(sent)
+        let id = try #require(KeyID("r_pair"))
+        let own = Claim(scheme: .messageSignatures, keyID: id, algorithm: .ofKey, mac: mac)
+        #expect(own.compare(with: pair, workspace: workspace) == .equal)
+        let other = Claim(scheme: .authV1, keyID: id, algorithm: .hmacSHA256, mac: mac)
+        #expect(other.compare(with: pair, workspace: workspace) == .different)
+    }
+
     @Test(
         "what is of requests needs req, and what is of this message has none",
         arguments: [
