@@ -48,6 +48,17 @@ import Testing
         #expect(request.text(request.target) == "/a?b")
     }
 
+    @Test("what ends a line only for some, and a Connection field that takes a field of the caller's away")
+    func refusesWhatOthersReadDifferently() {
+        for field in [
+            "A: b\rX: c\r\n", "A: b\rXY: c\r\n", "Connection: authorization\r\nAuthorization: x\r\n",
+        ] {
+            #expect(throws: Refusal.self, "\(field)") {
+                try parse("GET / HTTP/1.1\r\nHost: h\r\n\(field)\r\n")
+            }
+        }
+    }
+
     @Test(arguments: [
         ("", true), ("Connection: close\r\n", false), ("Connection: foo, Close\r\n", false),
         ("Connection: keep-alive\r\n", true),

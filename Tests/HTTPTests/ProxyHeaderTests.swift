@@ -69,7 +69,8 @@ import Testing
         [
             "GET / HTTP/1.1\r\n", "PROXI", "proxy TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
             "PROXY  TCP4 192.0.2.1 192.0.2.2 1 2\r\n",
-            "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\rX",
+            "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 23\n",
+            "PROXY TCP4 192.0.2.1 192.0.2.2 1 2\rX",
             "PROXY TCP4 192.0.2.1 192.0.2.2 1 2 \r\n",
             "PROXY TCP4 192.0.2.1 192.0.2.2 1\r\n", "PROXY TCP4 192.0.2.1 192.0.2.2 1 2 3\r\n",
             "PROXY TCP4 2001:db8::1 ::1 1 2\r\n",

@@ -27,6 +27,23 @@ import Testing
         #expect(throws: Refusal.self) { try length(of: head(of: 65_536), arrived: 61_441) }
     }
 
+    @Test func aLengthBesideAChunkedBodyIsRefused() throws {
+        let start = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n"
+        #expect(try length(of: Array("\(start)\r\n".utf8)) != nil)
+        #expect(throws: Refusal.self) { try length(of: Array("\(start)Content-Length: 5\r\n\r\n".utf8)) }
+    }
+
+    /// The body that a 204 announces would be read as the next response. Source: RFC 9112 §6.3.
+    @Test func aConnectionEndsAfterA204ThatAnnouncesABody() throws {
+        for (field, keepsAlive) in [("", true), ("Content-Length: 5\r\n", false)] {
+            var parser = ResponseParser()
+            var response = UpstreamResponse()
+            let head = Array("HTTP/1.1 204 No Content\r\n\(field)\r\n".utf8)
+            _ = try parser.parse(head.span, answeringHEAD: false, into: &response)
+            #expect(response.keepsAlive == keepsAlive)
+        }
+    }
+
     @Test func connectionHas64Members() throws {
         for (count, isRead) in [(64, true), (65, false)] {
             let members = Array(repeating: "b", count: count).joined(separator: ",")

@@ -44,6 +44,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [0o640, 0o604, 0o620]) func aFileThatOthersMayReadOrWriteIsNotOpened(_ mode: Int) throws
+    {
+        try withFile("right") { path, _ throws in
+            for (mode, opens) in [(mode, false), (0o600, true)] {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+                let file = SealedFile(path, guardedBy: cheap("right"))
+                #expect(try (kind(file.find(item("a"))) == "value") == opens, "\(mode)")
+            }
+        }
+    }
+
     @Test(arguments: [("wrong" as String?), nil, ""]) func withoutThePassphraseItIsLockedAndNotWrittenOver(
         _ passphrase: String?
     ) throws {
