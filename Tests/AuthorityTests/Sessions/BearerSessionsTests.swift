@@ -196,6 +196,20 @@ import Testing
         #expect(try scene.base.row(grant.session).end == nil)
     }
 
+    @Test("another app neither finds a session by its token nor ends it by either of its tokens")
+    func tokensOfAnotherApp() async throws {
+        let scene = try BearerScene()
+        let grant = try await scene.open()
+        let other = try #require(AppName("other"))
+        let (token, loginToken) = (Array("\(grant.token.text)".utf8), Array("\(grant.loginToken.text)".utf8))
+        #expect(try scene.bearers.session(bearing: token, of: scene.base.app)?.id == grant.session)
+        #expect(try scene.bearers.session(bearing: token, of: other) == nil)
+        for (app, ends) in [(other, false), (scene.base.app, true)] {
+            try await scene.bearers.signOut(token: nil, loginToken: loginToken, of: app, at: scene.base.now)
+            #expect(try (scene.base.row(grant.session).end != nil) == ends)
+        }
+    }
+
     @Test("the second login ends the first; its token and its login token then say so")
     func replaced() async throws {
         let scene = try BearerScene(["legacy-session=authority"])
