@@ -31,8 +31,8 @@ struct CountersignInterceptor: RequestInterceptor {
         }
     }
 
-    /// A token that ran out is renewed, and the request is sent once more, signed anew. Of other failures
-    /// nobody knows whether the request was received: it goes again only where that does no harm.
+    /// An expired token is renewed, and the request is signed anew and sent once more. After other failures
+    /// the client cannot tell whether the request was received, and repeats it only if that does no harm.
     func retry(
         _ request: Request, for session: Session, dueTo error: any Error,
         completion: @escaping @Sendable (RetryResult) -> Void

@@ -1,8 +1,8 @@
-// A device key that comes out only for who is there.
+// A device key that is available only while the user is present.
 import Countersign
 
-/// The device's signing key is bound to a person; whoever copies the vault has no session that can be
-/// renewed.
+/// The device's signing key is bound to the user's presence: a copy of the vault holds no session that can
+/// be renewed.
 func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     var options = CountersignOptions()
     options.deviceKey = .boundToPresence(presence)

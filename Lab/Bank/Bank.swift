@@ -15,7 +15,7 @@ package final class Bank: Sendable {
         package var from: String
         package var to: String
         package var amount: Int
-        /// The payer's note; empty where there is none.
+        /// The payer's note; empty without one.
         package var note: String
     }
 
@@ -66,7 +66,7 @@ package final class Bank: Sendable {
         return card
     }
 
-    /// The name of the account of a user id; nil where there is none.
+    /// The name of the account with a user id; nil if no account has it.
     package func holder(_ userID: Int64) throws(LabError) -> String? {
         try database.query("SELECT name FROM accounts WHERE user = ?", binding: .integer(userID)).first?[0]
             .text

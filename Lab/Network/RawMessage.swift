@@ -18,7 +18,7 @@ package struct RawRequest: Sendable, Equatable {
     /// The target up to the first `?`.
     package var path: String { String(target.prefix { $0 != "?" }) }
 
-    /// The target after the first `?`; nil where there is none.
+    /// The target after the first `?`; nil if the target has no `?`.
     package var query: String? {
         target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
     }

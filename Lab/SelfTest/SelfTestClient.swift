@@ -212,7 +212,7 @@ extension ReplyOutcome: CustomStringConvertible {
 }
 
 extension RawResponse {
-    /// The stable codes of a Countersign refusal, in either dialect; nil if the response is none.
+    /// The stable codes of a Countersign refusal, in either dialect; nil if the response is not a refusal.
     fileprivate var refusalCodes: [Refusal.Code]? {
         guard body.count < 1 << 16, let document = try? JSONReader.read(body) else { return nil }
         if let number = document.root["err"]?["code"], let code = document.integer(number, in: -1000...1000) {

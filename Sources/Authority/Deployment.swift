@@ -59,8 +59,8 @@ package final class Deployment: Sendable {
     }
 
     /// Ensures that the store has an audit log: a new store's log begins here, and so does that of a store
-    /// from a version without audit logs. `check` is the stored value that `opened` was read from; nil if
-    /// there is none yet.
+    /// from a version without audit logs. `check` is the stored value that `opened` was read from; nil in
+    /// a new store.
     private static func ensureAuditLog(
         in store: any Store, opened: MasterKeyCheck, check: [UInt8]?, folder: DataFolder
     ) throws(OperationalError) -> (MasterKey, AuditChain) {

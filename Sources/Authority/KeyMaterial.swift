@@ -33,7 +33,7 @@ extension Deployment {
         SigningKey(try open(release.sealedSecret, as: .current, of: release))
     }
 
-    /// The same for the next key; nil while there is none.
+    /// The same for the next key; nil if the release has no next key.
     package func nextKey(of release: Release) throws(OperationalError) -> SigningKey? {
         guard let sealed = release.sealedNextSecret else { return nil }
         return SigningKey(try open(sealed, as: .next, of: release))

@@ -74,7 +74,7 @@ struct SchemePolicy: Sendable {
 /// The source of the gate's keys. It holds every live release in memory; a source that queries a store may
 /// suspend.
 package protocol ReleaseSource: Sendable {
-    /// The release key of that id; nil where there is none.
+    /// The release key of that id; nil if the id is unknown.
     func release(for id: KeyID) async throws(OperationalError) -> AppRelease?
 
     /// The same for a request that is signed by `scheme`; nil where the key was made for another scheme.

@@ -73,7 +73,7 @@ package struct StructuredField: ~Escapable {
         return true
     }
 
-    /// The key of the next parameter; nil where there is none.
+    /// The key of the next parameter; nil after the last one.
     package mutating func nextParameter() throws(ParseError) -> ByteRange? {
         guard take(UInt8(ascii: ";")) else { return nil }
         skipSpaces()

@@ -6,7 +6,7 @@ struct Action {
 
     init(_ document: JSONDocument) { self.document = document }
 
-    /// A member that is text; empty where there is none.
+    /// A member that is text; empty if it is missing.
     subscript(name: String) -> String { document.root[name]?.string ?? "" }
 
     var isOnce: Bool { if case .bool(true)? = document.root["once"]?.content { true } else { false } }

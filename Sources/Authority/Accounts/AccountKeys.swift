@@ -114,8 +114,8 @@ extension Deployment {
         return key
     }
 
-    /// Returns the sealed value of that name. If there is none, it stores what `fresh` makes, unless
-    /// another process stored one meanwhile.
+    /// Opens the sealed value of that name. If the store lacks it, seals and stores the result of `fresh`,
+    /// unless another process has stored one meanwhile.
     private func loadOrCreate(
         _ name: MetaName, as place: SealBinding, orElse fresh: () throws(OperationalError) -> Secret
     ) throws(OperationalError) -> Secret {

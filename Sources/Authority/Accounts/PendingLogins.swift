@@ -80,7 +80,7 @@ package final class PendingLogins: Sendable {
         return id
     }
 
-    /// Removes and returns the login of that id; nil if there is none or it has expired.
+    /// Removes and returns the login of that id; nil if the id is unknown or the login has expired.
     func take(_ id: [UInt8], at now: Int64) -> PendingLogin? { table.with { $0.take(id, at: now) } }
 
     /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.

@@ -7,7 +7,7 @@ struct PortResult {
     /// The member `ok`.
     let members: JSON
 
-    /// A member that is text; empty where there is none.
+    /// A member that is text; empty if it is missing.
     func text(_ name: String) -> String { members[name]?.string ?? "" }
 
     /// A member that is a whole number.

@@ -6,10 +6,10 @@ import CountersignWire
 extension Draft {
     var path: [UInt8] { Array(target[..<(target.firstIndex(of: .question) ?? target.endIndex)]) }
 
-    /// Without the `?`; nil where there is none.
+    /// Without the `?`; nil if the target has no `?`.
     var query: [UInt8]? { target.firstIndex(of: .question).map { Array(target[($0 + 1)...]) } }
 
-    /// Lower-case, without parameters; empty where there is none.
+    /// Lower-case, without parameters; empty without a `Content-Type`.
     var mediaType: String {
         let type = fields.first { $0.name.lowercased() == "content-type" }?.value ?? []
         let end = type.firstIndex { $0 == UInt8(ascii: ";") || $0 == .space } ?? type.endIndex
@@ -58,7 +58,7 @@ extension Draft {
         return changed
     }
 
-    /// The one value of that lower-case name; nil where there is none.
+    /// The one value of that lower-case name; nil if no field has it.
     func value(of name: String) -> [UInt8]? { fields.first { $0.name.lowercased() == name }?.value }
 }
 

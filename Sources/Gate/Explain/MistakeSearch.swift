@@ -297,7 +297,7 @@ package struct ExplanationBudget {
     /// What a compressed body may become: as much as the gateway holds.
     static let largestInflatedBody = 1 << 20
 
-    /// In nanoseconds of the thread's own time; nil where there is none.
+    /// In nanoseconds of the thread's own time; nil for no limit.
     private let deadline: Int64?
 
     init(_ time: Time) {

@@ -160,7 +160,7 @@ public struct LegacySessionRemains: Sendable {
     ///   - account: the user's name.
     ///   - userID: `userId`, over 0.
     ///   - token: what goes with each request: visible ASCII.
-    ///   - loginToken: what gets new tokens; nil where there is none.
+    ///   - loginToken: gets new tokens; nil if the server issues no login tokens.
     public init(account: String, userID: Int64, token: String, loginToken: String? = nil)
         throws(CountersignError)
     {

@@ -98,7 +98,7 @@ struct LegacyForm {
         return value
     }
 
-    /// The one value of that name; nil where there is none of it.
+    /// The one value of that name; nil if the form lacks it.
     func value(ifAny name: String) throws(Refusal) -> [UInt8]? {
         let found = parameters.filter { $0.name.elementsEqual(name.utf8) }
         guard found.count <= 1 else {

@@ -119,7 +119,7 @@ public struct ManifestFile: ManifestStore {
     /// The folder must be there.
     public init(_ path: String) { self.path = path }
 
-    /// All of the file; nil where there is none.
+    /// The whole file; nil if it does not exist.
     public func read() throws(ManifestError) -> [UInt8]? {
         guard access(path, F_OK) == 0 else {
             guard errno == ENOENT else { throw problem("cannot be looked for") }
