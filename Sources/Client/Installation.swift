@@ -109,7 +109,9 @@ extension Draft {
         ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
     }
 
-    var isSafe: Bool { Draft.isSafe(method) }
+    /// Whether the method only reads. A request of another method without a key is never repeated: a backend
+    /// may do anything on OPTIONS, and the server guards its copies like those of a POST.
+    var isRead: Bool { ["GET", "HEAD"].contains(method) }
 
     /// Whether the server can recognize a second copy.
     var isKeyed: Bool { fields.contains { $0.isNamed("idempotency-key") } }

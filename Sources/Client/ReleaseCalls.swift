@@ -22,7 +22,7 @@ package struct ReleaseCalls: Sendable {
         environment.correctClock(to: told)
         // A refusal concerns one copy. A party in between may have made the server execute another copy
         // before.
-        guard draft.isSafe || draft.isKeyed else { return first }
+        guard draft.isRead || draft.isKeyed else { return first }
         guard !body.isUsedUp else { throw .bodyUsedUp }
         return try await sendOnce(draft)
     }
