@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Counts the gateway's instructions with callgrind: the result is the same on a busy machine as on an idle
-one.
+"""Counts the gateway's instructions with callgrind. Runs on the same machine agree within 1 % if its load is
+the same; on an idle machine a request takes up to 4 % more than on a busy one, because fewer requests share
+a turn of the event loop.
 
 Usage: profile.py [--body BYTES] [--keyed] [--tls]. Prints user-space instructions per request, by library
 and by function; it does not see the kernel's share, which is larger. script/profile calls it.
