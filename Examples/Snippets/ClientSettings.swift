@@ -94,6 +94,16 @@ func withPins(_ options: CountersignOptions, _ keys: [[UInt8]], file: String) ->
     return options
 }
 
+/// Ten characters, and none of the app's list.
+func withPasswordRules(_ options: CountersignOptions, known: Set<String>) -> CountersignOptions {
+    var options = options
+    var rules = PasswordRules()
+    rules.minimumLength = 10
+    rules.isBreached = { password in known.contains(password) }
+    options.passwordRules = rules
+    return options
+}
+
 func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws {
     print(try client.updatePins(manifest))
 }

@@ -12,6 +12,8 @@ package enum ClientOperationError: Error, Sendable {
     case sessionEnded(RefusalNotice)
     /// The name or the password is wrong, or the device's clock is.
     case wrongCredentials
+    /// The new password has fewer characters than the authority demands. Nothing was changed.
+    case passwordTooShort(minimum: Int)
     /// The server refused the request. Nothing changed on this device.
     case refused(RefusalNotice)
     /// Another account signed in during the operation or, if the operation concerns one session, another

@@ -41,6 +41,7 @@ package struct PasswordChange: Sendable {
             "POST", path: "/password/start",
             body: ["ke1": .bytes(proving.ke1.bytes), "request": .bytes(registering.request.bytes)],
             as: owner)
+        try answer.checkLength(of: new)
         let binding = LoginBinding(
             app: app, account: login.account, release: installation.release.keyID.description,
             device: keys.device(class: login.deviceClass, name: login.deviceName))

@@ -37,6 +37,7 @@ package struct SignUp: Sendable {
             .object(opening)
         }
         let answer = try ResponseFields(started.response, of: "registration/start")
+        try answer.checkLength(of: password)
         let app = try AppIdentity(installation, state: state).resolved(by: answer)
         let (record, handle) = try SignUp.sealed(
             registration, response: answer, app: app, account: account, with: resetCode,

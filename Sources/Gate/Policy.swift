@@ -46,6 +46,10 @@ package struct Policy: Sendable, Equatable {
     package var registration = Registration.admin
     /// Whether a password may be sent to sign in, over TLS.
     package var passwordLogin = Permission.refused
+    /// The fewest characters of a new password. Source: NIST SP 800-63B §3.1.1.2.
+    package var passwordMinimum = 8
+    /// The path of a sorted list of SHA-1 hashes of passwords that no new password may be.
+    package var breachedPasswords: String?
     /// Whether the gateway answers the login routes of legacy clients.
     package var legacyLogin = Permission.refused
     /// Whether a login that sends the password itself moves its account off the login ladder.

@@ -8,8 +8,8 @@ extension CountersignClient {
     /// Creates an account. The password stays on the device: what is sent is of no use without the
     /// authority's own secret. Does not sign in.
     ///
-    /// `name` has at most 128 bytes of UTF-8 in its canonical form, `password` 1024. Computes a slow hash (19
-    /// MiB).
+    /// `name` has at most 128 bytes of UTF-8 in its canonical form; `password` has at most 1024 and keeps
+    /// ``CountersignOptions/passwordRules``. Computes a slow hash (19 MiB).
     public func signUp(_ name: String, _ password: String) async throws(CountersignError) {
         try await register(name, password: password, code: nil)
     }
@@ -22,6 +22,7 @@ extension CountersignClient {
     }
 
     private func register(_ name: String, password: String, code: Secret?) async throws(CountersignError) {
+        try await core.options.passwordRules.check(password)
         let (account, password) = (try LoginInput.account(name), try LoginInput.password(password))
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
             try await SignUp(installation, environment: environment)(
@@ -88,6 +89,7 @@ extension CountersignClient {
     /// Changes the password of the signed-in account. Its sessions on other devices end. After an error whose
     /// outcome is unknown, the next login shows which of the two is the password. Computes two slow hashes.
     public func changePassword(from old: String, to new: String) async throws(CountersignError) {
+        try await core.options.passwordRules.check(new)
         let (old, new) = (try LoginInput.password(old), try LoginInput.password(new))
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
             try await PasswordChange(installation, environment: environment)(from: old, to: new)

@@ -33,6 +33,11 @@ public struct SHA512: HashFunction {
 }
 
 public enum Insecure {
+    public struct SHA1: HashFunction {
+        public init() {}
+        public mutating func update(bufferPointer: UnsafeRawBufferPointer) {}
+        public func finalize() -> StubDigest { StubDigest() }
+    }
     public struct MD5: HashFunction {
         public init() {}
         public mutating func update(bufferPointer: UnsafeRawBufferPointer) {}

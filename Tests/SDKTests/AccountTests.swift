@@ -39,13 +39,43 @@ import Testing
         await #expect { try await client.signUp("bob", "") } throws: { error in
             if case CountersignError.unusablePassword = error { true } else { false }
         }
-        await #expect { try await client.signUp("alice", "another") } throws: { error in
+        await #expect { try await client.signUp("alice", "another one") } throws: { error in
             guard case CountersignError.refused(let refusal) = error else { return false }
             return refusal.code == "name-taken" && refusal.isGenuine
         }
         #expect(try await client.data(for: APIRequest("/orders")).1.status == 200)
         // The vault goes with it, and a login looks there.
         withExtendedLifetime(world) {}
+    }
+
+    @Test func aNewPasswordKeepsTheRules() async throws {
+        let world = try await World { $0.passwordRules.isBreached = { $0 == "password1" } }
+        let client = try world.client()
+        for (password, reason) in [("1234567", "at least 8 characters"), ("password1", "known from a breach")] {
+            await #expect { try await client.signUp("bob", password) } throws: { error in
+                if case CountersignError.unusablePassword(let text) = error { text.contains(reason) } else { false }
+            }
+        }
+        // Each code point counts as one character, however many bytes it takes.
+        await #expect { try await client.signUp("bob", "ÄÖÜäöüß") } throws: { error in
+            if case CountersignError.unusablePassword = error { true } else { false }
+        }
+        #expect(await world.backend.sent.isEmpty)
+        try await client.signUp("bob", "ÄÖÜäöüßẞ")
+        _ = try await client.logIn("bob", "ÄÖÜäöüßẞ")
+        await #expect { try await client.changePassword(from: "ÄÖÜäöüßẞ", to: "short") } throws: { error in
+            if case CountersignError.unusablePassword = error { true } else { false }
+        }
+    }
+
+    @Test func theAuthorityMayDemandMore() async throws {
+        let world = try await World()
+        await world.authority.demandPasswords(of: 12)
+        let client = try world.client()
+        await #expect { try await client.signUp("bob", "correct hor") } throws: { error in
+            if case CountersignError.unusablePassword(let text) = error { text.contains("12") } else { false }
+        }
+        try await client.signUp("bob", "correct hors")
     }
 
     @Test func thePasswordGoesToNobodyWhoIsNotPinned() async throws {

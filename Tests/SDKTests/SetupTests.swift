@@ -49,6 +49,21 @@ import Testing
         #expect(message { _ = try SetupTests.make(reporting) }.contains("authority key is missing"))
     }
 
+    /// A trust whose rules are for other hosts leaves this one to the machine's rule, unseen.
+    @Test func pinsThatDoNotCoverTheServerAreRefused() throws {
+        let elsewhere: Trust = try [
+            .host("**.example.net", pins: [Certificates.strange], backups: [SetupTests.other])
+        ]
+        for trust in [elsewhere, Trust(elsewhere.rules, others: .refused)] {
+            let said = message { _ = try SetupTests.make(trust) { $0.missingAuthorityKey = .leavesRefusalsUnverified } }
+            #expect(said.contains("no rule covers api.example.com") && said.contains("**.example.net"))
+        }
+        let both = Trust(elsewhere.rules + [try .host("api.example.com", .system)], others: .refused)
+        #expect(throws: Never.self) {
+            try SetupTests.make(both) { $0.missingAuthorityKey = .leavesRefusalsUnverified }
+        }
+    }
+
     private static let other = "sha256/AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
     @Test func theSecretIsNoAuthorityKey() {

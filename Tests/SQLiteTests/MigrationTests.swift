@@ -88,6 +88,36 @@ import Testing
         #expect(rows == ["ours: on", "silent: off"])
     }
 
+    @Test("apps keep the defaults that they were made under")
+    func defaults() throws {
+        let name = "countersign-\(UUID().uuidString)"
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(name)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let path = folder.appendingPathComponent("countersign.db").path
+        try makeFirst(at: path)
+        let database = try Database(path: path)
+        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m020))
+        for step in Migrations.steps[1..<before] { try database.execute(step) }
+        try database.execute(
+            """
+            PRAGMA user_version = \(before);
+            INSERT INTO app VALUES ('old', 12), ('older', 12), ('ruled', 12);
+            INSERT INTO app_setting VALUES
+                ('older', 'anonymous', 'none', NULL), ('ruled', 'routes', '/ session', NULL);
+            """)
+        let store = SQLiteStore(path: path)
+        try store.prepare()
+        func policy(of name: String) throws -> Policy {
+            try #require(try store.app(try #require(AppName(name)))).policy()
+        }
+        #expect(try policy(of: "old").routes.rules.map(\.level) == [.signed])
+        #expect(try policy(of: "older").routes.rules.map(\.level) == [.session])
+        #expect(try policy(of: "ruled").routes.rules.map(\.level) == [.session])
+        #expect(try ["old", "older", "ruled"].map { try policy(of: $0).passwordMinimum } == [1, 1, 1])
+        #expect(Policy().passwordMinimum == 8)
+    }
+
     @Test("what is kept of keyed requests is added up where it was not yet")
     func keyedRequests() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(

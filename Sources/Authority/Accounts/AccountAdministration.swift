@@ -11,7 +11,10 @@ extension Deployment {
     package func addAccount(
         _ name: AccountName, of app: AppName, password: Secret?, userID: Int64? = nil, at now: Int64
     ) throws(OperationalError) -> Account {
-        _ = try self.app(app)
+        let policy = try self.app(app).policy()
+        if let password, let reason = try NewPasswordRule(policy).rejection(of: password) {
+            throw OperationalError(.failed, message: "the password: \(reason)")
+        }
         var account = AccountDraft(app: app, name: name, userID: userID, created: now)
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)

@@ -164,6 +164,19 @@ extension PolicyKey {
             meaning: "whether a password may be sent to sign in, over TLS",
             fallback: "off", expected: "on or off", visibility: .shown, apply: onOff { $0.passwordLogin = $1 }
         ),
+        PolicyKey(
+            name: "password-min", value: "8",
+            meaning:
+                "the fewest characters of a new password: told to devices, which check it, and checked here "
+                + "where a password comes in clear",
+            fallback: "8", expected: "a number from 1 to 64", visibility: .shown, apply: applyPasswordMinimum),
+        PolicyKey(
+            name: "breached-passwords", value: "/FILE",
+            meaning:
+                "a list of passwords that are refused where a new one comes in clear: SHA-1 in hexadecimal, "
+                + "one a line, sorted, with `:COUNT` or without",
+            fallback: "none", expected: "the absolute path of a file that the server can read",
+            visibility: .shown, apply: applyBreachedPasswords),
     ]
 
     /// The settings for app versions in the field.

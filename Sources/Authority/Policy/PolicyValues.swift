@@ -101,6 +101,18 @@ extension PolicyKey {
         return text
     }
 
+    @Sendable static func applyPasswordMinimum(_ policy: inout Policy, from text: String) -> String? {
+        guard let count = number(text[...]), (1...64).contains(count) else { return nil }
+        policy.passwordMinimum = count
+        return String(count)
+    }
+
+    @Sendable static func applyBreachedPasswords(_ policy: inout Policy, from text: String) -> String? {
+        guard text.hasPrefix("/"), (2...1_024).contains(text.utf8.count) else { return nil }
+        policy.breachedPasswords = text
+        return text
+    }
+
     /// For `anonymous` and `device-signed`, which stand for route rules: see ``PolicyKey/set(_:in:)``.
     @Sendable static func applyPaths(_ policy: inout Policy, from text: String) -> String? {
         RoutePaths(text).map { _ in text }

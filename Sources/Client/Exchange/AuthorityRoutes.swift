@@ -1,3 +1,5 @@
+import CountersignHandshake
+import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -129,6 +131,16 @@ struct ResponseFields {
             throw missing(name, expected: "a whole number")
         }
         return Int64(number)
+    }
+
+    /// Checks a new password against the minimum that the authority states: only the device sees the
+    /// password. An earlier authority states none.
+    func checkLength(of password: Password) throws(ClientOperationError) {
+        guard let value = root["password_min"] else { return }
+        guard let minimum = document.integer(value, in: 1...Password.longestTyped) else {
+            throw missing("password_min", expected: "a number from 1 to \(Password.longestTyped)")
+        }
+        guard password.codePoints >= minimum else { throw .passwordTooShort(minimum: minimum) }
     }
 
     func token() throws(ClientOperationError) -> SessionToken {

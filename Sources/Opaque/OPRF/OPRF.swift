@@ -111,6 +111,16 @@ package struct Password: Sendable {
         guard bytes.count <= Int(UInt16.max) else { return nil }
         self.bytes = bytes
     }
+
+    /// The characters of a password in UTF-8, each code point of Unicode as one. Source: NIST SP 800-63B
+    /// §3.1.1.2.
+    package var codePoints: Int {
+        bytes.withExposedBytes { bytes in
+            var count = 0
+            for index in bytes.indices where bytes[index] & 0xC0 != 0x80 { count += 1 }
+            return count
+        }
+    }
 }
 
 extension Password {

@@ -31,6 +31,7 @@ struct Composition {
         let base = try BaseURL(baseURL, encryption: options.encryption)
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         options.log.follow(events.stream())
+        try Composition.checkCoverage(of: trust, for: base.origin)
         let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
         let inForce = pins?.current.trust ?? trust
         guard
@@ -117,6 +118,18 @@ struct Composition {
         case (.boundToPresence, .atLaunch): .closed
         case (.boundToPresence, .none), (.kept, _): .open
         }
+    }
+
+    /// Refuses a trust whose rules name other hosts only: the app's own server would go by the rule for all
+    /// others, and nobody would notice that its certificate is not pinned.
+    static func checkCoverage(of trust: Trust, for origin: Origin) throws(CountersignError) {
+        guard origin.security == .tls, !trust.rules.isEmpty, trust.rules(for: origin.host).isEmpty else {
+            return
+        }
+        let patterns = trust.rules.map { "`\($0.pattern)`" }.joined(separator: ", ")
+        throw .misuse(
+            "trust: no rule covers \(origin.host), the host of the base URL; the rules are for \(patterns): "
+                + "expected a rule for it, `.system` among them where it is not pinned")
     }
 
     static func carrier(

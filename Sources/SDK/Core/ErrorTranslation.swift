@@ -12,6 +12,7 @@ extension CountersignError {
             case .sessionEnded(let notice): .signedOut(SessionEnd(notice))
             case .accountChanged: .accountChanged
             case .wrongCredentials: .wrongCredentials
+            case .passwordTooShort(let minimum): .unusablePassword(PasswordRules.tooShort(minimum))
             case .refused(let notice): CountersignError(notice)
             case .transport(let error): CountersignError(error)
             case .cancelled: .cancelled

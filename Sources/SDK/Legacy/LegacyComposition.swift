@@ -66,6 +66,7 @@ struct LegacyComposition {
         options: LegacyOptions
     ) throws(CountersignError) -> LegacyServer {
         let isTLS = base.origin.security == .tls
+        try Composition.checkCoverage(of: trust, for: base.origin)
         var server = LegacyServer(
             host: base.origin.authority, transport: isTLS ? .tls : .plain, signing: scheme.signing,
             userAgent: options.userAgent,

@@ -166,6 +166,8 @@ public struct CountersignOptions: Sendable {
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// Whether a login may send a password, for accounts on the login ladder.
     public var passwordLogin = PasswordLogin.never
+    /// What a new password must be.
+    public var passwordRules = PasswordRules()
     /// Whether a client may work without the authority's key and without a pinned certificate.
     public var missingAuthorityKey = MissingAuthorityKey.isAnError
     /// The source of replacement pins.

@@ -53,6 +53,18 @@
         package consuming func finish() -> Digest16 { Digest16(copying: state.finalize()) }
     }
 
+    /// SHA-1, only to look passwords up in lists of breached ones, which are published in it. Source: FIPS
+    /// 180-4.
+    package enum SHA1 {
+        package static func digest(_ secret: Secret) -> [UInt8] {
+            var state = Insecure.SHA1()
+            secret.withExposedBytes { bytes in
+                bytes.withUnsafeBytes { state.update(bufferPointer: $0) }
+            }
+            return state.finalize().withUnsafeBytes { Array($0) }
+        }
+    }
+
     extension ArrayBytes {
         /// Copies a digest or MAC of CryptoKit, whose length is that of this type.
         init(copying bytes: some ContiguousBytes) {

@@ -80,6 +80,24 @@
         }
     }
 
+    /// SHA-1, only to look passwords up in lists of breached ones, which are published in it. Source: FIPS
+    /// 180-4.
+    package enum SHA1 {
+        package static func digest(_ secret: Secret) -> [UInt8] {
+            var context = SHA_CTX()
+            SHA1_Init(&context)
+            secret.withExposedBytes { bytes in
+                bytes.withUnsafeBytes { bytes in
+                    if let start = bytes.baseAddress { _ = SHA1_Update(&context, start, bytes.count) }
+                }
+            }
+            var digest = [UInt8](repeating: 0, count: 20)
+            SHA1_Final(&digest, &context)
+            OPENSSL_cleanse(&context, MemoryLayout<SHA_CTX>.size)
+            return digest
+        }
+    }
+
     /// SHA-384, for signatures on P-384. Source: FIPS 180-4.
     package enum SHA384 {
         package static func digest(_ bytes: Span<UInt8>) -> InlineArray<48, UInt8> {

@@ -28,6 +28,7 @@ extension LegacyRoutes {
         // Debit before the look-up: this limits how many accounts an address makes, and how many names it can
         // test.
         try services.debitRegistration(call)
+        try await checkNew(sent, on: rung, in: app.policy.parameter(.password), of: app)
         guard let name = LegacyRoutes.accountName(username) else { return .legacyUser(0, of: app) }
         // The slow hash comes before the store is asked, so that a taken name takes as long as a free one.
         let credential = try await wrapped(kept, on: rung, of: name, in: app)
@@ -69,10 +70,28 @@ extension LegacyRoutes {
         guard let kept = new.storedValue(on: accepted.rung) else {
             throw LegacyRoutes.noValue(of: accepted.rung, in: app.policy.parameter(.newPassword))
         }
+        try await checkNew(new, on: accepted.rung, in: app.policy.parameter(.newPassword), of: app)
         let credential = try await wrapped(kept, on: accepted.rung, of: account.name, in: app)
         let isChanged = try await services.enrolment.change(
             credential, of: account, keeping: session?.id, at: call.now)
         return .legacyUser(isChanged ? userID : 0, of: app)
+    }
+
+    /// Refuses a new password that comes in clear and breaks the app's rule. What comes hashed is not
+    /// readable, and passes.
+    private func checkNew(
+        _ sent: PasswordField, on rung: Rung, in parameter: String, of app: LegacyApp
+    ) async throws(Refusal) {
+        guard let password = sent.password(on: rung) else { return }
+        let rule = NewPasswordRule(app.policy)
+        let rejection = try await services.steps.attempt { () throws(Refusal) in
+            do throws(OperationalError) {
+                return try rule.rejection(of: password)
+            } catch {
+                throw Refusal(error, in: "passwords")
+            }
+        }
+        if let rejection { throw Refusal(.malformed, detail: "parameter \(parameter): \(rejection)") }
     }
 
     /// Computed in the password pool, whose queue is bounded.

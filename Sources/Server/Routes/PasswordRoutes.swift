@@ -53,6 +53,7 @@ struct PasswordRoutes: Sendable {
             "login_id": encoded(answer.loginID), "ke2": encoded(answer.ke2),
             "response": encoded(begun.response),
             "handle": encoded(begun.handle), "registration_key": encoded(begun.registrationKey),
+            "password_min": .integer(Int64(release.policy.passwordMinimum)),
         ])
     }
 

@@ -33,6 +33,7 @@ struct RegistrationRoutes: Sendable {
         return RouteResult([
             "response": encoded(begun.response), "handle": encoded(begun.handle),
             "registration_key": encoded(begun.registrationKey), "app": .string(release.app),
+            "password_min": .integer(Int64(release.policy.passwordMinimum)),
         ])
     }
 

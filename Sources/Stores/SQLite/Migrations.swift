@@ -6,7 +6,7 @@ enum Migrations {
     /// `CSN1`: distinguishes our files from those of other programs (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012]
+    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020]
 
     private static let m001 = """
         CREATE TABLE meta (
@@ -344,5 +344,19 @@ extension Migrations {
         CREATE TRIGGER upload_ticket_of_forgotten_session AFTER DELETE ON session BEGIN
             DELETE FROM upload_ticket WHERE session = OLD.id;
         END;
+        """
+}
+
+extension Migrations {
+    /// Defaults that have changed are written down for the apps that are there, so that they keep them: a
+    /// release's signature opens all routes of an app without route rules, and a new password has one
+    /// character.
+    static let m020 = """
+        INSERT INTO app_setting (app, name, text)
+            SELECT name, 'routes', '/ signed' FROM app WHERE NOT EXISTS (
+                SELECT 1 FROM app_setting AS setting WHERE setting.app = app.name
+                AND setting.name IN ('routes', 'anonymous', 'device-signed'));
+        INSERT OR IGNORE INTO app_setting (app, name, text)
+            SELECT name, 'password-min', '1' FROM app;
         """
 }

@@ -20,6 +20,7 @@ actor FakeAuthority {
     /// Passwords of accounts on the login ladder, by name.
     private var ladder: [String: String] = [:]
     private(set) var session: FakeSession?
+    private var passwordMinimum: Int64?
     /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
     /// The code that resets a password.
@@ -36,6 +37,9 @@ actor FakeAuthority {
     /// The bodies of requests for upload tickets.
     private(set) var uploadsAsked: [[UInt8]] = []
     private var transcripts: Set<[UInt8]> = []
+
+    func demandPasswords(of characters: Int64) { passwordMinimum = characters }
+
     private var signatures: Set<[UInt8]> = []
 
     private struct Pending {
@@ -231,6 +235,7 @@ actor FakeAuthority {
                 [
                     "response": .bytes(response.bytes), "handle": .bytes(credential),
                     "registration_key": .bytes(receiver.publicHalf), "app": .string(app),
+                    "password_min": passwordMinimum.map { .integer($0) } ?? .null,
                 ], draft, nil)
         case "registration/finish":
             let (name, handle) = (try text("account"), try bytes("handle"))

@@ -1,0 +1,104 @@
+import CountersignGate
+import CountersignHandshake
+import CountersignOpaque
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// What a new password must be, for places where the authority sees it: an administrator's, and an old
+/// client's. A password that is registered by OPAQUE is checked on its device. Passwords that accounts have
+/// already are not checked. Source: NIST SP 800-63B §3.1.1.2.
+package struct NewPasswordRule: Sendable {
+    private let minimum: Int
+    private let list: String?
+
+    package init(_ policy: Policy) {
+        minimum = policy.passwordMinimum
+        list = policy.breachedPasswords
+    }
+
+    package enum Rejection: Sendable, Equatable, CustomStringConvertible {
+        case tooShort(minimum: Int)
+        case breached
+
+        package var description: String {
+            switch self {
+            case .tooShort(let minimum): "expected at least \(minimum) characters"
+            case .breached: "it is in the list of breached passwords; expected another"
+            }
+        }
+    }
+
+    /// Nil for a password that may be set. Throws if the list cannot be read: nothing may then be set. Bytes
+    /// that are no password at all are left to who stores them.
+    package func rejection(of password: Secret) throws(OperationalError) -> Rejection? {
+        guard let typed = try? Password(typed: password) else { return nil }
+        guard typed.codePoints >= minimum else { return .tooShort(minimum: minimum) }
+        guard let list else { return nil }
+        return try BreachedPasswords(list).contains(password) ? .breached : nil
+    }
+}
+
+/// A file of SHA-1 hashes in hexadecimal, one a line, sorted, each with `:COUNT` behind it or without: the
+/// form in which lists of breached passwords are published. It may be larger than memory: a look-up reads
+/// some forty lines.
+package struct BreachedPasswords: Sendable {
+    private let path: String
+
+    package init(_ path: String) { self.path = path }
+
+    /// No line is longer: 40 digits, a colon and a count.
+    private static let longestLine = 64
+
+    /// The duration depends on the hash, which says nothing about passwords that are not in the list.
+    package func contains(_ password: Secret) throws(OperationalError) -> Bool {
+        let wanted = Array(Hex.encode(SHA1.digest(password).span).utf8)
+        let file = open(path, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw unreadable("cannot be opened: errno \(errno)") }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw unreadable("is no regular file")
+        }
+        var (low, high) = (0, Int(status.st_size))
+        while low < high {
+            let middle = low + (high - low) / 2
+            let line = try line(from: middle, low: low, in: file)
+            if line.hash == wanted { return true }
+            if line.hash.lexicographicallyPrecedes(wanted) { low = line.end } else { high = line.start }
+        }
+        return false
+    }
+
+    private struct Line {
+        let start: Int
+        /// Behind the line feed.
+        let end: Int
+        /// In lower case.
+        let hash: [UInt8]
+    }
+
+    /// The line that contains that byte; it does not begin before `low`.
+    private func line(from middle: Int, low: Int, in file: Int32) throws(OperationalError) -> Line {
+        let begin = max(low, middle - BreachedPasswords.longestLine)
+        var bytes = [UInt8](repeating: 0, count: middle - begin + BreachedPasswords.longestLine)
+        let count = pread(file, &bytes, bytes.count, off_t(begin))
+        guard count > middle - begin else { throw unreadable("cannot be read: errno \(errno)") }
+        bytes.removeLast(bytes.count - count)
+        let feed = UInt8(ascii: "\n")
+        let start = bytes[..<(middle - begin)].lastIndex(of: feed).map { $0 + 1 } ?? 0
+        let end = bytes[(middle - begin)...].firstIndex(of: feed) ?? bytes.count
+        let hash = bytes[start..<end].prefix(40).map { ASCII.lowercased($0) }
+        guard begin + start == low || start > 0, hash.count == 40, hash.allSatisfy({ ASCII.isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }),
+            end < bytes.count || count < middle - begin + BreachedPasswords.longestLine
+        else {
+            throw unreadable(
+                "byte \(begin + start): expected sorted SHA-1 hashes in hexadecimal, one a line")
+        }
+        return Line(start: begin + start, end: begin + min(end + 1, bytes.count), hash: hash)
+    }
+
+    private func unreadable(_ reason: String) -> OperationalError {
+        OperationalError(.failed, message: "breached-passwords \(path): \(reason)")
+    }
+}

@@ -1,0 +1,77 @@
+import CountersignGate
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignAuthority
+
+@Suite struct NewPasswordRuleTests {
+    private static func secret(_ text: String) -> Secret { Secret(copying: Array(text.utf8).span) }
+
+    /// A list of so many passwords, `known-0` and on, in the published form.
+    private static func list(of count: Int, feed: String = "\n", ends: Bool = true) throws -> String {
+        let lines = (0..<count).map { number in
+            let hash = Hex.encode(SHA1.digest(secret("known-\(number)")).span).uppercased()
+            return number % 2 == 0 ? "\(hash):\(number + 1)" : hash
+        }
+        let text = lines.sorted().joined(separator: feed) + (ends && count > 0 ? feed : "")
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-list-\(UUID().uuidString)"
+        ).path
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    @Test("SHA-1 of `abc`, as FIPS 180-4's example has it")
+    func digest() {
+        #expect(
+            Hex.encode(SHA1.digest(Self.secret("abc")).span) == "a9993e364706816aba3e25717850c26c9cd0d89d")
+    }
+
+    @Test("each line is found, and nothing else", arguments: [0, 1, 2, 3, 100, 1_000])
+    func found(_ count: Int) throws {
+        for (feed, ends) in [("\n", true), ("\r\n", true), ("\n", false)] {
+            let path = try Self.list(of: count, feed: feed, ends: ends)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            let list = BreachedPasswords(path)
+            for number in 0..<count {
+                #expect(try list.contains(Self.secret("known-\(number)")), "\(number) of \(count)")
+            }
+            for number in 0..<100 { #expect(try !list.contains(Self.secret("unknown-\(number)"))) }
+        }
+    }
+
+    @Test("a list that cannot be read lets nothing pass")
+    func unreadable() throws {
+        var policy = Policy()
+        policy.breachedPasswords = "/nowhere/list"
+        #expect(throws: OperationalError.self) {
+            try NewPasswordRule(policy).rejection(of: Self.secret("correct horse"))
+        }
+        for text in ["not a list\n", String(repeating: "a", count: 5_000), String(repeating: "\n", count: 200)] {
+            let path = try Self.list(of: 0)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            policy.breachedPasswords = path
+            #expect(throws: OperationalError.self) {
+                try NewPasswordRule(policy).rejection(of: Self.secret("correct horse"))
+            }
+        }
+    }
+
+    @Test("the rule names what it misses")
+    func rule() throws {
+        let path = try Self.list(of: 10)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        var policy = Policy()
+        policy.breachedPasswords = path
+        let rule = NewPasswordRule(policy)
+        #expect(try rule.rejection(of: Self.secret("1234567")) == .tooShort(minimum: 8))
+        #expect(try rule.rejection(of: Self.secret("ÄÖÜäöüß")) == .tooShort(minimum: 8))
+        #expect(try rule.rejection(of: Self.secret("known-3")) == .tooShort(minimum: 8))
+        policy.passwordMinimum = 1
+        #expect(try NewPasswordRule(policy).rejection(of: Self.secret("known-3")) == .breached)
+        #expect(try rule.rejection(of: Self.secret("correct horse")) == nil)
+    }
+}
