@@ -49,7 +49,9 @@ import Testing
         #expect(throws: OperationalError.self) {
             try NewPasswordRule(policy).rejection(of: Self.secret("correct horse"))
         }
-        for text in ["not a list\n", String(repeating: "a", count: 5_000), String(repeating: "\n", count: 200)] {
+        for text in [
+            "not a list\n", String(repeating: "a", count: 5_000), String(repeating: "\n", count: 200),
+        ] {
             let path = try Self.list(of: 0)
             defer { try? FileManager.default.removeItem(atPath: path) }
             try Data(text.utf8).write(to: URL(fileURLWithPath: path))

@@ -89,7 +89,7 @@ def test_sessions_from_their_first_login_to_their_end(sessions, tmp_path):
             assert person.status("--offline")["epoch"] >= turn, "its token had run out"
         time.sleep(3.1)
     for person in people:
-        done = person.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother\n")
+        done = person.run("password", "--password-stdin", stdin=f"{PASSWORD}\nanother one\n")
         assert done.returncode == 0, done.err
         assert person.status()["signed_in"]
         assert person.run("logout").returncode == 0 and not person.status()["signed_in"]

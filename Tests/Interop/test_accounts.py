@@ -149,15 +149,15 @@ def test_a_forgotten_password_is_set_by_a_code(served, alice):
     made = json.loads(served.admin("account", "reset", "demo", alice.name, "--valid", "10m", "--json").out)
     assert alice.calls("/")  # what stands goes on standing
     done = alice.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
-                     stdin=f"{'0' * 20}\nnew one\n")
+                     stdin=f"{'0' * 20}\na new one\n")
     assert done.returncode == 1, "a code that was not given out"
     done = alice.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
-                     stdin=f"{made['reset_code']}\nnew one\n")
+                     stdin=f"{made['reset_code']}\na new one\n")
     assert done.returncode == 0, done.err
     assert alice.run("request", "/").returncode == 1, "its sessions have ended"
     done = alice.run("login", "--account", alice.name, "--password-stdin", stdin=PASSWORD)
     assert done.returncode == 1
-    alice.logs_in(password="new one").calls("/")
+    alice.logs_in(password="a new one").calls("/")
     done = alice.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
                      stdin=f"{made['reset_code']}\nthird\n")
     assert done.returncode == 1, "a code is good once"
@@ -168,14 +168,14 @@ def test_another_password_ends_the_other_sessions(served, alice, tmp_path):
     try:
         other = Person(served, tmp_path / "other", alice.name, release=alice.release).logs_in()
         assert len(json.loads(alice.run("sessions", "--json").out)["sessions"]) == 2
-        done = alice.run("password", "--password-stdin", stdin="not it\nnew one\n")
+        done = alice.run("password", "--password-stdin", stdin="not it\na new one\n")
         assert done.returncode == 1 and "wrong" in done.err
-        done = alice.run("password", "--password-stdin", stdin=f"{PASSWORD}\nnew one\n")
+        done = alice.run("password", "--password-stdin", stdin=f"{PASSWORD}\na new one\n")
         assert done.returncode == 0, done.err
         assert alice.calls("/")["headers"]["countersign-account"] == alice.name
         done = other.run("request", "/")
         assert done.returncode == 1 and "password was changed" in done.err
-        other.logs_in(password="new one")
+        other.logs_in(password="a new one")
     finally:
         served.admin("app", "policy", "demo", "--set", "slots=single")
 

@@ -51,9 +51,15 @@ import Testing
     @Test func aNewPasswordKeepsTheRules() async throws {
         let world = try await World { $0.passwordRules.isBreached = { $0 == "password1" } }
         let client = try world.client()
-        for (password, reason) in [("1234567", "at least 8 characters"), ("password1", "known from a breach")] {
+        for (password, reason) in [
+            ("1234567", "at least 8 characters"), ("password1", "known from a breach"),
+        ] {
             await #expect { try await client.signUp("bob", password) } throws: { error in
-                if case CountersignError.unusablePassword(let text) = error { text.contains(reason) } else { false }
+                if case CountersignError.unusablePassword(let text) = error {
+                    text.contains(reason)
+                } else {
+                    false
+                }
             }
         }
         // Each code point counts as one character, however many bytes it takes.

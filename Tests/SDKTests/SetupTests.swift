@@ -55,7 +55,9 @@ import Testing
             .host("**.example.net", pins: [Certificates.strange], backups: [SetupTests.other])
         ]
         for trust in [elsewhere, Trust(elsewhere.rules, others: .refused)] {
-            let said = message { _ = try SetupTests.make(trust) { $0.missingAuthorityKey = .leavesRefusalsUnverified } }
+            let said = message {
+                _ = try SetupTests.make(trust) { $0.missingAuthorityKey = .leavesRefusalsUnverified }
+            }
             #expect(said.contains("no rule covers api.example.com") && said.contains("**.example.net"))
         }
         let both = Trust(elsewhere.rules + [try .host("api.example.com", .system)], others: .refused)

@@ -109,7 +109,8 @@ import Testing
         let store = SQLiteStore(path: path)
         try store.prepare()
         func policy(of name: String) throws -> Policy {
-            try #require(try store.app(try #require(AppName(name)))).policy()
+            let name = try #require(AppName(name))
+            return try #require(try store.app(name)).policy()
         }
         #expect(try policy(of: "old").routes.rules.map(\.level) == [.signed])
         #expect(try policy(of: "older").routes.rules.map(\.level) == [.session])
@@ -169,7 +170,10 @@ import Testing
         #expect(
             release.id.description == "r_1" && release.sealedSecret == [1, 2] && release.scheme == .formMD5)
         #expect(release.sealedNextSecret == nil && release.settings.isEmpty)
-        #expect(try store.apps().map(\.settings) == [["window": .text("9s")]])
+        #expect(
+            try store.apps().map(\.settings) == [
+                ["window": .text("9s"), "routes": .text("/ signed"), "password-min": .text("1")]
+            ])
         #expect(try store.insertNext([3], of: release.id, recording: .counting) == .yes)
         #expect(try store.change(release.id, applying: [("debug", "on")], recording: .counting) == .yes)
         #expect(try store.meter(since: 0).isEmpty)

@@ -89,7 +89,8 @@ package struct BreachedPasswords: Sendable {
         let start = bytes[..<(middle - begin)].lastIndex(of: feed).map { $0 + 1 } ?? 0
         let end = bytes[(middle - begin)...].firstIndex(of: feed) ?? bytes.count
         let hash = bytes[start..<end].prefix(40).map { ASCII.lowercased($0) }
-        guard begin + start == low || start > 0, hash.count == 40, hash.allSatisfy({ ASCII.isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }),
+        guard begin + start == low || start > 0, hash.count == 40,
+            hash.allSatisfy({ ASCII.isDigit($0) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains($0) }),
             end < bytes.count || count < middle - begin + BreachedPasswords.longestLine
         else {
             throw unreadable(

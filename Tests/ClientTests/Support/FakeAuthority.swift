@@ -20,7 +20,7 @@ actor FakeAuthority {
     /// Passwords of accounts on the login ladder, by name.
     private var ladder: [String: String] = [:]
     private(set) var session: FakeSession?
-    private var passwordMinimum: Int64?
+    private var passwordMinimum: Int64 = 1
     /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
     /// The code that resets a password.
@@ -38,9 +38,9 @@ actor FakeAuthority {
     private(set) var uploadsAsked: [[UInt8]] = []
     private var transcripts: Set<[UInt8]> = []
 
-    func demandPasswords(of characters: Int64) { passwordMinimum = characters }
-
     private var signatures: Set<[UInt8]> = []
+
+    func demandPasswords(of characters: Int64) { passwordMinimum = characters }
 
     private struct Pending {
         let binding: LoginBinding
@@ -235,7 +235,7 @@ actor FakeAuthority {
                 [
                     "response": .bytes(response.bytes), "handle": .bytes(credential),
                     "registration_key": .bytes(receiver.publicHalf), "app": .string(app),
-                    "password_min": passwordMinimum.map { .integer($0) } ?? .null,
+                    "password_min": .integer(passwordMinimum),
                 ], draft, nil)
         case "registration/finish":
             let (name, handle) = (try text("account"), try bytes("handle"))

@@ -147,9 +147,9 @@ import Testing
     @Test("an administrator's password works as one that was registered")
     func administrators() async throws {
         let server = try TestServer(policy: [])
-        let bob = try TestClient(server, "bob", "given")
+        let bob = try TestClient(server, "bob", "given away")
         let app = try #require(AppName("demo"))
-        let password = Secret(copying: Array("given".utf8).span)
+        let password = Secret(copying: Array("given away".utf8).span)
         _ = try server.deployment.addAccount(bob.name, of: app, password: password, at: server.clock.now)
         let login = server.accounts.services.login
         #expect(try login.prove(password, of: bob.name, in: app).account.name == bob.name)

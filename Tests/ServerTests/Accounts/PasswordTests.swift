@@ -13,10 +13,10 @@ import Testing
     @Test("a change of password takes the old one and the device, and ends the other sessions")
     func change() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
-        let bob = try TestClient(server, "bob", "old")
+        let bob = try TestClient(server, "bob", "old and gone")
         try await bob.signUp()
         let session = try await bob.session()
-        let other = try await TestClient(server, "bob", "old", on: "tablet").session()
+        let other = try await TestClient(server, "bob", "old and gone", on: "tablet").session()
         let reply = try await bob.change(to: "new", from: session)
         #expect(reply.status == 200 && reply.body == Array("{}\n".utf8))
         await #expect(throws: OpaqueError.wrongPassword) { try await bob.logIn() }
@@ -29,7 +29,7 @@ import Testing
     @Test("a change whose record, session or signature is another's is refused, and changes nothing")
     func misbound() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
-        let bob = try TestClient(server, "bob", "old")
+        let bob = try TestClient(server, "bob", "old and gone")
         try await bob.signUp()
         let session = try await bob.session()
         let changes: [(inout TestClient.Changing) -> Void] = [
@@ -43,7 +43,7 @@ import Testing
             #expect(reply.refusal?.code == .wrongCredentials || reply.refusal?.code == .malformed)
         }
         // Begun by one session, finished by another of the same account.
-        let second = try await TestClient(server, "bob", "old", on: "tablet").session()
+        let second = try await TestClient(server, "bob", "old and gone", on: "tablet").session()
         let begun = try await bob.beginChange(to: "new", from: session)
         #expect(
             try await server.call("password/finish", begun.body, as: second)["code"] == "wrong-credentials")
@@ -57,8 +57,8 @@ import Testing
     func reset() async throws {
         let server = try TestServer(policy: [])
         let app = try #require(AppName("demo"))
-        let old = try TestClient(server, "bob", "old")
-        let given = Secret(copying: Array("old".utf8).span)
+        let old = try TestClient(server, "bob", "old and gone")
+        let given = Secret(copying: Array("old and gone".utf8).span)
         _ = try server.deployment.addAccount(old.name, of: app, password: given, at: server.clock.now)
         var signer = old
         signer.stretching = .standard
@@ -83,7 +83,7 @@ import Testing
     @Test("a locked account stays as it is; a code for it is good once it is let in again")
     func lockedReset() async throws {
         let server = try TestServer()
-        let old = try TestClient(server, "bob", "old")
+        let old = try TestClient(server, "bob", "old and gone")
         try await old.signUp()
         let app = try #require(AppName("demo"))
         let (code, _) = try server.deployment.resetAccount(old.name, of: app, at: server.clock.now)
@@ -102,7 +102,7 @@ import Testing
     func knownDevices() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
         let (phone, tablet) = (
-            try TestClient(server, "bob", "old"), try TestClient(server, "bob", "old", on: "tablet")
+            try TestClient(server, "bob", "old and gone"), try TestClient(server, "bob", "old and gone", on: "tablet")
         )
         try await phone.signUp()
         let app = try #require(AppName("demo"))
@@ -151,7 +151,7 @@ import Testing
     @Test("a password is changed without a code")
     func changedWithACode() async throws {
         let server = try TestServer()
-        let bob = try TestClient(server, "bob", "old")
+        let bob = try TestClient(server, "bob", "old and gone")
         try await bob.signUp()
         let session = try await bob.session()
         let changing = try await bob.beginChange(to: "new", from: session, code: ResetCode().text)

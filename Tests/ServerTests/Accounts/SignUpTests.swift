@@ -105,7 +105,7 @@ import Testing
         let reply = try await server.call("registration/start", ["account": "bob", "request": request])
         #expect(reply.status == 403 && reply["code"] == "forbidden")
         let app = try #require(AppName("demo"))
-        let password = Secret(copying: Array("given".utf8).span)
+        let password = Secret(copying: Array("given away".utf8).span)
         _ = try server.deployment.addAccount(bob.name, of: app, password: password, at: server.clock.now)
         #expect(throws: OperationalError.self) {
             try server.deployment.addAccount(bob.name, of: app, password: nil, at: server.clock.now)
