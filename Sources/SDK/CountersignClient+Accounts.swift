@@ -196,7 +196,8 @@ extension CountersignClient {
         }.map(Session.init)
     }
 
-    /// Ends another session of the account.
+    /// Ends another session of the account. The account then no longer knows that session's device, unless it is
+    /// this one: its guesses at the password count like those of any stranger.
     public func endSession(_ id: String) async throws(CountersignError) {
         guard let session = SessionID(id) else {
             throw .misuse("session: expected an id as sessions() has it")
