@@ -14,7 +14,8 @@ extension CountersignClient {
         try await register(name, password: password, code: nil)
     }
 
-    /// Sets a new password with the one-time code from an administrator.
+    /// Sets a new password with the one-time code from an administrator. The account then knows this device, and
+    /// no other: strangers who guess at the password do not keep it from signing in.
     public func resetPassword(_ name: String, to password: String, code: String)
         async throws(CountersignError)
     {
@@ -23,9 +24,10 @@ extension CountersignClient {
 
     private func register(_ name: String, password: String, code: Secret?) async throws(CountersignError) {
         let (account, password) = (try LoginInput.account(name), try LoginInput.password(password))
+        let device = code == nil ? nil : try LoginInput.device(core.options.device)
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
             try await SignUp(installation, environment: environment)(
-                account, password: password, resetCode: code)
+                account, password: password, resetCode: code, on: device)
         }
     }
 

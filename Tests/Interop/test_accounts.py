@@ -152,6 +152,20 @@ def test_a_device_is_kept_or_forgotten_by_name(served, alice):
     assert "account.forget-device" in served.admin("audit", "list", "--json").out
 
 
+def test_the_device_that_sets_a_password_by_a_code_is_known(served, alice, tmp_path):
+    (old,) = devices_of(served, alice)
+    code = json.loads(served.admin("account", "reset", "demo", alice.name, "--json").out)["reset_code"]
+    phone = Person(served, tmp_path / "phone", alice.name)
+    done = phone.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
+                     stdin=f"{code}\na new password\n")
+    assert done.returncode == 0, done.err
+    (known,) = devices_of(served, alice)
+    assert known["device"] != old["device"]
+    phone.logs_in(password="a new password")
+    (still,) = devices_of(served, alice)
+    assert still["device"] == known["device"] and still["first_seen"] == known["first_seen"], "the login presents the same key"
+
+
 def test_a_locked_account_is_out_until_it_is_unlocked(served, alice):
     locked = json.loads(served.admin("account", "lock", "demo", alice.name, "--json").out)
     assert locked["state"] == "locked" and len(locked["ended_sessions"]) == 1

@@ -27,7 +27,8 @@ package protocol AccountStore: Sendable {
         recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome
 
-    /// A device that has signed in to the account before and has not been forgotten; nil for others.
+    /// A device that has finished a login under the account's registration, or signed it, and has not been
+    /// forgotten since; nil for others.
     func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice?
     /// The account's known devices, the one that was seen last first.
     func knownDevices(of account: Int64) throws(OperationalError) -> [KnownDeviceEntry]
@@ -91,6 +92,9 @@ package enum AccountChange: Sendable {
     /// Replaces every other credential and reset code. Ends all sessions except `keeping`, and forgets the
     /// account's known devices except that session's.
     case register(StoredRegistration, keeping: SessionID?)
+    /// The same by a reset code, which ends all sessions. Of the account's known devices, only the one that
+    /// signed the registration stays or becomes known.
+    case reset(StoredRegistration, by: KnownDeviceEntry?)
     /// Puts the account on a rung of the ladder in place of a registration. Ends all sessions and forgets
     /// all devices.
     case legacy(LegacyCredential)

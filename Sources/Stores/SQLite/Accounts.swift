@@ -203,13 +203,12 @@ extension SQLiteStore {
                 """, binding: number)
             try forgetDevices(of: account.number, in: database)
         case .register(let registration, keeping: let session):
-            try database.run(
-                """
-                UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
-                    reset_hash = NULL, reset_until = NULL
-                WHERE number = ?
-                """, binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
+            try replaceCredentials(of: account.number, by: registration, in: database)
             try forgetDevices(of: account.number, but: session, in: database)
+        case .reset(let registration, by: let device):
+            try replaceCredentials(of: account.number, by: registration, in: database)
+            try forgetDevices(of: account.number, in: database)
+            if let device { try remember(device, of: account.number, in: database) }
         case .upgrade(let registration):
             try database.run(
                 """
@@ -235,6 +234,17 @@ extension SQLiteStore {
                 binding: .optional(reset?.codeHash),
                 .optional(reset?.until), number)
         }
+    }
+
+    private static func replaceCredentials(
+        of account: Int64, by registration: StoredRegistration, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
+                reset_hash = NULL, reset_until = NULL
+            WHERE number = ?
+            """, binding: .blob(registration.credential), .blob(registration.sealedRecord), .integer(account))
     }
 
     /// Forgets the account's known devices: they signed in with a password that is no longer valid and may
@@ -266,6 +276,7 @@ extension AccountChange {
         switch self {
         case .lock, .remove: (.disabled, nil)
         case .register(_, keeping: let kept): (.passwordChanged, kept)
+        case .reset: (.passwordChanged, nil)
         case .legacy: (.passwordChanged, nil)
         case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
         case .unlock, .upgrade, .setReset: nil
