@@ -19,7 +19,7 @@ enum Tool {
         .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
         .routeSet, .routeList, .routeRemove, .routeTest,
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
-        .accountImport,
+        .accountImport, .accountDevices, .accountForgetDevice,
         .sessionList, .sessionRevoke,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys,
         .assertionRotate,

@@ -129,6 +129,13 @@ struct LoginDevice: Sendable {
     /// A key that must be bound to presence first.
     private let unbound: (key: Secret, binder: any DeviceKeyBinder)?
 
+    /// Keys in use, with a signer that works now.
+    init(keys: DeviceKeys, signer: any DeviceSigner) {
+        self.keys = keys
+        self.signer = signer
+        unbound = nil
+    }
+
     /// Uses the existing keys if they work and are stored where and as requested; otherwise makes new ones: a
     /// key that was once in the vault may be in a copy of it, and a bound key is not released. New keys
     /// replace the old ones only when the login succeeds: a session may depend on the old ones.

@@ -16,9 +16,11 @@ package struct SignUp: Sendable {
     }
 
     /// `resetCode` is the one-time code, for an account whose password was forgotten: UTF-8, at most
-    /// ``SealedRegistration/longestCode`` bytes. It is sealed with the record. Computes a slow hash.
+    /// ``SealedRegistration/longestCode`` bytes. It is sealed with the record. With a code, the account then
+    /// knows this device, named `device`, if its key can be used now. Computes a slow hash.
     package func callAsFunction(
-        _ account: AccountName, password: Password, resetCode: Secret? = nil
+        _ account: AccountName, password: Password, resetCode: Secret? = nil,
+        on device: (kind: Device.Class, name: Device.Name)? = nil
     ) async throws(ClientOperationError) {
         let proof = try installation.requiredProofForPasswords()
         // Without a code this is a sign-up; an invalid code must not turn the call into one.
@@ -42,7 +44,15 @@ package struct SignUp: Sendable {
         let (record, handle) = try SignUp.sealed(
             registration, response: answer, app: app, account: account, with: resetCode,
             stretching: environment.stretching)
-        let finish = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
+        var closing = members + [("handle", .bytes(handle)), ("sealed_record", .bytes(record))]
+        if let resetCode, let device, let presented = resetDevice() {
+            let known = ResetDevice(
+                signingKey: presented.keys.signingPoint, kind: device.kind, name: device.name)
+            let transcript = known.transcript(
+                app: app, account: account, handle: handle, sealedRecord: record)
+            closing.append(("device", try known.signed(transcript, by: presented.signer, code: resetCode)))
+        }
+        let finish = closing
         _ = try await routes.post(to: "/registration/finish", requiring: proof) {
             (_) throws(ClientOperationError) in
             .object(finish)
@@ -53,6 +63,17 @@ package struct SignUp: Sendable {
             state.app = app
             return .write(())
         }
+    }
+
+    /// The keys that the next login presents. Nil if they cannot be used now: the reset succeeds without them,
+    /// and the device becomes known with its first login.
+    private func resetDevice() -> LoginDevice? {
+        let known = try? environment.keeper.readVault().keys
+        if let known, known.isBoundToPresence {
+            guard let signer = environment.signer, signer.point == known.signingPoint else { return nil }
+            return LoginDevice(keys: known, signer: signer)
+        }
+        return try? LoginDevice(environment, keeping: .vault)
     }
 
     /// The body of the last request, and the handle that goes with it.
@@ -85,5 +106,20 @@ package struct SignUp: Sendable {
             throw answer.missing("registration_key", expected: "a key that can be sealed to")
         }
         return (sealed, handle)
+    }
+}
+
+extension ResetDevice {
+    /// The member of the request: what the device says of itself, and its proof.
+    fileprivate func signed(
+        _ transcript: [UInt8], by signer: any DeviceSigner, code: Secret
+    ) throws(ClientOperationError) -> JSONValue {
+        let signature = try signer.sign(transcript)
+        let mac = ResetDevice.key(from: code).authenticate((transcript + signature).span)
+        return [
+            "signing_key": .bytes(signingKey.bytes), "class": .string(kind.rawValue),
+            "name": .string(name.description), "signature": .bytes(signature),
+            "mac": .bytes(mac.indices.map { mac[$0] }),
+        ]
     }
 }

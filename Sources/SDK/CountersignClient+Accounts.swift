@@ -14,7 +14,8 @@ extension CountersignClient {
         try await register(name, password: password, code: nil)
     }
 
-    /// Sets a new password with the one-time code from an administrator.
+    /// Sets a new password with the one-time code from an administrator. The account then knows this device, and
+    /// no other: strangers who guess at the password do not keep it from signing in.
     public func resetPassword(_ name: String, to password: String, code: String)
         async throws(CountersignError)
     {
@@ -24,9 +25,10 @@ extension CountersignClient {
     private func register(_ name: String, password: String, code: Secret?) async throws(CountersignError) {
         try await core.options.passwordRules.check(password)
         let (account, password) = (try LoginInput.account(name), try LoginInput.password(password))
+        let device = code == nil ? nil : try LoginInput.device(core.options.device)
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
             try await SignUp(installation, environment: environment)(
-                account, password: password, resetCode: code)
+                account, password: password, resetCode: code, on: device)
         }
     }
 
@@ -198,7 +200,8 @@ extension CountersignClient {
         }.map(Session.init)
     }
 
-    /// Ends another session of the account.
+    /// Ends another session of the account. The account then no longer knows that session's device, unless it is
+    /// this one: its guesses at the password count like those of any stranger.
     public func endSession(_ id: String) async throws(CountersignError) {
         guard let session = SessionID(id) else {
             throw .misuse("session: expected an id as sessions() has it")

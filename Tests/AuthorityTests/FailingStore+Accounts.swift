@@ -57,6 +57,24 @@ extension FailingStore {
         return try base.knownDevice(id, of: account)
     }
 
+    func knownDevices(of account: Int64) throws(OperationalError) -> [KnownDeviceEntry] {
+        try check()
+        return try base.knownDevices(of: account)
+    }
+    func forgetDevice(
+        _ id: [UInt8], of account: Int64, recording draft: AuditDraft
+    ) throws(OperationalError) -> Bool {
+        try check()
+        return try base.forgetDevice(id, of: account, recording: draft)
+    }
+    func revoke(
+        _ id: SessionID, of account: Int64?, device: RevokedDevice, with end: SessionTermination,
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> SessionRevocation {
+        try check()
+        return try base.revoke(id, of: account, device: device, with: end, recording: draft)
+    }
+
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
     ) throws(OperationalError) -> SessionOpenOutcome {

@@ -37,7 +37,7 @@ import Testing
         guard case .limits(let again) = try file.read(rules(), at: now) else {
             return #expect(Bool(false), "not restored")
         }
-        #expect(try start(again) == .retry(after: 60))
+        #expect(try start(again) == .retry(after: 60, for: .account))
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
         #expect(mode == 0o600)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["login-limits"])
@@ -68,6 +68,24 @@ import Testing
         guard case .damaged = try file.read(larger, at: now) else {
             return #expect(Bool(false), "another size")
         }
+    }
+
+    @Test("a file of an earlier version, without networks, is read")
+    func earlierVersion() throws {
+        let limits = LoginLimits(rules())
+        _ = try start(limits)
+        let snapshots = limits.snapshots(at: now)
+        var bytes: [UInt8] = []
+        for kind in [LoginLimits.Kind.account, .address, .device, .work] {
+            let snapshot = try #require(snapshots[kind])
+            bytes += (0..<4).map { UInt8(truncatingIfNeeded: snapshot.count >> (24 - 8 * $0)) } + snapshot
+        }
+        _ = FileManager.default.createFile(atPath: path, contents: Data(bytes))
+        guard case .limits(let again) = try LimitFile(path).read(rules(), at: now) else {
+            return #expect(Bool(false), "not restored")
+        }
+        #expect(try start(again) == .retry(after: 60, for: .account))
+        #expect(again.snapshots(at: now).count == LoginLimits.Kind.allCases.count)
     }
 
     @Test("a disk that takes nothing is a fault, and leaves what was there")

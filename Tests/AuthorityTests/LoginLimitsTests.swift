@@ -33,7 +33,9 @@ import Testing
         for last in 1...3 {
             #expect(limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now).isAllowed)
         }
-        #expect(limits.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
+        #expect(
+            limits.start(app: app, account: bob, from: try stranger(4), at: now)
+                == .retry(after: 60, for: .account))
         // Each known device has its own limit, which unknown devices cannot use up.
         for device in [UInt8(1), 1, 2, 2] {
             #expect(limits.start(app: app, account: bob, from: .knownDevice([device]), at: now).isAllowed)
@@ -50,7 +52,9 @@ import Testing
         let second = try LoginLimits(rules(), sharing: #require(first.sharing))
         #expect(second.start(app: app, account: bob, from: try stranger(2), at: now).isAllowed)
         #expect(first.start(app: app, account: bob, from: try stranger(3), at: now).isAllowed)
-        #expect(second.start(app: app, account: bob, from: try stranger(4), at: now) == .retry(after: 60))
+        #expect(
+            second.start(app: app, account: bob, from: try stranger(4), at: now)
+                == .retry(after: 60, for: .account))
         var others = rules()
         others.capacity *= 4
         #expect(throws: OperationalError.self) {
@@ -66,21 +70,98 @@ import Testing
             let account = try AccountName(normalizing: "user \(number)")
             #expect(limits.start(app: app, account: account, from: caller, at: now).isAllowed)
         }
-        #expect(limits.start(app: app, account: bob, from: caller, at: now) == .retry(after: 10))
+        #expect(limits.start(app: app, account: bob, from: caller, at: now) == .retry(after: 20))
         #expect(limits.start(app: app, account: bob, from: try stranger(2), at: now).isAllowed)
     }
 
-    @Test("a start that is refused costs nothing anywhere")
-    func allOrNothing() throws {
+    @Test("a start that the account's limit refuses is charged to its address")
+    func refusedStarts() throws {
         let limits = LoginLimits(rules())
         for last in 1...3 {
             _ = limits.start(app: app, account: bob, from: try stranger(UInt8(last)), at: now)
         }
         let caller = try stranger(9)
-        for _ in 0..<20 { #expect(!limits.start(app: app, account: bob, from: caller, at: now).isAllowed) }
-        for number in 1...6 {
-            let account = try AccountName(normalizing: "user \(number)")
-            #expect(limits.start(app: app, account: account, from: caller, at: now).isAllowed)
+        for _ in 0..<6 {
+            #expect(
+                limits.start(app: app, account: bob, from: caller, at: now)
+                    == .retry(after: 60, for: .account))
+        }
+        #expect(limits.start(app: app, account: bob, from: caller, at: now) == .retry(after: 20))
+        let other = try AccountName(normalizing: "other")
+        #expect(!limits.start(app: app, account: other, from: caller, at: now).isAllowed)
+        #expect(limits.start(app: app, account: other, from: try stranger(8), at: now).isAllowed)
+    }
+
+    @Test("an address at full speed runs dry and stays dry, and is open a minute after it has stopped")
+    func fullSpeed() throws {
+        let limits = LoginLimits(rules())
+        let caller = try stranger(1)
+        var reached = 0
+        for millisecond in stride(from: Int64(0), to: 3_600_000, by: 1_000) {
+            let decision = limits.start(app: app, account: bob, from: caller, at: now + millisecond)
+            if decision != .retry(after: 70) && decision != .retry(after: 69) { reached += 1 }
+        }
+        // Six at first, and those refused while the debt grows.
+        #expect(reached <= 13, "\(reached)")
+        let end = now + 3_600_000
+        #expect(!limits.start(app: app, account: bob, from: caller, at: end + 60_000).isAllowed)
+        #expect(limits.start(app: app, account: bob, from: caller, at: end + 140_000).isAllowed)
+        #expect(limits.start(app: app, account: bob, from: try stranger(2), at: end + 200_000).isAllowed)
+    }
+
+    /// An address in the IPv6 network 2001:db8:`site`::/48, in its `household` of 56 bits.
+    private func stranger(site: UInt8, household: UInt8, _ last: UInt8) throws -> LoginLimits.Caller {
+        let bytes: [UInt8] = [0x20, 1, 0x0D, 0xB8, 0, site, household, last, 0, 0, 0, 0, 0, 0, 0, 1]
+        return .stranger(try #require(ClientAddress(bytes)))
+    }
+
+    private func allowed(_ count: Int, by limits: LoginLimits, from: (UInt8) throws -> LoginLimits.Caller)
+        throws -> Int
+    {
+        try (0..<count).count {
+            let name = try AccountName(normalizing: "user \($0)")
+            return limits.start(app: app, account: name, from: try from(UInt8($0)), at: now).isAllowed
+        }
+    }
+
+    @Test("120 starts from 120 networks of 64 bits in one of 48, or of 56, are limited")
+    func networks() throws {
+        let limits = LoginLimits()
+        let site = try allowed(120, by: limits) { try stranger(site: 1, household: $0, $0) }
+        #expect(site == 100)
+        let household = try allowed(120, by: limits) { try stranger(site: 2, household: 1, $0) }
+        #expect(household == 75)
+        #expect(try allowed(20, by: limits) { try stranger(site: 2, household: 2, $0) } == 20)
+        #expect(try allowed(60, by: limits) { try stranger(site: 3, household: $0, $0) } == 60)
+        let work = try (0..<200).count {
+            guard case .stranger(let address) = try stranger(site: 1, household: UInt8($0), 1) else {
+                return false
+            }
+            return limits.start(.deviceProof, from: address, at: now).isAllowed
+        }
+        #expect(work == 120)
+    }
+
+    @Test("one network of 64 bits at full speed does not use up the limits of those around it")
+    func subscriber() throws {
+        let limits = LoginLimits()
+        _ = try allowed(250, by: limits) { _ in try stranger(site: 1, household: 1, 1) }
+        #expect(try allowed(20, by: limits) { try stranger(site: 1, household: 1, $0 + 2) } == 20)
+        #expect(try allowed(20, by: limits) { try stranger(site: 1, household: 2, $0) } == 20)
+    }
+
+    @Test("a verified login is refunded to every network")
+    func networkRefunds() throws {
+        let limits = LoginLimits(rules())
+        for last in 0..<100 {
+            guard
+                case .allowed(let receipt) = limits.start(
+                    app: app, account: bob, from: try stranger(site: 1, household: 1, UInt8(last)), at: now)
+            else {
+                Issue.record("counted")
+                return
+            }
+            limits.refund(receipt, at: now)
         }
     }
 
@@ -119,7 +200,8 @@ import Testing
         let snapshots = limits.snapshots(at: now)
         let again = try LoginLimits(rules(), restoring: snapshots, at: now + 1_000)
         #expect(
-            again.start(app: app, account: bob, from: try stranger(4), at: now + 1_000) == .retry(after: 59))
+            again.start(app: app, account: bob, from: try stranger(4), at: now + 1_000)
+                == .retry(after: 59, for: .account))
         #expect(again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000).isAllowed)
         #expect(
             again.start(app: app, account: bob, from: .knownDevice([1]), at: now + 1_000) == .retry(after: 29)

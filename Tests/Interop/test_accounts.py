@@ -120,6 +120,52 @@ def test_a_revoked_session_is_refused_at_once(served, alice):
     assert session in records and "session.revoke" in records
 
 
+def devices_of(served, alice):
+    return json.loads(served.admin("account", "devices", "demo", alice.name, "--json").out)["devices"]
+
+
+def test_a_revoked_session_forgets_its_device(served, alice):
+    (device,) = devices_of(served, alice)
+    assert len(device["device"]) == 64 and device["class"] and device["name"] and device["first_seen"] <= device["last_seen"]
+    assert device["device"][:16] in served.admin("account", "devices", "demo", alice.name).out
+    revoked = json.loads(served.admin("session", "revoke", alice.status()["session"], "--json").out)
+    assert revoked["revoked"] and revoked["forgot_device"] and devices_of(served, alice) == []
+    assert "device_kept" in served.admin("audit", "list", "--json").out
+    assert "no devices" in served.admin("account", "devices", "demo", alice.name).out
+
+
+def test_a_device_is_kept_or_forgotten_by_name(served, alice):
+    (device,) = devices_of(served, alice)
+    session = alice.status()["session"]
+    kept = json.loads(served.admin("session", "revoke", session, "--keep-device", "--json").out)
+    assert kept["revoked"] and not kept["forgot_device"] and devices_of(served, alice) == [device]
+
+    def forget(text):
+        return run("account", "forget-device", "demo", alice.name, text, "--json", "--data", served.data,
+                   environment=served.environment)
+
+    name = device["device"]
+    assert forget(name[:7]).returncode == 2 and forget("g" * 16).returncode == 2
+    assert forget(("0" if name[0] != "0" else "f") * 8).returncode == 1
+    done = forget(name[:16].upper())
+    assert done.returncode == 0 and json.loads(done.out)["forgotten"] == device and devices_of(served, alice) == []
+    assert "account.forget-device" in served.admin("audit", "list", "--json").out
+
+
+def test_the_device_that_sets_a_password_by_a_code_is_known(served, alice, tmp_path):
+    (old,) = devices_of(served, alice)
+    code = json.loads(served.admin("account", "reset", "demo", alice.name, "--json").out)["reset_code"]
+    phone = Person(served, tmp_path / "phone", alice.name)
+    done = phone.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
+                     stdin=f"{code}\na new password\n")
+    assert done.returncode == 0, done.err
+    (known,) = devices_of(served, alice)
+    assert known["device"] != old["device"]
+    phone.logs_in(password="a new password")
+    (still,) = devices_of(served, alice)
+    assert still["device"] == known["device"] and still["first_seen"] == known["first_seen"], "the login presents the same key"
+
+
 def test_a_locked_account_is_out_until_it_is_unlocked(served, alice):
     locked = json.loads(served.admin("account", "lock", "demo", alice.name, "--json").out)
     assert locked["state"] == "locked" and len(locked["ended_sessions"]) == 1

@@ -74,6 +74,7 @@ import Testing
                 == .yes(ended: []))
         let device = KnownDevice(signingKey: [UInt8](repeating: 40, count: 65), lastSeen: 1)
         #expect(try store.knownDevice(device.id, of: account.number) != nil)
+        #expect(try store.knownDevices(of: account.number).count == 1)
         #expect(try store.forgetRequests(before: 5, limit: 2) == 2)
         let request = IdempotentRequest(scope: .account(30), key: [], digest: [], begun: 30)
         #expect(try store.begin(request, within: .init()) == .unfinished)

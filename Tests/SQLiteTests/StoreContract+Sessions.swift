@@ -322,6 +322,7 @@ extension StoreContract {
         try sign(in: 21, at: 3)
         #expect(try known(21)?.lastSeen == 3 && known(2) == nil && known(3) != nil && known(1) != nil)
         let other = try added(accountDraft("devices-2"))
+        try revocations(try added(accountDraft("devices-3")))
         let device = try #require(try known(1))
         #expect(try make().knownDevice(device.id, of: other.number) == nil)
         guard case .yes = try open(Self.bearer(300, of: other), .single) else {
@@ -329,5 +330,48 @@ extension StoreContract {
         }
         _ = try make().change(account.number, if: .anything, applying: .remove, at: 1, recording: .counting)
         #expect(try known(1) == nil)
+    }
+
+    /// Revoking a session forgets its device, and only that one.
+    private func revocations(_ account: Account) throws {
+        func opened(_ id: Int, key: UInt8, at now: Int64) throws -> SessionID {
+            let session = try Self.session(id, of: account, at: now, key: key)
+            guard case .yes = try open(session, .unlimited) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+            return session.id
+        }
+        func revoke(_ id: SessionID, _ device: RevokedDevice, of number: Int64? = nil) throws -> [Bool] {
+            let outcome = try make().revoke(
+                id, of: number, device: device, with: SessionTermination(.revoked, at: 90),
+                recording: .counting)
+            return [outcome.didEnd, outcome.didForgetDevice]
+        }
+        func known() throws -> [UInt8] {
+            try make().knownDevices(of: account.number).map(\.device.signingKey[0])
+        }
+        let own = try opened(400, key: 31, at: 10)
+        let second = try opened(401, key: 31, at: 11)
+        let stolen = try opened(402, key: 32, at: 12)
+        let kept = try opened(403, key: 33, at: 13)
+        #expect(try known() == [33, 32, 31])
+        let entries = try make().knownDevices(of: account.number)
+        #expect(entries.map(\.firstSeen) == [13, 12, 10] && entries.map(\.device.lastSeen) == [13, 12, 11])
+        #expect(entries.allSatisfy { $0.kind != nil && $0.name != nil })
+        #expect(try revoke(kept, .kept) == [true, false] && known() == [33, 32, 31])
+        #expect(try revoke(stolen, .forgotten, of: account.number + 1) == [false, false])
+        #expect(try revoke(stolen, .forgottenUnlessOf(own), of: account.number) == [true, true])
+        #expect(try known() == [33, 31])
+        #expect(
+            try revoke(second, .forgottenUnlessOf(own)) == [true, false], "it is the caller's own device")
+        #expect(try revoke(kept, .forgotten) == [false, true], "the session had ended")
+        #expect(try known() == [31])
+        let audited = try make().auditEnd().last
+        #expect(try revoke(kept, .forgotten) == [false, false] && make().auditEnd().last == audited)
+        let device = try make().knownDevices(of: account.number)[0].device.id
+        #expect(try !make().forgetDevice(device, of: account.number + 1, recording: .counting))
+        #expect(try make().forgetDevice(device, of: account.number, recording: .counting) && known() == [])
+        #expect(try !make().forgetDevice(device, of: account.number, recording: .counting))
+        #expect(try make().session(own)?.end == nil)
     }
 }

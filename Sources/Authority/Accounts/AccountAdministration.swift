@@ -128,19 +128,47 @@ extension Deployment {
         return try store.accounts(of: app, after: number, limit: limit)
     }
 
-    /// Ends one session of any account.
-    package func revokeSession(_ id: SessionID, at now: Int64) throws(OperationalError)
-        -> SessionRevokeOutcome
-    {
+    /// Ends one session of any account, and forgets its device unless `device` says otherwise: who holds a
+    /// stolen device must not keep guesses at the password that count against no other limit.
+    package func revokeSession(
+        _ id: SessionID, device: RevokedDevice = .forgotten, at now: Int64
+    ) throws(OperationalError) -> SessionRevocation {
         guard let session = try store.session(id) else {
             throw OperationalError(.failed, message: "session \(id): there is none")
         }
         let draft = auditDraft(
             for: .sessionRevoke, on: .session(id, of: session.app),
-            details: [("account", .integer(session.account))])
-        let ended = try store.end(.one(id), with: SessionTermination(.revoked, at: now), recording: draft)
+            details: [("account", .integer(session.account)), ("device_kept", .bool(device == .kept))])
+        let outcome = try store.revoke(
+            id, of: nil, device: device, with: SessionTermination(.revoked, at: now), recording: draft)
         generation.advance()
-        return ended.isEmpty ? .hadEnded : .yes
+        return outcome
+    }
+
+    package func knownDevices(
+        of name: AccountName, in app: AppName
+    ) throws(OperationalError) -> [KnownDeviceEntry] {
+        try store.knownDevices(of: account(name, of: app).number)
+    }
+
+    /// Forgets a known device; its sessions continue. `prefix` is the beginning of its id in hexadecimal.
+    package func forgetDevice(
+        _ prefix: String, of name: AccountName, in app: AppName
+    ) throws(OperationalError) -> KnownDeviceEntry {
+        let account = try account(name, of: app)
+        let found = try store.knownDevices(of: account.number).filter { $0.text.hasPrefix(prefix) }
+        guard found.count == 1, let entry = found.first else {
+            let reason =
+                found.isEmpty ? "has no known device of that id" : "has several devices whose ids begin so"
+            throw OperationalError(.failed, message: "device \(prefix): account \(name) \(reason)")
+        }
+        let draft = auditDraft(
+            for: .accountForgetDevice, on: .account(name, of: app),
+            details: [("device", .string(entry.text))])
+        guard try store.forgetDevice(entry.device.id, of: account.number, recording: draft) else {
+            throw OperationalError(.failed, message: "device \(prefix): it was forgotten meanwhile")
+        }
+        return entry
     }
 
     private func change(
@@ -161,8 +189,7 @@ extension Deployment {
     }
 }
 
-package enum SessionRevokeOutcome: Sendable, Equatable {
-    case yes
-    /// The session had ended before.
-    case hadEnded
+extension KnownDeviceEntry {
+    /// The device's id as people read and type it: hexadecimal, or the beginning of it.
+    package var text: String { Hex.encode(device.id.span) }
 }

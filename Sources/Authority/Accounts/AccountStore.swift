@@ -1,3 +1,4 @@
+import CountersignHandshake
 import CountersignSeal
 import CountersignWire
 
@@ -26,8 +27,15 @@ package protocol AccountStore: Sendable {
         recording draft: AuditDraft
     ) throws(OperationalError) -> AccountChangeOutcome
 
-    /// A device that has signed in to the account before and has not been forgotten; nil for others.
+    /// A device that has finished a login under the account's registration, or signed it, and has not been
+    /// forgotten since; nil for others.
     func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice?
+    /// The account's known devices, the one that was seen last first.
+    func knownDevices(of account: Int64) throws(OperationalError) -> [KnownDeviceEntry]
+    /// False, without a record, if the account does not know the device.
+    func forgetDevice(
+        _ id: [UInt8], of account: Int64, recording draft: AuditDraft
+    ) throws(OperationalError) -> Bool
 }
 
 package struct AccountDraft: Sendable {
@@ -84,6 +92,9 @@ package enum AccountChange: Sendable {
     /// Replaces every other credential and reset code. Ends all sessions except `keeping`, and forgets the
     /// account's known devices except that session's.
     case register(StoredRegistration, keeping: SessionID?)
+    /// The same by a reset code, which ends all sessions. Of the account's known devices, only the one that
+    /// signed the registration stays or becomes known.
+    case reset(StoredRegistration, by: KnownDeviceEntry?)
     /// Puts the account on a rung of the ladder in place of a registration. Ends all sessions and forgets
     /// all devices.
     case legacy(LegacyCredential)
@@ -130,5 +141,22 @@ package struct KnownDevice: Sendable, Equatable {
     package init(signingKey: [UInt8], lastSeen: Int64) {
         let digest = SHA256.digest(signingKey.span)
         self.init(id: digest.indices.map { digest[$0] }, signingKey: signingKey, lastSeen: lastSeen)
+    }
+}
+
+/// A known device with what people recognise it by.
+package struct KnownDeviceEntry: Sendable, Equatable {
+    package var device: KnownDevice
+    /// Nil for devices from before this was stored.
+    package var kind: Device.Class?
+    package var name: String?
+    /// Whole Unix seconds.
+    package var firstSeen: Int64?
+
+    package init(device: KnownDevice, kind: Device.Class?, name: String?, firstSeen: Int64?) {
+        self.device = device
+        self.kind = kind
+        self.name = name
+        self.firstSeen = firstSeen
     }
 }

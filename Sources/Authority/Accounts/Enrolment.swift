@@ -1,4 +1,6 @@
 import CountersignGate
+import CountersignHandshake
+import CountersignSeal
 import CountersignWire
 
 /// Stores a registration through the server's writer: a sign-up's, one by a reset code, or one that changes
@@ -62,13 +64,18 @@ package final class Enrolment: Sendable {
     /// Replaces every credential of the account by a reset code; ends all of its sessions. Refuses with
     /// `wrong-credentials` for an invalid code and, by the same path through the writer, for a name without
     /// an account; with `forbidden` if the account is locked: only a holder of the code learns that, and
-    /// the code stays valid.
+    /// the code stays valid. The account knows `device` from then on, and no other.
     package func reset(
         _ registration: StoredRegistration, name: AccountName, in app: AppName, by code: ResetCode,
-        at now: Int64
+        on device: ResetDevice? = nil, at now: Int64
     ) async throws(Refusal) {
+        let entry = device.map {
+            KnownDeviceEntry(
+                device: KnownDevice(signingKey: $0.signingKey.bytes, lastSeen: now), kind: $0.kind,
+                name: $0.name.description, firstSeen: now)
+        }
         let replacement = Replacement(
-            expected: .reset(codeHash: code.hash), registration: registration, kept: nil,
+            expected: .reset(codeHash: code.hash), change: .reset(registration, by: entry),
             draft: auditDraft(for: .accountReset, name: name, in: app))
         try await replaceCredential(replacement, at: now) { (store) throws(OperationalError) in
             try store.account(name, of: app)
@@ -82,7 +89,7 @@ package final class Enrolment: Sendable {
     ) async throws(Refusal) {
         let account = proved.account
         let replacement = Replacement(
-            expected: .credential(proved.credential), registration: registration, kept: session,
+            expected: .credential(proved.credential), change: .register(registration, keeping: session),
             draft: auditDraft(for: .accountPassword, name: account.name, in: account.app))
         try await replaceCredential(replacement, at: now) { (store) throws(OperationalError) in
             try store.account(account.number)
@@ -113,9 +120,7 @@ package final class Enrolment: Sendable {
     /// A registration that replaces another credential.
     private struct Replacement: Sendable {
         let expected: AccountPrecondition
-        let registration: StoredRegistration
-        /// The session that stays live.
-        let kept: SessionID?
+        let change: AccountChange
         let draft: AuditDraft
     }
 
@@ -137,8 +142,7 @@ package final class Enrolment: Sendable {
             else { return .wrong }
             guard account.state == .active else { return .locked }
             let changed = try store.change(
-                account.number, if: new.expected, applying: .register(new.registration, keeping: new.kept),
-                at: now,
+                account.number, if: new.expected, applying: new.change, at: now,
                 recording: new.draft)
             guard case .yes(let ended) = changed else { return .wrong }
             return .yes(ended: try SessionLifecycle.rows(of: ended, in: store))

@@ -48,10 +48,15 @@ package struct Registration: Sendable {
         package let registration: StoredRegistration
         /// The code by which the registration replaces the account's current credential.
         package let resetCode: ResetCode?
+        /// The device that signed a registration with a code; nil if none did.
+        package let device: ResetDevice?
     }
 
+    /// `device` is the device that is to be known by the code's registration. Refuses with
+    /// `wrong-credentials` if its proof does not hold, before the code is used up.
     package func finish(
-        _ sealedRecord: [UInt8], handle: [UInt8], of account: AccountName, in app: AppName, at now: Int64
+        _ sealedRecord: [UInt8], handle: [UInt8], device: SignedResetDevice? = nil, of account: AccountName,
+        in app: AppName, at now: Int64
     ) throws(Refusal) -> FinishResult {
         let opened = try RegistrationHandle(
             handle, for: purpose, of: account, in: app, by: keys.deployment, at: now)
@@ -59,9 +64,19 @@ package struct Registration: Sendable {
         guard let contents = try? keys.registrationKey.open(sealedRecord, for: place),
             let sealed = SealedRegistration(contents), let record = try? RegistrationRecord(sealed.record)
         else { throw Refusal(.malformed, detail: "the sealed record is not for this account and handle") }
+        let code = try code(in: sealed)
+        if let device {
+            guard let text = sealed.resetCode else {
+                throw Refusal(
+                    .malformed, detail: "member `device`: only a registration with a reset code has one")
+            }
+            let transcript = device.device.transcript(
+                app: app.description, account: account, handle: handle, sealedRecord: sealedRecord)
+            guard device.holds(for: transcript, code: text) else { throw Login.wrongCredentials }
+        }
         return FinishResult(
             registration: keys.seal(record, credential: opened.credential, of: account, in: app),
-            resetCode: try code(in: sealed))
+            resetCode: code, device: device?.device)
     }
 
     private func code(in sealed: SealedRegistration) throws(Refusal) -> ResetCode? {

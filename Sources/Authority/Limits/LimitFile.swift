@@ -6,9 +6,14 @@ import Glibc
 /// The tables of the limits in one file of mode 0600, replaced as a whole, so that the counts survive the
 /// process.
 ///
-/// `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each snapshot has its own
-/// digest, which detects a torn write.
+/// `"CSLIMFL2"`, then `length (4, big-endian) ‖ snapshot` for each ``LoginLimits/Kind``, in order. Each
+/// snapshot has its own digest, which detects a torn write. A file without the first word is of an earlier
+/// version: the snapshots of the first four kinds. The others then start empty.
 package struct LimitFile: Sendable {
+    private static let magic = Array("CSLIMFL2".utf8)
+    /// The kinds in a file of an earlier version.
+    private static let firstKinds: [LoginLimits.Kind] = [.account, .address, .device, .work]
+
     private let path: String
 
     package init(_ path: String) { self.path = path }
@@ -33,7 +38,7 @@ package struct LimitFile: Sendable {
 
     /// Writes the whole file or nothing: to a draft, which is synced and then renamed.
     package func write(_ snapshots: [LoginLimits.Kind: [UInt8]]) throws(OperationalError) {
-        var bytes: [UInt8] = []
+        var bytes = LimitFile.magic
         for kind in LoginLimits.Kind.allCases {
             let snapshot = snapshots[kind] ?? []
             bytes += (0..<4).map { UInt8(truncatingIfNeeded: snapshot.count >> (24 - 8 * $0)) } + snapshot
@@ -67,8 +72,9 @@ package struct LimitFile: Sendable {
 
     private static func split(_ bytes: [UInt8]) -> [LoginLimits.Kind: [UInt8]]? {
         var snapshots: [LoginLimits.Kind: [UInt8]] = [:]
-        var start = 0
-        for kind in LoginLimits.Kind.allCases {
+        let isCurrent = bytes.starts(with: magic)
+        var start = isCurrent ? magic.count : 0
+        for kind in isCurrent ? LoginLimits.Kind.allCases : firstKinds {
             guard bytes.count - start >= 4 else { return nil }
             let length = bytes[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }
             guard bytes.count - start - 4 >= length else { return nil }
@@ -109,9 +115,11 @@ package struct LimitFile: Sendable {
 
 /// The memory of all limit tables, in one piece, so that a successor process continues the counts.
 ///
-/// `"CSLIMMM1" ‖ sets (8) ‖ 4 × hash key (16)` in the first page; then the tables, by ``LoginLimits/Kind``.
+/// `"CSLIMMM2" ‖ sets (8) ‖ a hash key (16) for each table` in the first page; then the tables, by
+/// ``LoginLimits/Kind``. A server of an earlier version has fewer tables under another first word; the
+/// successor then counts in tables of its own, from the file.
 struct LimitMemory: Sendable {
-    private static let magic: UInt64 = 0x314D_4D4D_494C_5343
+    private static let magic: UInt64 = 0x324D_4D4D_494C_5343
     private static let headBytes = 4096
 
     private let memory: SharedMemory

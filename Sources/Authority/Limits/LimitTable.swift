@@ -8,12 +8,37 @@ package struct RateLimit: Sendable, Equatable {
     package let burst: Int
     /// Milliseconds in which one attempt is refilled.
     package let interval: Int64
+    /// Milliseconds by which refused attempts may delay the next allowed one: each adds one interval to the
+    /// wait, up to this bound. 0: a refused attempt costs nothing.
+    package let mostDebt: Int64
 
-    package init(burst: Int, refillInterval interval: Duration) {
+    package init(burst: Int, refillInterval interval: Duration, mostDebt: Duration = .zero) {
+        self.init(
+            burst: burst, interval: RateLimit.milliseconds(interval),
+            mostDebt: RateLimit.milliseconds(mostDebt))
+    }
+
+    private init(burst: Int, interval: Int64, mostDebt: Int64) {
         self.burst = min(max(burst, 1), 1_000_000)
-        let (seconds, attoseconds) = interval.components
-        let whole = min(max(seconds, 0), 86_400) * 1000 + attoseconds / 1_000_000_000_000_000
-        self.interval = max(whole, 1)
+        self.interval = max(interval, 1)
+        self.mostDebt = mostDebt
+    }
+
+    private static func milliseconds(_ duration: Duration) -> Int64 {
+        let (seconds, attoseconds) = duration.components
+        return min(max(seconds, 0), 86_400) * 1000 + attoseconds / 1_000_000_000_000_000
+    }
+
+    /// The same limit that also charges refused attempts.
+    package func charging(refusalsUpTo debt: Duration) -> RateLimit {
+        RateLimit(burst: burst, interval: interval, mostDebt: RateLimit.milliseconds(debt))
+    }
+
+    /// `numerator`/`denominator` times as many attempts at once, and as fast a refill.
+    func scaled(by numerator: Int, over denominator: Int) -> RateLimit {
+        RateLimit(
+            burst: (burst * numerator + denominator - 1) / denominator,
+            interval: interval * Int64(denominator) / Int64(numerator), mostDebt: mostDebt)
     }
 
     /// Milliseconds in which an empty allowance becomes full.
@@ -107,30 +132,55 @@ package final class LimitTable: @unchecked Sendable {
         let place: UInt64
         let tag: UInt64
         let at: Int64
+        /// Milliseconds that the debit added to the key's time.
+        let interval: Int64
     }
 
-    /// Counts an attempt if it is allowed. A refused attempt costs nothing.
-    package func debit(_ key: Span<UInt8>, at now: Int64) -> Outcome {
+    /// Counts an attempt if it is allowed. A refused attempt costs nothing, unless the limit charges for it
+    /// (``RateLimit/mostDebt``). `rate` is the limit of this key, where the keys of a table differ; nil for
+    /// the table's own.
+    package func debit(_ key: Span<UInt8>, limit rate: RateLimit? = nil, at now: Int64) -> Outcome {
+        let (place, tag) = hash.hash(key)
+        let limit = rate ?? self.limit
+        let latest = now + limit.fullRefill
+        return withSet(at: place) { set in
+            let known = set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }
+            let index = known ?? LimitTable.oldest(in: set)
+            // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
+            // no key waits longer than one full refill and the most debt.
+            set[index].fullAt = min(set[index].fullAt, latest + limit.mostDebt)
+            let whole = max(set[index].fullAt, now) + limit.interval
+            guard whole <= latest else {
+                // A refused key that is not in the set takes no place: refusals must not displace counts.
+                guard limit.mostDebt > 0, known != nil else { return .refused(whole - latest) }
+                set[index].fullAt = min(whole, latest + limit.mostDebt)
+                changeCount.add(1, ordering: .relaxed)
+                return .refused(set[index].fullAt + limit.interval - latest)
+            }
+            set[index] = LimitEntry(tag: tag, fullAt: whole)
+            changeCount.add(1, ordering: .relaxed)
+            return .allowed(Debit(place: place, tag: tag, at: now, interval: limit.interval))
+        }
+    }
+
+    /// How many attempts of the key are used up at `now`; changes nothing. For a key without a place in a
+    /// full set, the use that it would inherit.
+    package func used(_ key: Span<UInt8>, at now: Int64) -> Int {
         let (place, tag) = hash.hash(key)
         return withSet(at: place) { set in
             let index =
                 set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }
                 ?? LimitTable.oldest(in: set)
-            // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
-            // no key waits longer than one full refill.
-            set[index].fullAt = min(set[index].fullAt, now + limit.fullRefill)
-            let whole = max(set[index].fullAt, now) + limit.interval
-            guard whole <= now + limit.fullRefill else { return .refused(whole - now - limit.fullRefill) }
-            set[index] = LimitEntry(tag: tag, fullAt: whole)
-            changeCount.add(1, ordering: .relaxed)
-            return .allowed(Debit(place: place, tag: tag, at: now))
+            guard set[index].fullAt > now else { return 0 }
+            let owed = min(set[index].fullAt - now, limit.fullRefill)
+            return Int((owed + limit.interval - 1) / limit.interval)
         }
     }
 
     /// Takes back the part of a debit that has not refilled since. The caller must refund each debit at
     /// most once.
     package func refund(_ debit: Debit, at now: Int64) {
-        let owed = limit.interval - max(now - debit.at, 0)
+        let owed = debit.interval - max(now - debit.at, 0)
         guard owed > 0 else { return }
         withSet(at: debit.place) { set in
             guard let index = set.firstIndex(where: { $0.tag == debit.tag && $0.fullAt != LimitEntry.unused })
@@ -196,6 +246,9 @@ extension LimitTable {
     private static let headCount = 8 + 4 + 16 + 4
     private static let entryCount = 4 + 8 + 8
     private static let digestCount = 32
+    /// Restored times beyond this wait are clamped. The first debit of a key clamps it to the key's own
+    /// limit, which the table does not know where its keys differ.
+    private static let mostWait: Int64 = 86_400_000
 
     /// The entries that count at `now`, without keys whose allowance is full. It holds one lock at a time:
     /// attempts continue meanwhile, and each is either included or not.
@@ -243,7 +296,9 @@ extension LimitTable {
             guard set < setCount else { throw .malformed }
             let entry = LimitEntry(
                 tag: number(at: start + 4, count: 8),
-                fullAt: min(Int64(bitPattern: number(at: start + 12, count: 8)), now + limit.fullRefill))
+                fullAt: min(
+                    Int64(bitPattern: number(at: start + 12, count: 8)),
+                    now + max(limit.fullRefill + limit.mostDebt, LimitTable.mostWait)))
             try place(entry, in: set)
             start += LimitTable.entryCount
         }

@@ -25,25 +25,63 @@ package struct ClientAddress: Sendable, Hashable {
     package static let unknown = ClientAddress(known: [0, 0, 0, 0])
 
     private init(known bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The networks around an IPv6 network of 64 bits that one subscriber may have: 56 bits is what a
+    /// household is given, 48 bits a site. Empty for IPv4. Source: RFC 6177 §2.
+    var networks: [Network] {
+        bytes.count == 8 ? [.household(Array(bytes[..<7])), .site(Array(bytes[..<6]))] : []
+    }
+
+    enum Network {
+        case household([UInt8])
+        case site([UInt8])
+
+        /// Unambiguous, with a use of the network's limits after it.
+        var key: [UInt8] {
+            switch self {
+            case .household(let prefix): [56] + prefix
+            case .site(let prefix): [48] + prefix
+            }
+        }
+
+        /// The limit of the network, given that of one address in it: larger, since it may have more users,
+        /// and far below one for each of its 256 or 65,536 networks of 64 bits.
+        func limit(_ address: RateLimit) -> RateLimit {
+            switch self {
+            case .household: address.scaled(by: 3, over: 2)
+            case .site: address.scaled(by: 2, over: 1)
+            }
+        }
+    }
 }
 
 /// The limits on password guesses. The start of a login is debited, because it is the guess; a login that
 /// is verified is refunded, so that logins with the right password are not limited.
 ///
-/// An unknown caller is counted by address and by account. A device that has proved its key is counted by
-/// account and device only: unknown callers that exhaust the account's or the address's allowance do not
-/// lock it out, and cannot write to its counter. Names are counted whether or not there is such an account:
-/// the store is not asked, so known and unknown names are answered alike.
+/// An unknown caller is counted by address, by the IPv6 networks of 56 and 48 bits around it, and by account.
+/// A device that has proved its key is counted by account and device only: unknown callers that exhaust the
+/// account's or the address's allowance do not lock it out, and cannot write to its counter. Names are
+/// counted whether or not there is such an account: the store is not asked, so known and unknown names are
+/// answered alike.
+///
+/// Address and networks are asked before the account, and keep the debit of a start that the account's limit
+/// refuses: a caller that keeps an account's limit exhausted exhausts its own.
 package struct LoginLimits: Sendable {
-    /// The limits, and the number of keys that each table has room for.
+    /// The limits, and the number of keys that each table has room for. The limits of IPv6 networks follow from
+    /// those of addresses.
     package struct Rules: Sendable {
         package var account = RateLimit(burst: 10, refillInterval: .seconds(60))
-        /// More, since many people may share an address; a verified login costs it nothing.
+        /// More, since many people may share an address; a verified login costs it nothing. A refused start is
+        /// charged, up to ``mostDebt``.
         package var address = RateLimit(burst: 50, refillInterval: .seconds(10))
         package var device = RateLimit(burst: 10, refillInterval: .seconds(30))
         /// By address and ``Work``: steps that cost work and did not succeed.
         package var work = RateLimit(burst: 60, refillInterval: .seconds(1))
         package var capacity = 1 << 18
+
+        /// The most by which refused starts delay an address. An address that goes on at full speed gets
+        /// nothing through; the others behind the same address wait a minute after it has stopped.
+        package static let mostDebt = Duration.seconds(60)
 
         package init() {}
     }
@@ -58,16 +96,33 @@ package struct LoginLimits: Sendable {
     package enum Decision: Sendable, Equatable {
         case allowed(Receipt)
         /// Whole seconds, at least 1.
-        case retry(after: Int)
+        case retry(after: Int, for: Exhausted = .caller)
+    }
+
+    /// Whose allowance is used up.
+    package enum Exhausted: Sendable, Equatable {
+        /// The address, a network around it, or the known device.
+        case caller
+        /// The account, for all unknown callers together.
+        case account
     }
 
     /// The debits of a start. Keep it with the login and refund it once, when the login is verified.
     package struct Receipt: Sendable, Equatable {
-        fileprivate var debits: [Kind: LimitTable.Debit] = [:]
+        fileprivate var debits: [KindDebit] = []
+    }
+
+    fileprivate struct KindDebit: Sendable, Equatable {
+        let kind: Kind
+        let debit: LimitTable.Debit
     }
 
     /// The tables.
-    package enum Kind: UInt8, Sendable, CaseIterable { case account, address, device, work }
+    package enum Kind: UInt8, Sendable, CaseIterable {
+        case account, address, device, work
+        /// IPv6 networks of 56 and 48 bits, for starts and for ``Work``.
+        case network
+    }
 
     /// Steps that cost more than a lookup before the caller is identified.
     package enum Work: UInt8, Sendable {
@@ -82,6 +137,7 @@ package struct LoginLimits: Sendable {
     private let address: LimitTable
     private let device: LimitTable
     private let work: LimitTable
+    private let network: LimitTable
 
     package init(_ rules: Rules = Rules(), random: some RandomSource = SystemRandom()) {
         self.init(rules) { _ in
@@ -106,10 +162,15 @@ package struct LoginLimits: Sendable {
 
     private init(_ rules: Rules, in memory: LimitMemory, origin: LimitTable.Origin) {
         self.memory = memory
-        account = memory.table(.account, limit: rules.account, capacity: rules.capacity, origin: origin)
-        address = memory.table(.address, limit: rules.address, capacity: rules.capacity, origin: origin)
-        device = memory.table(.device, limit: rules.device, capacity: rules.capacity, origin: origin)
-        work = memory.table(.work, limit: rules.work, capacity: rules.capacity, origin: origin)
+        func table(_ kind: Kind, _ limit: RateLimit) -> LimitTable {
+            memory.table(kind, limit: limit, capacity: rules.capacity, origin: origin)
+        }
+        account = table(.account, rules.account)
+        address = table(.address, rules.address.charging(refusalsUpTo: Rules.mostDebt))
+        device = table(.device, rules.device)
+        work = table(.work, rules.work)
+        // Each key is counted by the limit of its network.
+        network = table(.network, rules.address)
     }
 
     /// The memory for a process that is to count together with this one; nil if it cannot be shared.
@@ -121,56 +182,85 @@ package struct LoginLimits: Sendable {
         case .address: address
         case .device: device
         case .work: work
+        case .network: network
         }
     }
 
     /// Counts the start of a login, or returns when one would be allowed. `now` is in milliseconds since
-    /// 1970.
+    /// 1970. A start that the account's limit refuses stays counted for its address.
     package func start(app: AppName, account: AccountName, from caller: Caller, at now: Int64) -> Decision {
-        var receipt = Receipt()
-        for (kind, key) in LoginLimits.keys(app: app, account: account, caller: caller) {
-            switch table(kind).debit(key.span, at: now) {
-            case .allowed(let debit): receipt.debits[kind] = debit
-            case .refused(let wait):
-                // All debits or none: a refused start is not a guess.
-                refund(receipt, at: now)
-                return .retry(after: Int(clamping: (wait + 999) / 1000))
+        // The parts are unambiguous: neither app nor account contains a NUL.
+        let name = Array(app.description.utf8) + [0] + account.bytes
+        switch caller {
+        case .knownDevice(let device): return debit([Charge(.device, key: name + [0] + device)], at: now)
+        case .stranger(let address):
+            switch debit(charges(to: address, in: .address), at: now) {
+            case .retry(let seconds, let exhausted): return .retry(after: seconds, for: exhausted)
+            case .allowed(let receipt):
+                switch debit([Charge(.account, key: name)], at: now) {
+                case .allowed(let guess): return .allowed(Receipt(debits: receipt.debits + guess.debits))
+                case .retry(let seconds, _): return .retry(after: seconds, for: .account)
+                }
             }
         }
-        return .allowed(receipt)
     }
 
     /// Counts the start of a registration by address alone, since it reveals nothing about any account. It
     /// is never refunded, because the creation of accounts is to be limited.
     package func startRegistration(from address: ClientAddress, at now: Int64) -> Decision {
-        debit(.address, key: address.bytes, at: now)
+        debit(charges(to: address, in: .address), at: now)
     }
 
     /// Counts work before it is done, by address, in a table of its own: it is independent of the login
     /// limits of callers at the same address. Refund it if the step succeeded.
     package func start(_ work: Work, from address: ClientAddress, at now: Int64) -> Decision {
-        debit(.work, key: address.bytes + [work.rawValue], at: now)
+        debit(charges(to: address, in: .work, use: [work.rawValue]), at: now)
     }
 
-    private func debit(_ kind: Kind, key: [UInt8], at now: Int64) -> Decision {
-        switch table(kind).debit(key.span, at: now) {
-        case .allowed(let debit): .allowed(Receipt(debits: [kind: debit]))
-        case .refused(let wait): .retry(after: Int(clamping: (wait + 999) / 1000))
+    /// One debit of several.
+    private struct Charge {
+        let kind: Kind
+        let key: [UInt8]
+        /// Nil for the table's own.
+        var limit: RateLimit?
+
+        init(_ kind: Kind, key: [UInt8], limit: RateLimit? = nil) {
+            self.kind = kind
+            self.key = key
+            self.limit = limit
         }
     }
+
+    /// The debits of a caller, from its address to the widest network. An address that is used up is refused
+    /// by itself, and costs its networks nothing: one subscriber must not use up the allowance of a provider's
+    /// whole network.
+    private func charges(to address: ClientAddress, in kind: Kind, use: [UInt8] = []) -> [Charge] {
+        let limit = table(kind).limit
+        return [Charge(kind, key: address.bytes + use)]
+            + address.networks.map { Charge(.network, key: $0.key + use, limit: $0.limit(limit)) }
+    }
+
+    /// Makes all debits, or those before the first that is refused. Those stay, as the price of the refused
+    /// attempt, if the limit charges for refusals; otherwise they are refunded.
+    private func debit(_ charges: [Charge], at now: Int64) -> Decision {
+        var receipt = Receipt()
+        for charge in charges {
+            switch table(charge.kind).debit(charge.key.span, limit: charge.limit, at: now) {
+            case .allowed(let debit): receipt.debits.append(KindDebit(kind: charge.kind, debit: debit))
+            case .refused(let wait):
+                let limit = charge.limit ?? table(charge.kind).limit
+                if limit.mostDebt == 0 { refund(receipt, at: now) }
+                return .retry(after: LoginLimits.seconds(wait))
+            }
+        }
+        return .allowed(receipt)
+    }
+
+    private static func seconds(_ wait: Int64) -> Int { Int(clamping: (wait + 999) / 1000) }
 
     /// Refunds the debits of a verified login, whose start was no guess.
     package func refund(_ receipt: Receipt, at now: Int64) {
-        for (kind, debit) in receipt.debits { table(kind).refund(debit, at: now) }
-    }
-
-    /// The parts are unambiguous: neither app nor account contains a NUL.
-    private static func keys(app: AppName, account: AccountName, caller: Caller) -> [(Kind, [UInt8])] {
-        let name = Array(app.description.utf8) + [0] + account.bytes
-        switch caller {
-        case .stranger(let address): return [(.address, address.bytes), (.account, name)]
-        case .knownDevice(let device): return [(.device, name + [0] + device)]
-        }
+        for entry in receipt.debits { table(entry.kind).refund(entry.debit, at: now) }
     }
 }
 
@@ -185,14 +275,24 @@ extension LoginLimits {
         return snapshots
     }
 
-    /// Restores the limits from the snapshots of all kinds. Throws for anything else.
+    /// Restores the limits from the snapshots of all kinds. The kind that an earlier version did not have may
+    /// be absent, and starts empty. Throws for anything else.
     package init(_ rules: Rules, restoring snapshots: [Kind: [UInt8]], at now: Int64) throws(LimitTable
         .SnapshotError)
     {
         try self.init(rules) { (kind: Kind) throws(LimitTable.SnapshotError) in
-            guard let snapshot = snapshots[kind] else { throw .malformed }
-            return try LimitTable.hashKey(of: snapshot)
+            if let snapshot = snapshots[kind] { return try LimitTable.hashKey(of: snapshot) }
+            guard kind.isRecent else { throw .malformed }
+            let bytes = SystemRandom().bytes(16)
+            return KeyedHash.Key { bytes[$0] }
         }
-        for kind in Kind.allCases { try table(kind).restore(snapshots[kind] ?? [], at: now) }
+        for kind in Kind.allCases {
+            if let snapshot = snapshots[kind] { try table(kind).restore(snapshot, at: now) }
+        }
     }
+}
+
+extension LoginLimits.Kind {
+    /// Whether snapshots of earlier versions lack it.
+    fileprivate var isRecent: Bool { self == .network }
 }

@@ -141,17 +141,23 @@ extension SessionLifecycle {
         session.used.later(by: try policy(of: session.app).sessionIdle)
     }
 
-    /// Ends a session of `account` on the account's own request. Does nothing if the session belongs to
-    /// another account or has ended.
+    /// Ends a session of `account` on the account's own request, by its session `caller`, and forgets the
+    /// session's device unless it is the caller's own. Does nothing if the session belongs to another account.
+    /// The outcome is whether anything changed.
     package func revoke(
-        _ id: SessionID, by account: Account, at now: Int64
-    ) async throws(Refusal) -> [SessionID] {
+        _ id: SessionID, by account: Account, from caller: SessionID, at now: Int64
+    ) async throws(Refusal) -> Bool {
         let draft = deployment.auditDraft(
             for: .sessionRevoke, on: .session(id, of: account.app),
             by: .account(account.name, of: account.app))
-        return try await end(
-            .oneOf(id, account: account.number), with: SessionTermination(.revoked, at: now), recording: draft
-        )
+        let (outcome, rows) = try await writer.write { (store) throws(OperationalError) in
+            let outcome = try store.revoke(
+                id, of: account.number, device: .forgottenUnlessOf(caller),
+                with: SessionTermination(.revoked, at: now), recording: draft)
+            return (outcome, outcome.didEnd ? try SessionLifecycle.rows(of: [id], in: store) : [])
+        }
+        directory.apply(rows)
+        return outcome != SessionRevocation()
     }
 }
 

@@ -40,6 +40,13 @@ package protocol SessionStore: Sendable {
         _ which: SessionSelection, with end: SessionTermination, recording draft: AuditDraft?
     ) throws(OperationalError) -> [SessionID]
 
+    /// Ends a session, and forgets its device if `device` says so, also if the session had ended before. With
+    /// an `account`, does nothing to the session of another one. If anything changed, `draft` is recorded.
+    func revoke(
+        _ id: SessionID, of account: Int64?, device: RevokedDevice, with end: SessionTermination,
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> SessionRevocation
+
     /// The number of the last change of any session.
     func sessionChange() throws(OperationalError) -> Int64
     /// Every session that changed after that number, in the order of the changes, a page at a time, ended
@@ -92,6 +99,23 @@ package struct LiveSessionCount: Sendable, Equatable {
         self.release = release
         self.count = count
     }
+}
+
+/// What becomes of the device of a revoked session. A device that is forgotten has no login limit of its own
+/// any more, until it signs in again.
+package enum RevokedDevice: Sendable, Equatable {
+    case kept
+    case forgotten
+    /// Forgotten, unless this session is of the same device: the one that revokes stays known.
+    case forgottenUnlessOf(SessionID)
+}
+
+package struct SessionRevocation: Sendable, Equatable {
+    /// Whether the session was live.
+    package var didEnd = false
+    package var didForgetDevice = false
+
+    package init() {}
 }
 
 package enum SessionSelection: Sendable, Equatable {

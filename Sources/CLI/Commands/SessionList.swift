@@ -50,10 +50,22 @@ extension Command {
     }
 
     static let sessionRevoke = Command(
-        words: ["session", "revoke"], summary: "end a session",
-        positionals: [Positional(name: "ID")], options: [.data, .json],
-        notes:
-            "A running server refuses it from the next request on. Status 1 where there is no such session."
+        words: ["session", "revoke"], summary: "end a session, and forget its device",
+        positionals: [Positional(name: "ID")],
+        options: [
+            .flag("keep-device", meaning: "the device stays known to the account, as after a sign-out"),
+            .data,
+            .json,
+        ],
+        notes: """
+            A running server refuses it from the next request on. Status 1 where there is no such session.
+
+            A known device has guesses at the password of its own, which count against no other limit. After \
+            this, the device of
+            the session has none, until it signs in again; also where the session had ended before. Without a \
+            session,
+            `countersign account forget-device` does the same.
+            """
     ) { (run) throws(OperationalError) in
         let text = try run.required("ID")
         guard let id = SessionID(text) else {
@@ -61,9 +73,15 @@ extension Command {
                 .usage, message: "ID `\(text)`: expected a session's id, as `countersign session list` has it"
             )
         }
-        let outcome = try run.deployment().revokeSession(id, at: run.now)
-        try run.print(["session": .string(id.description), "revoked": .bool(outcome == .yes)]) {
-            outcome == .yes ? "revoked \(id)" : "\(id) had ended before"
+        let device: RevokedDevice = run.arguments.has("keep-device") ? .kept : .forgotten
+        let outcome = try run.deployment().revokeSession(id, device: device, at: run.now)
+        let json: JSONValue = [
+            "session": .string(id.description), "revoked": .bool(outcome.didEnd),
+            "forgot_device": .bool(outcome.didForgetDevice),
+        ]
+        try run.print(json) {
+            (outcome.didEnd ? "revoked \(id)" : "\(id) had ended before")
+                + (outcome.didForgetDevice ? "; its device is forgotten" : "")
         }
         return .success
     }

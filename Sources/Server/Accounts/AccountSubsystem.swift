@@ -112,7 +112,7 @@ extension AccountServices {
     ) throws(Refusal) -> LoginLimits.Receipt {
         switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
         case .allowed(let receipt): return receipt
-        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
         }
     }
 
@@ -133,7 +133,7 @@ extension AccountServices {
     func refund(_ receipt: LoginLimits.Receipt, at now: Int64) { limits.refund(receipt, at: now * 1000) }
 
     func debitRegistration(_ call: RouteCall) throws(Refusal) {
-        if case .retry(let seconds) = limits.startRegistration(from: call.address, at: call.now * 1000) {
+        if case .retry(let seconds, _) = limits.startRegistration(from: call.address, at: call.now * 1000) {
             throw AccountServices.tooMany(seconds)
         }
     }
@@ -147,7 +147,7 @@ extension AccountServices {
         let receipt: LoginLimits.Receipt
         switch limits.start(.registrationRecord, from: call.address, at: call.now * 1000) {
         case .allowed(let debited): receipt = debited
-        case .retry(let seconds): throw AccountServices.tooMany(seconds)
+        case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
         }
         do {
             let answered = try await answer()

@@ -19,16 +19,22 @@ final class LoginLimitPersistence: @unchecked Sendable {
 
     /// Loads the limits that the last process saved, or shares those of a running one. If the file is
     /// damaged, starts with empty limits and logs it: refusing all logins would turn a torn write into an
-    /// outage.
+    /// outage. If the running process is of a version with other tables, starts from the file, which lacks at
+    /// most that process's last second.
     init(
         in folder: DataFolder, rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?,
         pending: PendingLogins,
         log: EventLog?, clock: any TimeSource
     ) throws(OperationalError) {
         file = LimitFile(folder.loginLimits)
-        if let descriptor {
-            limits = try LoginLimits(rules, sharing: descriptor)
+        if let descriptor, let shared = try? LoginLimits(rules, sharing: descriptor) {
+            limits = shared
         } else {
+            if descriptor != nil {
+                log?.note(
+                    subject: "login-limits",
+                    message: "the running server counts in other tables: counting goes on from the file")
+            }
             switch try file.read(rules, at: clock.now * 1000) {
             case .limits(let kept): limits = kept
             case .none: limits = LoginLimits(rules)

@@ -41,7 +41,9 @@ extension Setting {
             meaning: "guesses at an account's password, by all strangers together"),
         allowance(
             "login-address", at: \.logins.address,
-            meaning: "guesses and sign-ups from an address (of IPv6: 64 bits)"),
+            meaning:
+                "guesses and sign-ups from an address (of IPv6: 64 bits; 1.5 times as many from 56 bits, twice "
+                + "from 48)"),
         allowance(
             "login-device", at: \.logins.device,
             meaning: "guesses from a device that the account has signed in on before"),

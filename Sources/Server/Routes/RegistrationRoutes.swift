@@ -44,15 +44,17 @@ struct RegistrationRoutes: Sendable {
         let account = try body.account()
         let handle = try body.bytes("handle", upTo: RegistrationRoutes.mostHandleBytes)
         let sealed = try body.bytes("sealed_record", upTo: RegistrationRoutes.mostRecordBytes)
+        let device = try body.members(ifAny: "device")?.signedResetDevice()
         // Debit before opening the record, which costs the same for every caller that sends one.
         try await services.finishRegistration(for: call) { () throws(Refusal) in
             let finished = try await services.steps.attempt { () throws(Refusal) in
-                try services.signUps.finish(sealed, handle: handle, of: account, in: app, at: call.now)
+                try services.signUps.finish(
+                    sealed, handle: handle, device: device, of: account, in: app, at: call.now)
             }
             let registration = finished.registration
             if let code = finished.resetCode {
                 try await services.enrolment.reset(
-                    registration, name: account, in: app, by: code, at: call.now)
+                    registration, name: account, in: app, by: code, on: finished.device, at: call.now)
             } else {
                 try RegistrationRoutes.checkIsOpen(release.policy)
                 try await services.enrolment.signUp(registration, name: account, in: app, at: call.now)

@@ -170,6 +170,14 @@ extension RequestBodyMembers {
         return (kind, name)
     }
 
+    /// The device of a registration with a reset code; these are its members.
+    func signedResetDevice() throws(Refusal) -> SignedResetDevice {
+        let (kind, name) = try deviceLabel()
+        return SignedResetDevice(
+            ResetDevice(signingKey: try point("signing_key"), kind: kind, name: name),
+            signature: try bytes("signature", count: 64), mac: try bytes("mac", count: 32))
+    }
+
     private func point(_ name: String) throws(Refusal) -> P256Point {
         guard let point = P256Point(try bytes(name, count: P256Point.count)) else {
             throw malformed(name, expected: "a point on P-256, uncompressed")

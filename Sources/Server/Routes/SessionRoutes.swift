@@ -72,8 +72,8 @@ struct SessionRoutes: Sendable {
         let session = try call.session()
         guard let id = SessionID(call.parameter) else { return RouteResult(.notFound) }
         let account = try account(of: session)
-        let ended = try await sessions.revoke(id, by: account, at: call.now)
-        return ended.isEmpty ? RouteResult(.notFound) : RouteResult([:])
+        let isDone = try await sessions.revoke(id, by: account, from: session.id, at: call.now)
+        return isDone ? RouteResult([:]) : RouteResult(.notFound)
     }
 
     private func account(of session: Session) throws(Refusal) -> Account {

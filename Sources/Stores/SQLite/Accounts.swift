@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
@@ -109,17 +110,56 @@ extension SQLiteStore {
         }
     }
 
-    /// Adds or updates a known device of the account, and deletes all but the newest; the device that has
-    /// just signed in stays whatever the clock says.
-    static func remember(_ device: KnownDevice, of account: Int64, in database: Database)
-        throws(OperationalError)
+    package func knownDevices(of account: Int64) throws(OperationalError) -> [KnownDeviceEntry] {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try database.rows(
+                """
+                SELECT id, signing_key, last_seen, class, name, first_seen FROM known_device
+                WHERE account = ? ORDER BY last_seen DESC, id
+                """, binding: .integer(account)
+            ) { row in
+                KnownDeviceEntry(
+                    device: KnownDevice(id: row.blob(0), signingKey: row.blob(1), lastSeen: row.integer(2)),
+                    kind: row.isNull(3) ? nil : Device.Class(rawValue: row.text(3)),
+                    name: row.isNull(4) ? nil : row.text(4), firstSeen: row.isNull(5) ? nil : row.integer(5))
+            }
+        }
+    }
+
+    package func forgetDevice(
+        _ id: [UInt8], of account: Int64, recording draft: AuditDraft
+    ) throws(OperationalError) -> Bool {
+        try write { (database) throws(OperationalError) in
+            let isForgotten = try SQLiteStore.forget(device: id, of: account, in: database)
+            if isForgotten { try SQLiteStore.add(draft, to: database) }
+            return isForgotten
+        }
+    }
+
+    /// False if the account does not know the device.
+    static func forget(device id: [UInt8], of account: Int64, in database: Database) throws(OperationalError)
+        -> Bool
     {
         try database.run(
+            "DELETE FROM known_device WHERE account = ? AND id = ?", binding: .integer(account), .blob(id))
+            > 0
+    }
+
+    /// Adds or updates a known device of the account, and deletes all but the newest; the device that has
+    /// just signed in stays whatever the clock says.
+    static func remember(_ entry: KnownDeviceEntry, of account: Int64, in database: Database)
+        throws(OperationalError)
+    {
+        let device = entry.device
+        try database.run(
             """
-            INSERT INTO known_device (account, id, signing_key, last_seen) VALUES (?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen
+            INSERT INTO known_device (account, id, signing_key, last_seen, class, name, first_seen)
+            VALUES (?, ?, ?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET last_seen = excluded.last_seen, class = excluded.class,
+                name = excluded.name, first_seen = coalesce(first_seen, excluded.first_seen)
             """, binding: .integer(account), .blob(device.id), .blob(device.signingKey),
-            .integer(device.lastSeen))
+            .integer(device.lastSeen), .optional(entry.kind?.rawValue), .optional(entry.name),
+            .optional(entry.firstSeen))
         try database.run(
             """
             DELETE FROM known_device WHERE account = ?1 AND id IN (
@@ -163,13 +203,12 @@ extension SQLiteStore {
                 """, binding: number)
             try forgetDevices(of: account.number, in: database)
         case .register(let registration, keeping: let session):
-            try database.run(
-                """
-                UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
-                    reset_hash = NULL, reset_until = NULL
-                WHERE number = ?
-                """, binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
+            try replaceCredentials(of: account.number, by: registration, in: database)
             try forgetDevices(of: account.number, but: session, in: database)
+        case .reset(let registration, by: let device):
+            try replaceCredentials(of: account.number, by: registration, in: database)
+            try forgetDevices(of: account.number, in: database)
+            if let device { try remember(device, of: account.number, in: database) }
         case .upgrade(let registration):
             try database.run(
                 """
@@ -195,6 +234,17 @@ extension SQLiteStore {
                 binding: .optional(reset?.codeHash),
                 .optional(reset?.until), number)
         }
+    }
+
+    private static func replaceCredentials(
+        of account: Int64, by registration: StoredRegistration, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
+                reset_hash = NULL, reset_until = NULL
+            WHERE number = ?
+            """, binding: .blob(registration.credential), .blob(registration.sealedRecord), .integer(account))
     }
 
     /// Forgets the account's known devices: they signed in with a password that is no longer valid and may
@@ -226,6 +276,7 @@ extension AccountChange {
         switch self {
         case .lock, .remove: (.disabled, nil)
         case .register(_, keeping: let kept): (.passwordChanged, kept)
+        case .reset: (.passwordChanged, nil)
         case .legacy: (.passwordChanged, nil)
         case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
         case .unlock, .upgrade, .setReset: nil

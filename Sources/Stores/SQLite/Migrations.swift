@@ -6,7 +6,7 @@ enum Migrations {
     /// `CSN1`: distinguishes our files from those of other programs (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020]
+    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020, m014]
 
     private static let m001 = """
         CREATE TABLE meta (
@@ -358,5 +358,18 @@ extension Migrations {
                 AND setting.name IN ('routes', 'anonymous', 'device-signed'));
         INSERT OR IGNORE INTO app_setting (app, name, text)
             SELECT name, 'password-min', '1' FROM app;
+        """
+}
+
+extension Migrations {
+    /// What is shown of a known device. Devices from before get it from their sessions, as far as those are
+    /// kept.
+    static let m014 = """
+        ALTER TABLE known_device ADD COLUMN class TEXT;
+        ALTER TABLE known_device ADD COLUMN name TEXT;
+        ALTER TABLE known_device ADD COLUMN first_seen INTEGER;
+        UPDATE known_device SET (class, name, first_seen) = (
+            SELECT device_class, device_name, min(created) FROM session
+            WHERE session.account = known_device.account AND session.signing_key = known_device.signing_key);
         """
 }

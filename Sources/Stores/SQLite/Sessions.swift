@@ -26,7 +26,7 @@ extension SQLiteStore {
             var opened = session
             opened.change = try SQLiteStore.nextSessionChange(in: database)
             try SessionRows.insert(opened, in: database)
-            if let device = KnownDevice(signingInAs: session, at: now) {
+            if let device = KnownDeviceEntry(signingInAs: session, at: now) {
                 try SQLiteStore.remember(device, of: account.number, in: database)
             }
             let forgotten = try SQLiteStore.forgetEnded(of: account.number, sparing: ended, in: database)
@@ -142,11 +142,13 @@ extension SQLiteStore {
     }
 }
 
-extension KnownDevice {
+extension KnownDeviceEntry {
     /// Nil for a session that is not bound to a device.
     fileprivate init?(signingInAs session: StoredSession, at now: Int64) {
         guard case .device(let device) = session.credentials else { return nil }
-        self.init(signingKey: device.signingKey, lastSeen: now)
+        self.init(
+            device: KnownDevice(signingKey: device.signingKey, lastSeen: now), kind: session.deviceClass,
+            name: session.deviceName, firstSeen: now)
     }
 }
 
@@ -159,6 +161,47 @@ extension SQLiteStore {
             if let draft, !ended.isEmpty { try SQLiteStore.add(draft, to: database) }
             return ended
         }
+    }
+
+    package func revoke(
+        _ id: SessionID, of account: Int64?, device: RevokedDevice, with end: SessionTermination,
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> SessionRevocation {
+        try write { (database) throws(OperationalError) in
+            var outcome = SessionRevocation()
+            guard let session = try SessionRows.session(id, in: database),
+                account == nil || session.account == account
+            else { return outcome }
+            if session.end == nil {
+                _ = try SQLiteStore.end(id, with: end, in: database)
+                outcome.didEnd = true
+            }
+            if let forgotten = try SQLiteStore.device(of: session, revokedAs: device, in: database) {
+                outcome.didForgetDevice = try SQLiteStore.forget(
+                    device: forgotten, of: session.account, in: database)
+            }
+            if outcome != SessionRevocation() { try SQLiteStore.add(draft, to: database) }
+            return outcome
+        }
+    }
+
+    /// The id of the device to forget; nil if it stays, or if the session has none.
+    private static func device(
+        of session: StoredSession, revokedAs fate: RevokedDevice, in database: Database
+    ) throws(OperationalError) -> [UInt8]? {
+        guard case .device(let credentials) = session.credentials else { return nil }
+        switch fate {
+        case .kept: return nil
+        case .forgotten: break
+        case .forgottenUnlessOf(let other):
+            if let own = try SessionRows.session(other, in: database),
+                case .device(let keys) = own.credentials,
+                keys.signingKey == credentials.signingKey
+            {
+                return nil
+            }
+        }
+        return KnownDevice(signingKey: credentials.signingKey, lastSeen: 0).id
     }
 
     package func expireSessions(

@@ -106,6 +106,29 @@ import Testing
         #expect(try await signedStart(bob, at: now + 2).status == 429)
     }
 
+    @Test("a device that was forgotten with its session is a stranger, until it signs in again")
+    func forgottenDevice() async throws {
+        let server = try TestServer(logins: GuessTests.few)
+        let bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        _ = try await bob.session()
+        var stranger = try TestClient(server, "bob")
+        for attempt in 0..<4 {
+            stranger.peer = "198.51.100.\(attempt):1"
+            _ = try await start(stranger)
+        }
+        let now = server.clock.now
+        #expect(try await signedStart(bob, at: now).status == 200)
+        let app = try #require(AppName("demo"))
+        let account = try #require(try server.deployment.store.account(bob.name, of: app))
+        let session = try #require(try server.deployment.store.sessions(of: account.number).first)
+        #expect(try server.deployment.revokeSession(session.id, at: now).didForgetDevice)
+        #expect(try await signedStart(bob, at: now + 1).status == 429)
+        server.clock.now += 61
+        #expect(try await bob.logIn().status == 200)
+        #expect(try await signedStart(bob, at: server.clock.now).status == 200)
+    }
+
     @Test("a proof that does not hold is counted before it is looked at; one that holds is not counted")
     func proofs() async throws {
         var settings = LoginSettings.unlimited

@@ -98,6 +98,63 @@ import Testing
         #expect(try await new.logIn().status == 200)
     }
 
+    @Test("the device that sets a password by a code is known, and signs in while strangers are refused")
+    func resetDevice() async throws {
+        var few = LoginSettings.unlimited
+        few.account = RateLimit(burst: 2, refillInterval: .seconds(60))
+        few.work = RateLimit(burst: 100, refillInterval: .seconds(1))
+        let server = try TestServer(logins: few)
+        let (phone, tablet) = (
+            try TestClient(server, "bob", "new"), try TestClient(server, "bob", "old", on: "tablet")
+        )
+        try await tablet.signUp()
+        #expect(try await tablet.logIn().status == 200)
+        let app = try #require(AppName("demo"))
+        let account = try #require(try server.deployment.store.account(phone.name, of: app))
+        func known() throws -> [[UInt8]] {
+            try server.deployment.store.knownDevices(of: account.number).map(\.device.signingKey)
+        }
+        #expect(try known() == [tablet.device.signingKey.bytes])
+        let (code, _) = try server.deployment.resetAccount(phone.name, of: app, at: server.clock.now)
+
+        // A device whose proof was altered, or moved from another registration, is refused; the code stays
+        // good.
+        let registering = try await phone.beginRegistration(code: code.text)
+        let device = try phone.resetDevice(registering, code: code.text)
+        let elsewhere = try phone.resetDevice(
+            try await phone.beginRegistration(code: code.text), code: code.text)
+        let guessed = try phone.resetDevice(registering, code: ResetCode().text)
+        let attacker = try TestClient(server, "bob", "new", on: "tv")
+        let theirs = try attacker.resetDevice(registering, code: ResetCode().text)
+        let stolen = theirs.replacing("mac", by: device)
+        let renamed = device.replacing("name", by: theirs)
+        for wrong in [elsewhere, guessed, stolen, renamed] {
+            let body = JSONValue.object(registering.members + [("device", wrong)])
+            #expect(try await server.call("registration/finish", body)["code"] == "wrong-credentials")
+        }
+        let plain = try await TestClient(server, "eve").beginRegistration()
+        let unwanted = JSONValue.object(plain.members + [("device", device)])
+        #expect(try await server.call("registration/finish", unwanted)["code"] == "malformed")
+
+        #expect(try await phone.reset(code: code.text).status == 200)
+        #expect(try known() == [phone.device.signingKey.bytes], "the tablet is forgotten")
+        var stranger = try TestClient(server, "bob")
+        for attempt in 0..<3 {
+            stranger.peer = "198.51.100.\(attempt):1"
+            _ = try await stranger.start(
+                [UInt8](ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes))
+        }
+        let ke1 = try ClientLogin(try #require(Password(Secret(random: 8)))).ke1.bytes
+        func start(_ client: TestClient) async throws -> Int {
+            let transcript = client.binding.startProof(ke1: ke1, time: server.clock.now)
+            let made = client.signing.sign(transcript.span)
+            let signature = try #require(made)
+            return try await client.start(ke1, proof: (server.clock.now, signature)).status
+        }
+        #expect(try await start(tablet) == 429)
+        #expect(try await start(phone) == 200)
+    }
+
     @Test("a device is known as long as the password that it signed in by stands")
     func knownDevices() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
@@ -197,5 +254,13 @@ import Testing
         let closed = try TestServer()
         let answer = try await closed.call("login/password", ["account": "bob", "password": "x"])
         #expect(answer["code"] == "forbidden")
+    }
+}
+
+extension JSONValue {
+    /// The same object with one member of another.
+    fileprivate func replacing(_ name: String, by other: JSONValue) -> JSONValue {
+        guard case .object(let members) = self, case .object(let others) = other else { return self }
+        return .object(members.map { $0.name == name ? others.first { $0.name == name } ?? $0 : $0 })
     }
 }

@@ -56,9 +56,36 @@ struct TestClient {
         var handle: [UInt8]
         var sealedRecord: [UInt8]
 
-        var body: JSONValue {
-            ["account": .string(account), "handle": encoded(handle), "sealed_record": encoded(sealedRecord)]
+        var members: [(name: String, value: JSONValue)] {
+            [
+                ("account", .string(account)), ("handle", encoded(handle)),
+                ("sealed_record", encoded(sealedRecord)),
+            ]
         }
+        var body: JSONValue { .object(members) }
+    }
+
+    /// The device member of a registration with that code.
+    func resetDevice(_ registering: Registering, code: String) throws -> JSONValue {
+        let known = ResetDevice(signingKey: device.signingKey, kind: device.kind, name: device.name)
+        let transcript = known.transcript(
+            app: app, account: name, handle: registering.handle, sealedRecord: registering.sealedRecord)
+        let made = signing.sign(transcript.span)
+        let signature = try #require(made)
+        let mac = ResetDevice.key(from: Secret(copying: Array(code.utf8).span)).authenticate(
+            (transcript + signature).span)
+        return [
+            "signing_key": encoded(device.signingKey.bytes), "class": .string(device.kind.rawValue),
+            "name": .string(device.name.description), "signature": encoded(signature),
+            "mac": encoded(mac.indices.map { mac[$0] }),
+        ]
+    }
+
+    /// Sets the password by the code, on this device.
+    func reset(code: String) async throws -> TestServer.Reply {
+        let registering = try await beginRegistration(code: code)
+        let members = registering.members + [("device", try resetDevice(registering, code: code))]
+        return try await server.call("registration/finish", .object(members), as: credentials, from: peer)
     }
 
     enum Announcement { case nothing, thatACodeWillCome }

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
@@ -49,6 +50,28 @@ import Testing
         let again = try await server.call(
             "DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
         #expect(again.status == 404)
+    }
+
+    @Test("the device of a session that another one ends is forgotten; one's own stays, also after a logout")
+    func revokedDevices() async throws {
+        let server = try SessionServer()
+        let (own, other) = (try await server.signIn("alice"), try await server.signIn("alice"))
+        func known() throws -> Int {
+            let app = try #require(AppName("demo"))
+            let account = try #require(
+                try server.deployment.store.account(AccountName(normalizing: "alice"), of: app))
+            return try server.deployment.store.knownDevices(of: account.number).count
+        }
+        #expect(try known() == 2)
+        let done = try await server.call(
+            "DELETE", "\(prefix)/sessions/\(other.token.id)", as: own.credentials)
+        #expect(try done.status == 200 && known() == 1)
+        let itself = try await server.call(
+            "DELETE", "\(prefix)/sessions/\(own.token.id)", as: own.credentials)
+        #expect(try itself.status == 200 && known() == 1)
+        let again = try await server.signIn("alice")
+        #expect(try await server.call("POST", "\(prefix)/logout", as: again.credentials).status == 200)
+        #expect(try known() == 2)
     }
 
     @Test("logout ends one's own, and its answer is still signed under it")
