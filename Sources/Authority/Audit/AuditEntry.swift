@@ -82,6 +82,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountLock = "account.lock"
     case accountUnlock = "account.unlock"
     case accountRemove = "account.remove"
+    case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"
