@@ -198,7 +198,8 @@ final class BenchSession: SessionSource {
         }
         token = SessionToken(id: id, epoch: 3)
         session = Session(
-            id: id, kind: .device, epoch: 3, account: AccountIdentity(number: 1, subject: "bench"),
+            id: id, kind: .device, epoch: 3,
+            account: AccountIdentity(number: 1, userID: nil, escapedName: "bench"),
             app: "bench",
             platform: "ios", expires: expires)
     }

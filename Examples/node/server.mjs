@@ -4,7 +4,7 @@
 //   COUNTERSIGN_AUDIENCE=http://127.0.0.1:9000 node server.mjs 9000
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { Refused, verifyAssertion } from './verify.mjs'
+import { Refused, userId, verifyAssertion } from './verify.mjs'
 
 const { COUNTERSIGN_JWKS: source, COUNTERSIGN_ISSUER: issuer, COUNTERSIGN_AUDIENCE: audience } = process.env
 const KEPT = 300_000 // milliseconds that a list of keys may be used for, as its Cache-Control says
@@ -43,7 +43,7 @@ createServer(async (request, response) => {
     const claims = verifyAssertion(token, await keysKnowing(kidOf(token)),
       { issuer, audience, method: request.method, target: request.url, body: Buffer.concat(parts) })
     answer(200, { app: claims.app, release: claims.release, event: claims.jti, account: claims.sub ?? null,
-      client: claims.client })
+      user_id: userId(claims) === null ? null : Number(userId(claims)), client: claims.client })
   } catch (error) {
     if (error instanceof Refused) return answer(401, { refused: error.message })
     console.error(error)

@@ -48,8 +48,15 @@ export function verifyAssertion(token, jwks, expected) {
   if (claims.htu !== expected.target) refuse('target')
   // Who signed in, where somebody did, and from where: what is there and is no text must not be taken for nobody.
   for (const name of ['sub', 'sid', 'client']) if (name in claims && typeof claims[name] !== 'string') refuse('malformed')
+  // `id:` and the backend's own number, or `name:` and a name that a person chose. Never cast it: take it apart by userId().
+  if ('sub' in claims && !/^(id:[1-9][0-9]{0,18}|name:[!-~]+)$/.test(claims.sub)) refuse('malformed')
   checkBody(claims, expected)
   return claims
+}
+
+/** The number that this backend itself gave the caller, as a string; null where nobody is signed in, and where it gave none. */
+export function userId(claims) {
+  return claims.sub?.startsWith('id:') ? claims.sub.slice(3) : null
 }
 
 function checkBody(claims, expected) {

@@ -31,7 +31,7 @@ try {
         'body' => file_get_contents('php://input'),
     ]);
     echo json_encode(['app' => $claims['app'], 'release' => $claims['release'], 'event' => $claims['jti'],
-        'account' => $claims['sub'] ?? null, 'client' => $claims['client'] ?? null]);
+        'account' => $claims['sub'] ?? null, 'user_id' => Countersign\user_id($claims), 'client' => $claims['client'] ?? null]);
 } catch (Countersign\Refused $refused) {
     http_response_code(401);
     echo json_encode(['refused' => $refused->getMessage()]);

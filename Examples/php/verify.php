@@ -55,8 +55,16 @@ function verify_assertion(?string $token, array $jwks, array $expected): array
     foreach (['sub', 'sid', 'client'] as $name) {
         if (array_key_exists($name, $claims) && !is_string($claims[$name])) throw new Refused('malformed');
     }
+    // `id:` and the backend's own number, or `name:` and a name that a person chose. Never cast it: take it apart by user_id().
+    if (!preg_match('/\A(id:[1-9][0-9]{0,18}|name:[!-~]+)\z/', $claims['sub'] ?? 'name:none')) throw new Refused('malformed');
     check_body($claims, $expected);
     return $claims;
+}
+
+/** The number that this backend itself gave the caller; null where nobody is signed in, and where it gave none. */
+function user_id(array $claims): ?int
+{
+    return str_starts_with($claims['sub'] ?? '', 'id:') ? (int) substr($claims['sub'], 3) : null;
 }
 
 function check_body(array $claims, array $expected): void

@@ -146,7 +146,7 @@ struct AppKeyForgery {
         case .formMD5, .ladder, .tokens, .token, .openRoute, .apiKey: return nil
         case .countersign, .messageSignaturesWithPassword:
             var request = RawRequest.transfer(json: order, namingThePayer: order.payer)
-            request.fields["Countersign-Account"] = order.payer
+            request.fields["Countersign-Account"] = "name:\(order.payer)"
             if let token { request.fields["Authorization"] = "Bearer \(token)" }
             return request.signed(
                 with: MessageSignatures(), as: stage.appKey.id, secret: stage.appKey.secret,

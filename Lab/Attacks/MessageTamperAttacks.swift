@@ -39,9 +39,8 @@ struct TamperHeaderAttack: Attack {
     }
 
     private static func claims(_ name: String) -> [RawFields.Line] {
-        ["Countersign-Account", "Countersign_Account", "X-Forwarded-User", "X-User"].map {
-            .init(name: $0, value: name)
-        }
+        ["Countersign-Account", "Countersign_Account"].map { .init(name: $0, value: "name:\(name)") }
+            + ["X-Forwarded-User", "X-User"].map { .init(name: $0, value: name) }
     }
 
     /// Two readings of the body: the genuine one as text, and another order where a parser of forms or JSON

@@ -67,9 +67,21 @@ package final class Bank: Sendable {
     }
 
     /// The name of the account with a user id; nil if no account has it.
-    package func holder(_ userID: Int64) throws(LabError) -> String? {
+    private func holder(of userID: Int64) throws(LabError) -> String? {
         try database.query("SELECT name FROM accounts WHERE user = ?", binding: .integer(userID)).first?[0]
             .text
+    }
+
+    /// The name of the holder that a value of `Countersign-Account` names; nil for a value without a type, or
+    /// with an unknown user id. Source: docs/protocol.md, "To the upstream".
+    package func holder(_ account: String) throws(LabError) -> String? {
+        if account.hasPrefix("id:") {
+            guard let userID = Int64(account.dropFirst(3)) else { return nil }
+            return try holder(of: userID)
+        }
+        guard account.hasPrefix("name:") else { return nil }
+        let bytes = Array(account.utf8.dropFirst(5))
+        return String(decoding: Form.lenientlyDecoded(bytes.span), as: UTF8.self)
     }
 
     /// Carries out the whole order or none of it. Refuses overdrafts, amounts that are no whole number over

@@ -47,10 +47,7 @@ package final class BankUpstream: Sendable {
         for request: RawRequest, parameters: LenientParameters, at bank: Bank
     ) throws(LabError) -> String? {
         guard let account = request.fields["countersign-account"] else { return parameters["user"] }
-        // A value of digits only is a user id: the gateway escapes a digit of a name that looks like one.
-        if let userID = Int64(account) { return try bank.holder(userID) }
-        let bytes = Array(account.utf8)
-        return String(decoding: Form.lenientlyDecoded(bytes.span), as: UTF8.self)
+        return try bank.holder(account)
     }
 }
 

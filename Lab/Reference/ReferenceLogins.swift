@@ -145,6 +145,7 @@ struct ReferenceOpenRouteBackend: ReferenceScheme {
         guard let account = request.fields["countersign-account"], !account.isEmpty else {
             return try own.caller(request)
         }
-        return .known(name: account, LenientParameters(request))
+        guard account.hasPrefix("name:") else { return .refused(ReferenceRefusal.sessionOver) }
+        return .known(name: String(account.dropFirst(5)), LenientParameters(request))
     }
 }

@@ -95,6 +95,9 @@ class CallerIdentityFields {
     private static func append(_ session: Session, to lines: inout [UInt8]) {
         lines.append(contentsOf: "Countersign-Account: ".utf8)
         lines.append(contentsOf: session.account.subject.utf8)
+        if let userID = session.account.userID {
+            lines.append(contentsOf: "\r\nCountersign-User-Id: \(userID)".utf8)
+        }
         lines.append(contentsOf: "\r\nCountersign-Session: ".utf8)
         lines.append(contentsOf: session.id.description.utf8)
         lines.append(contentsOf: "\r\n".utf8)

@@ -85,7 +85,7 @@ def test_sessions_from_their_first_login_to_their_end(sessions, tmp_path):
         people.append(person.signs_up().logs_in())
     for turn in range(2):
         for person in people:
-            assert person.calls("/hello")["headers"]["countersign-account"] == person.name
+            assert person.calls("/hello")["headers"]["countersign-account"] == f"name:{person.name}"
             assert person.status("--offline")["epoch"] >= turn, "its token had run out"
         time.sleep(3.1)
     for person in people:

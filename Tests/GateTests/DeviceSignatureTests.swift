@@ -35,7 +35,7 @@ import Testing
             try await scene.refusal(of: scene.request(nonce: "1", target: "/pay"))?.code == .deviceUnsigned)
         let signed = try scene.request(nonce: "2", target: "/pay") { try cosign(&$0) }
         let caller = try await scene.gate.judge(signed)
-        #expect(caller.session?.account.subject == "alice")
+        #expect(caller.session?.account.subject == "name:alice")
         #expect(await scene.refusal(of: signed)?.code == .replayed)
         #expect(try await scene.refusal(of: scene.request(nonce: "3", target: "/other")) == nil)
         let needless = try scene.request(nonce: "4", target: "/other") { try cosign(&$0) }

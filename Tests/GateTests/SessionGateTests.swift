@@ -61,7 +61,8 @@ struct SessionScene {
         }
         func session(_ epoch: UInt32) -> Session {
             Session(
-                id: id, kind: kind, epoch: epoch, account: AccountIdentity(number: 7, subject: "alice"),
+                id: id, kind: kind, epoch: epoch,
+                account: AccountIdentity(number: 7, userID: nil, escapedName: "alice"),
                 app: "shop",
                 platform: "ios", expires: expires, idleEnd: idleEnd, end: end)
         }
@@ -120,7 +121,7 @@ struct SessionScene {
         let scene = try SessionScene()
         let request = try scene.request()
         let caller = try await scene.gate.judge(request)
-        #expect(caller.session?.id == SessionScene.id && caller.session?.account.subject == "alice")
+        #expect(caller.session?.id == SessionScene.id && caller.session?.account.subject == "name:alice")
         #expect(caller.release.id == KeyID("r_ios"))
         #expect(scene.sessions.useCount == 1)
         #expect(await scene.refusal(of: request)?.code == .replayed)

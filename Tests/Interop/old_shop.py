@@ -20,6 +20,7 @@ class Shop:
         self.users: list[str] = []
         self.tokens: dict[str, int] = {}
         self.login_tokens: dict[str, int] = {}
+        self.records: dict[str, int] = {}
         self.seen: list[tuple[str, str, dict[str, str]]] = []
         self.lock = threading.Lock()
         self.port = free_port()
@@ -103,7 +104,7 @@ class Shop:
                 return {"err": {"code": -100, "msg": "sign in", "eventId": "e"}}, None
             return {"token": (token := self.issue(user))}, token
         if self.believes_the_gateway and path == "/orders":
-            user = int(headers.get("Countersign-Account", "0"))
+            user = self.own_record(headers.get("Countersign-User-Id"), headers.get("Countersign-Account", ""))
             return {"orders": [user * 100], "userId": user}, None
         token = self.token(given, headers)
         user = self.tokens.get(token)
@@ -114,6 +115,13 @@ class Shop:
             self.login_tokens = {kept: owner for kept, owner in self.login_tokens.items() if owner != user}
             return {"result": 1}, None
         return {"orders": [user * 100], "userId": user}, None
+
+    def own_record(self, user_id: str | None, account: str) -> int:
+        """The id that this backend gave before, or one of its own for a name that signed up at the gateway."""
+        if user_id is not None:
+            return int(user_id)
+        assert account.startswith("name:"), account
+        return self.records.setdefault(account, 42 + len(self.records))
 
     def issue(self, user: int) -> str:
         token = secrets.token_hex(16)

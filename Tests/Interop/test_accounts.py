@@ -46,7 +46,7 @@ def test_from_sign_up_to_sign_out(served, tmp_path):
     assert alice.run("status").returncode == 1
     alice.logs_in("--device-class", "phone", "--device-name", "Alice's phone")
     echoed = alice.calls("/hello")
-    assert echoed["headers"]["countersign-account"] == "first"
+    assert echoed["headers"]["countersign-account"] == "name:first"
     status = alice.status()
     assert status["signed_in"] and status["account"] == "first" and status["kind"] == "device"
     assert status["server"]["session"] == status["session"] == echoed["headers"]["countersign-session"]
@@ -72,7 +72,7 @@ def test_a_second_device_ends_the_first(served, alice, tmp_path):
     assert done.returncode == 1 and done.out == ""
     assert "replaced by a login on another device (tablet)" in done.err
     assert alice.run("status").returncode == 1
-    assert tablet.calls("/hello")["headers"]["countersign-account"] == alice.name
+    assert tablet.calls("/hello")["headers"]["countersign-account"] == f"name:{alice.name}"
 
 
 def test_the_loser_learns_by_status_who_took_its_place(served, alice, tmp_path):
@@ -102,7 +102,7 @@ def test_two_calls_at_once_renew_once(served, tmp_path, short):
         for call in calls:
             out, err = call.communicate(timeout=30)
             assert call.returncode == 0, err
-            assert json.loads(out)["headers"]["countersign-account"] == "racing"
+            assert json.loads(out)["headers"]["countersign-account"] == "name:racing"
         assert refreshes(served, before + 1) == before + 1
     assert alice.status()["signed_in"]
 
@@ -177,7 +177,7 @@ def test_a_locked_account_is_out_until_it_is_unlocked(served, alice):
     done = alice.run("login", "--account", alice.name, "--password-stdin", stdin="another")
     assert done.returncode == 1 and "the name or the password is wrong" in done.err
     served.admin("account", "unlock", "demo", alice.name)
-    assert alice.logs_in().calls("/")["headers"]["countersign-account"] == alice.name
+    assert alice.logs_in().calls("/")["headers"]["countersign-account"] == f"name:{alice.name}"
 
 
 def test_a_removed_account_keeps_its_name(served, alice):
@@ -218,7 +218,7 @@ def test_another_password_ends_the_other_sessions(served, alice, tmp_path):
         assert done.returncode == 1 and "wrong" in done.err
         done = alice.run("password", "--password-stdin", stdin=f"{PASSWORD}\na new one\n")
         assert done.returncode == 0, done.err
-        assert alice.calls("/")["headers"]["countersign-account"] == alice.name
+        assert alice.calls("/")["headers"]["countersign-account"] == f"name:{alice.name}"
         done = other.run("request", "/")
         assert done.returncode == 1 and "password was changed" in done.err
         other.logs_in(password="a new one")
@@ -245,7 +245,7 @@ def test_an_account_sees_and_ends_its_other_sessions(served, alice, tmp_path):
 def test_admins_add_accounts(served, tmp_path):
     served.admin("account", "add", "demo", "Added", "--password-stdin", "--user-id", "4711", stdin=PASSWORD + "\n")
     added = Person(served, tmp_path / "added", "added").logs_in()
-    assert added.calls("/")["headers"]["countersign-account"] == "4711"
+    assert added.calls("/")["headers"]["countersign-account"] == "id:4711"
     again = run("account", "add", "demo", "added", "--data", served.data)
     assert again.returncode == 1 and "one of that name" in again.err
     served.admin("account", "add", "demo", "bare")
@@ -270,7 +270,7 @@ def test_a_session_of_a_password_that_was_sent(served, tmp_path, short):
         for _ in range(2):
             time.sleep(short)
             echoed = alice.calls("/hello")["headers"]
-            assert echoed["countersign-account"] == "sending" and "authorization" not in echoed
+            assert echoed["countersign-account"] == "name:sending" and "authorization" not in echoed
         assert alice.run("logout").returncode == 0
         assert alice.run("status").returncode == 1
     finally:
@@ -283,7 +283,7 @@ def test_admins_add_accounts_on_the_ladder(served):
     served.admin("app", "policy", "demo", "--set", "legacy-salt=pepper")
     made = json.loads(served.admin("account", "add", "demo", "old", "--legacy", "md5-salt", "--password-stdin", "--json",
                                    stdin=PASSWORD).out)
-    assert made["credential"] == "md5-salt" and made["user_id"] > 0
+    assert made["credential"] == "md5-salt" and made["user_id"] is None
     done = run("account", "add", "demo", "older", "--legacy", "md6", "--password-stdin", "--data", served.data, stdin=PASSWORD)
     assert done.returncode == 2 and "hmac-md5-time" in done.err
 
@@ -309,7 +309,7 @@ def test_the_vault_is_private_and_shows_nothing(served, alice):
     done = alice.run("request", "/")
     assert done.returncode == 1 and "mode 0644" in done.err, "what cannot be told is not taken for signed out"
     (folder / "vault").chmod(0o600)
-    assert alice.calls("/")["headers"]["countersign-account"] == alice.name
+    assert alice.calls("/")["headers"]["countersign-account"] == f"name:{alice.name}"
 
 
 def test_a_server_that_is_down_ends_nothing(tmp_path):
@@ -323,7 +323,7 @@ def test_a_server_that_is_down_ends_nothing(tmp_path):
         done = alice.run("status")
         assert done.returncode == 0 and "signed in as:  alice" in done.out and "cannot be reached" in done.err
         gateway.start()
-        assert alice.calls("/hello")["headers"]["countersign-account"] == "alice"
+        assert alice.calls("/hello")["headers"]["countersign-account"] == "name:alice"
 
 
 def test_a_wrong_pin_gets_no_password(served, tmp_path):
@@ -383,7 +383,7 @@ def test_a_lost_refresh_is_recovered_however_often(dropping, tmp_path):
         proxy.drop(lost, "/token")
         for _ in range((lost + 1) // 2 - (lost == 1)):
             assert alice.run("request", "/read").returncode == 3
-        assert alice.calls("/read")["headers"]["countersign-account"] == "alice"
+        assert alice.calls("/read")["headers"]["countersign-account"] == "name:alice"
         assert proxy.dropped == lost
 
 

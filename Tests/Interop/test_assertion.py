@@ -119,17 +119,23 @@ def refused(reason: str) -> tuple[int, dict]:
 
 
 def test_what_is_accepted(attacked):
-    accepted = (200, {"app": "demo", "release": "r_1", "event": "1", "account": None, "client": "192.0.2.1"})
+    accepted = (200, {"app": "demo", "release": "r_1", "event": "1", "account": None, "user_id": None, "client": "192.0.2.1"})
     assert attacked.call(attacked.forger.token()) == accepted
     assert attacked.call(attacked.forger.token(of=b"", htm="GET"), "GET", body=b"") == accepted
     long = attacked.forger.token(body_sha256=None, body_sha512=encode(hashlib.sha512(b"amount=1").digest()))
     assert attacked.call(long) == accepted
     now = int(time.time())
     assert attacked.call(attacked.forger.token(iat=now - 58, exp=now + 2)) == accepted
-    status, said = attacked.call(attacked.forger.token(sub="z%C3%BCrich", sid="AAECAwQFBgcICQoLDA0ODw"))
-    assert (status, said["account"]) == (200, "z%C3%BCrich")
+    status, said = attacked.call(attacked.forger.token(sub="name:z%C3%BCrich", sid="AAECAwQFBgcICQoLDA0ODw"))
+    assert (status, said["account"], said["user_id"]) == (200, "name:z%C3%BCrich", None)
+    status, said = attacked.call(attacked.forger.token(sub="id:42"))
+    assert (status, said["account"], said["user_id"]) == (200, "id:42", 42)
+    for name in ("name:42", "name:42e0", "name:id:42"):
+        assert attacked.call(attacked.forger.token(sub=name))[1]["user_id"] is None
+    for untyped in ("42", "42e0", "alice", "", "id:", "id:042", "id:42e0", "id:42 ", "name:", "Name:a", "id:42\n", " id:42"):
+        assert attacked.call(attacked.forger.token(sub=untyped)) == refused("malformed"), untyped
     assert attacked.call(attacked.forger.token(sub=7)) == refused("malformed")
-    assert attacked.call(attacked.forger.token(sub="a", sid=False)) == refused("malformed")
+    assert attacked.call(attacked.forger.token(sub="name:a", sid=False)) == refused("malformed")
     assert attacked.call(attacked.forger.token(client=["127.0.0.1"])) == refused("malformed")
 
 

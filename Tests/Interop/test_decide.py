@@ -19,7 +19,7 @@ from wire import Connection
 
 EXAMPLES = ROOT / "Examples/decide"
 VENV = ROOT / ".build/venv"
-IDENTITY = ("app", "release", "platform", "version", "scheme", "account", "session", "client", "event", "verdict", "checked",
+IDENTITY = ("app", "release", "platform", "version", "scheme", "account", "user-id", "session", "client", "event", "verdict", "checked",
             "assertion", "unsigned-parts")
 # What each dialect reads, so that each proxy is shown those of the others.
 NAMES = {"X-Original-Method": "GET", "X-Original-URI": "/open/forged", "X-Original-Host": "HOST", "X-Forwarded-Method": "GET",

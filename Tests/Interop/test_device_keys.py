@@ -73,12 +73,12 @@ def test_login_refresh_and_a_device_signed_route_with_keys_of_a_tpm(served, tpm,
     status = alice.status()
     assert (status["key_storage"], status["kind"]) == ("tpm", "device")
     assert "device keys:   tpm\n" in alice.run("status").out
-    assert alice.calls("-d", "amount=1", "/pay/now")["headers"]["countersign-account"] == "tpm-alice"
+    assert alice.calls("-d", "amount=1", "/pay/now")["headers"]["countersign-account"] == "name:tpm-alice"
     # Each renewal takes a signature and an agreement.
     for _ in range(2):
         before = alice.status("--offline")["epoch"]
         time.sleep(short)
-        assert alice.calls("/hello")["headers"]["countersign-account"] == "tpm-alice"
+        assert alice.calls("/hello")["headers"]["countersign-account"] == "name:tpm-alice"
         assert alice.status("--offline")["epoch"] > before
     # The server knows, and so does the account's owner.
     assert listed(served, "tpm-alice")["key_storage"] == "tpm"
@@ -95,7 +95,7 @@ def test_software_is_told_too(served, tmp_path):
     bob.signs_up().logs_in()
     assert bob.status("--offline")["key_storage"] == "software"
     assert listed(served, "soft-bob")["key_storage"] == "software"
-    assert bob.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "soft-bob"
+    assert bob.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "name:soft-bob"
 
 
 def test_a_session_of_tokens_has_no_keys(served, tmp_path):
@@ -116,7 +116,7 @@ def test_a_tpm_that_was_cleared_asks_for_a_login(served, tpm, tmp_path):
     with TPM(tmp_path / "other") as other:
         dora.prefix = over(other)
         # Under a live token the keys are not asked for.
-        assert dora.calls("/hello")["headers"]["countersign-account"] == "cleared-dora"
+        assert dora.calls("/hello")["headers"]["countersign-account"] == "name:cleared-dora"
         done = dora.run("request", "-d", "amount=1", "/pay")
         assert done.returncode == 1 and "has lost the session's keys" in done.err and "signs in again" in done.err, done.err
         assert done.err.startswith("countersign: "), "nothing of the library's own"
@@ -126,7 +126,7 @@ def test_a_tpm_that_was_cleared_asks_for_a_login(served, tpm, tmp_path):
         assert done.returncode == 1 and "the session has ended" in done.err and "nothing was sent" in done.err, done.err
         dora.logs_in()
         assert dora.status("--offline")["key_storage"] == "tpm"
-        assert dora.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "cleared-dora"
+        assert dora.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "name:cleared-dora"
 
 
 @needs_tpm
@@ -139,7 +139,7 @@ def test_a_tpm_that_is_away_ends_nothing(served, tpm, tmp_path):
     assert done.returncode == 1 and "the device's keys: TPM" in done.err, done.err
     assert erin.status("--offline")["signed_in"] is True
     erin.prefix = over(tpm)
-    assert erin.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "away-erin"
+    assert erin.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "name:away-erin"
     # A login goes on without it, and says so.
     erin.prefix = NO_TPM
     assert erin.logs_in().status("--offline")["key_storage"] == "software"
@@ -177,4 +177,4 @@ def test_a_copied_profile_signs_nothing_on_another_machine(served, tpm, tmp_path
         copy.prefix = over(theirs)
         done = copy.run("request", "-d", "amount=1", "/pay")
         assert done.returncode == 1 and "has lost the session's keys" in done.err, done.err
-    assert gina.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "copied-gina"
+    assert gina.calls("-d", "amount=1", "/pay")["headers"]["countersign-account"] == "name:copied-gina"

@@ -24,7 +24,7 @@ def codes(gateway: Gateway, path: str) -> list[str]:
 def test_a_client_adds_the_devices_signature_where_it_is_asked_for(served, tmp_path):
     alice = Person(served, tmp_path / "alice", "alice").signs_up().logs_in()
     paid = alice.calls("-d", "amount=1", "/pay/now")
-    assert paid["headers"]["countersign-account"] == "alice"
+    assert paid["headers"]["countersign-account"] == "name:alice"
     alice.calls("/hello")
     assert served.stop() == 0
     assert codes(served, "/pay/now") == ["device-unsigned", "ok"]

@@ -324,14 +324,14 @@ class TestTheMove:
             # Its token is not one of the gateway's: the user signs in once more.
             assert client.post()["error"] == "signedOut"
             assert client.log_in() == {"state": ACTIVE}
-            assert account(client.post(body="a=1", type=FORM)["bodies"][0]) == "7"
+            assert account(client.post(body="a=1", type=FORM)["bodies"][0]) == "id:7"
             gateway.admin("app", "policy", "old", "--set", "token-lifetime=1s")
             try:
                 client.log_in()
                 time.sleep(2.1)
                 gateway.admin("app", "policy", "old", "--set", "token-lifetime=")
                 answers = client.post(count="50")["bodies"]
-                assert len(answers) == 50 and {account(answer) for answer in answers} == {"7"}
+                assert len(answers) == 50 and {account(answer) for answer in answers} == {"id:7"}
                 assert len(logged(gateway, "/api", 51)) == 51, "each is done once"
                 assert len(logged(gateway, "/login/token.php", 1)) == 1
             finally:

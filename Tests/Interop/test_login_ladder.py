@@ -193,7 +193,7 @@ class TestTokens:
         raw = (f"POST /api HTTP/1.1\r\nHost: 127.0.0.1:{old.port}\r\nContent-Type: application/x-www-form-urlencoded\r\n"
                f"Authorization: Bearer {answer['token']}\r\nContent-Length: {len(form)}\r\n\r\n{form}")
         seen = json.loads(old.send(raw.encode()).body)["headers"]
-        assert seen["countersign-account"] == "406"
+        assert seen["countersign-account"] == "id:406"
         assert "authorization" not in seen
 
     def test_unknown_names_get_the_same_bytes(self, old):
@@ -333,7 +333,7 @@ def test_an_account_leaves_the_ladder_by_registering(tmp_path):
         done = run("login", *who, stdin=PASSWORD)
         assert done.returncode == 0, done.err
         shown = json.loads(run("request", "--profile", profile, "/api").out)
-        assert shown["headers"]["countersign-account"] == "5", "the backend still knows the user by its own number"
+        assert shown["headers"]["countersign-account"] == "id:5", "the backend still knows the user by its own number"
 
 
 class TestUpgrade:
@@ -366,7 +366,7 @@ class TestUpgrade:
         answer = self.log_in(moving, rung)
         assert answer["userId"] == self.NAMES[rung] and answer["token"]
         alice.logs_in(password=PASSWORD)
-        assert alice.calls("/hello")["headers"]["countersign-account"] == str(self.NAMES[rung]), "the backend's number stays"
+        assert alice.calls("/hello")["headers"]["countersign-account"] == f"id:{self.NAMES[rung]}", "the backend's number stays"
         assert self.log_in(moving, rung) == {"userId": 0}
         assert "err" not in api(moving, token=answer["token"], userId=str(self.NAMES[rung])), "what it was given goes on"
         assert set(moving.client.new_token(answer["loginToken"])) == {"token", "expiresIn"}
@@ -391,7 +391,7 @@ class TestUpgrade:
         assert alice.run(*sends, stdin=PASSWORD + "x").returncode == 1
         done = alice.run(*sends, stdin=PASSWORD)
         assert done.returncode == 0, done.err
-        assert alice.calls("/hello")["headers"]["countersign-account"] == str(self.NAMES[rung])
+        assert alice.calls("/hello")["headers"]["countersign-account"] == f"id:{self.NAMES[rung]}"
         alice.logs_in(password=PASSWORD)
         wait_for_a_whole_minute()
         assert self.log_in(moving, rung) == {"userId": 0}

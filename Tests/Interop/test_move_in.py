@@ -282,29 +282,29 @@ def test_page_3(moved, kind):
 @pytest.mark.parametrize("moved", [4], indirect=True)
 def test_page_4(moved):
     first, second, older = TwoTokenApp(moved), TwoTokenApp(moved), TwoTokenApp(moved)
-    # Existing accounts remain; a new one gets the next number.
+    # Existing accounts remain; of a new one the backend is told the name, and it makes its own record.
     assert older.logs_in("137", "older")["userId"] == 41 and older.orders() == {"orders": [4100], "userId": 41}
-    made = first.signs_up("138", "secret")
-    assert made["userId"] == 42 and first.signs_up("138", "other")["userId"] == 0
+    made = first.signs_up("138", "secret")["userId"]
+    assert made > 2_000_000_000 and first.signs_up("138", "other")["userId"] == 0
     assert first.logs_in("138", "wrong")["userId"] == 0 and first.is_login_page(first.orders())
-    assert first.logs_in("138", "secret")["userId"] == 42
+    assert first.logs_in("138", "secret")["userId"] == made
     assert first.orders() == {"orders": [4200], "userId": 42}
     seen = moved.shop.seen[-1][2]
     assert seen["countersign-scheme"] == "token" and seen["countersign-version"] == "4.1" and "authorization" not in seen
     # The token runs out, the login token gets a new one, and the old one is good for nothing.
     moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=1s")
-    assert first.logs_in("138", "secret")["userId"] == 42
+    assert first.logs_in("138", "secret")["userId"] == made
     moved.gateway.admin("app", "policy", "shop", "--set", "token-lifetime=")
     time.sleep(2.1)
     assert first.orders()["code"] == "token-expired"
     assert first.renews().get("token") and first.orders()["orders"] == [4200]
-    assert second.logs_in("138", "secret")["userId"] == 42 and second.orders()["orders"] == [4200]
+    assert second.logs_in("138", "secret")["userId"] == made and second.orders()["orders"] == [4200]
     assert first.is_login_page(first.orders()) and first.is_login_page(first.renews())
-    assert second.call("/user/password", {"phoneNo": "138", "pwd": "secret", "newPassword": hashlib.md5(b"new").hexdigest()})["userId"] == 42
-    assert second.logs_in("138", "secret")["userId"] == 0 and second.logs_in("138", "new")["userId"] == 42
+    assert second.call("/user/password", {"phoneNo": "138", "pwd": "secret", "newPassword": hashlib.md5(b"new").hexdigest()})["userId"] == made
+    assert second.logs_in("138", "secret")["userId"] == 0 and second.logs_in("138", "new")["userId"] == made
     assert second.logs_out() == {"result": 1} and second.is_login_page(second.orders())
     assert second.is_login_page(second.renews())
-    assert second.logs_in("138", "new")["userId"] == 42 and second.orders()["orders"] == [4200]
+    assert second.logs_in("138", "new")["userId"] == made and second.orders()["orders"] == [4200]
     # None of it reached the backend but the calls.
     assert {path for _, path, _ in moved.shop.seen} == {"/orders"}
     moved.run(moved.later[0])
@@ -380,7 +380,7 @@ def test_tokens_alone_behind_nginx(tmp_path):
                             "release-in=header:x-app-version", "--set", "platform-in=")
         assert app.orders() == {"orders": [4100], "userId": 41}
         seen = moved.shop.seen[-1][2]
-        assert seen["countersign-scheme"] == "token" and seen["countersign-account"] == "41"
+        assert seen["countersign-scheme"] == "token" and seen["countersign-account"] == "id:41"
         assert seen["countersign-checked"] == "head; body=unseen"
         assert app.renews()["token"] and app.orders()["orders"] == [4100]
         assert other.logs_in("137", "older")["userId"] == 41 and other.orders()["orders"] == [4100]

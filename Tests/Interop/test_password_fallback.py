@@ -137,7 +137,7 @@ def test_a_right_one_leaves_the_ladder_and_signs_in_by_opaque(moving, tmp_path):
     assert done.returncode == 0, done.err
     assert [route for route, _ in log] == ["/login/start", "/login/password", "/logout", "/login/start", "/login/finish"]
     assert laura.status()["kind"] == "device"
-    assert laura.calls("/hello")["headers"]["countersign-account"] == "4", "the backend's number stays"
+    assert laura.calls("/hello")["headers"]["countersign-account"] == "id:4", "the backend's number stays"
     sessions = json.loads(moving.admin("session", "list", "shop", "laura", "--json").out)
     assert len(sessions["sessions"]) == 1, "the one by password is over"
     assert moving.admin("audit", "list", "--json").out.count("account.upgrade") == 1

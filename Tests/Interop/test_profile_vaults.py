@@ -67,7 +67,7 @@ def test_the_keyring_of_whoever_sits_there(served, keyring, tmp_path):
         assert each.signs_up().logs_in().status()["vault"] == "secret-service"
     # One server, one keyring, two people: none finds the other's.
     for each in both:
-        assert each.calls("/hello")["headers"]["countersign-account"] == each.name
+        assert each.calls("/hello")["headers"]["countersign-account"] == f"name:{each.name}"
     assert not (pathlib.Path(both[0].profile) / "vault").exists()
     keyring.lock()
     done = both[0].run("request", "/hello")
@@ -75,7 +75,7 @@ def test_the_keyring_of_whoever_sits_there(served, keyring, tmp_path):
     assert both[0].run("status").returncode == 1
     keyring.end()
     keyring.begin("--unlock")
-    assert both[0].calls("/hello")["headers"]["countersign-account"] == "ring-one"
+    assert both[0].calls("/hello")["headers"]["countersign-account"] == "name:ring-one"
     assert both[0].run("logout").returncode == 0 and both[1].run("status", "--offline").returncode == 0
 
 
@@ -85,13 +85,13 @@ def test_the_machines_own_credential_secret(served, tmp_path, note):
     alice = person(served, tmp_path, "creds", "platform", NO_BUS).signs_up().logs_in()
     assert alice.status()["vault"] == "systemd-creds"
     assert not (pathlib.Path(alice.profile) / "vault").exists()
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "creds"
+    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:creds"
     # On another machine the vault cannot be opened, which is not reported as "signed out".
     alice.prefix = (*NO_BUS, "unshare", "-m", "sh", "-c", 'mount -t tmpfs none /var/lib/systemd && exec "$@"', "-")
     done = alice.run("request", "/hello")
     assert done.returncode == 1 and "its vault" in done.err, done.err
     alice.prefix = NO_BUS
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "creds"
+    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:creds"
     note("command line: a profile's vault over systemd-creds")
 
 
@@ -111,7 +111,7 @@ def test_a_passphrase(served, tmp_path):
             assert done.returncode == status and reason in done.err, (command, done.err)
     assert files(alice) == before
     alice.prefix = PASSPHRASE
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "phrase"
+    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:phrase"
 
 
 def test_a_profile_that_is_added_again_keeps_who_is_signed_in(served, tmp_path):
@@ -126,7 +126,7 @@ def test_a_profile_that_is_added_again_keeps_who_is_signed_in(served, tmp_path):
     assert alice.run("logout").returncode == 0 and put(alice, "--vault", "file").returncode == 0
     alice.prefix = ()
     assert alice.logs_in().status()["vault"] == "file"
-    assert alice.calls("/hello")["headers"]["countersign-account"] == "again"
+    assert alice.calls("/hello")["headers"]["countersign-account"] == "name:again"
 
 
 @pytest.mark.parametrize("kind", ["", "nowhere"])

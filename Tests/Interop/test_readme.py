@@ -49,5 +49,5 @@ def test_the_first_sign_in(shared, tmp_path):
                    "XDG_CONFIG_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     done = subprocess.run(["bash", "-euc", block], capture_output=True, text=True, timeout=60, check=False, env=environment)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert '"countersign-account":"alice"' in done.stdout
+    assert '"countersign-account":"name:alice"' in done.stdout
     assert "signed in as alice" in done.stdout and done.stdout.endswith("signed out\n")

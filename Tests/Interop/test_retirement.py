@@ -188,10 +188,10 @@ def test_a_session_reads_on_in_a_version_that_may_only_read(tmp_path):
         alice = Person(place, tmp_path / "alice", "alice").signs_up().logs_in()
         place.admin("release", "retire", alice.release["key_id"], "--at", int(time.time()) + 999, "--read-only-at", "now",
                     "--update-url", URL)
-        assert alice.calls("/read")["headers"]["countersign-account"] == "alice"
+        assert alice.calls("/read")["headers"]["countersign-account"] == "name:alice"
         assert "stage=read-only" in alice.run("request", "/read").err
         time.sleep(2.5)
-        assert alice.calls("/read-on")["headers"]["countersign-account"] == "alice"
+        assert alice.calls("/read-on")["headers"]["countersign-account"] == "name:alice"
         # A good request's line is written within a tenth of a second.
         time.sleep(0.5)
         renewed = [event["status"] for event in place.events() if event.get("path", "").endswith("/v1/token")]

@@ -229,7 +229,7 @@ def test_each_place(place, app, where):
 def test_who_the_backend_is_told(place):
     token = place.log_in()["token"]
     assert place.get(token).status == 200
-    assert place.last().get("countersign-account") in ("100", "id:100")
+    assert place.last().get("countersign-account") == "id:100" and place.last().get("countersign-user-id") == "100"
     assert place.last().get("countersign-version") == "unknown"
     assert place.last().get("countersign-release") == "token:shop"
 

@@ -58,7 +58,7 @@ extension StoreContract {
         let bob = try added(accountDraft("bob"))
         #expect(bob.userID == nil)
         let eve = try added(legacyDraft("eve; DROP TABLE account"))
-        #expect(eve.userID == 8 && eve.legacy == LegacyCredential(rung: .md5Salt, sealed: [9, 8]))
+        #expect(eve.userID == nil && eve.legacy == LegacyCredential(rung: .md5Salt, sealed: [9, 8]))
         #expect(try make().account(eve.number) == eve)
         #expect(try make().accounts(of: shop, after: 0, limit: 10) == [ada, bob, eve])
         #expect(try make().accounts(of: shop, after: ada.number, limit: 1) == [bob])
@@ -79,7 +79,7 @@ extension StoreContract {
         ]
         #expect(try make().insert(drafts, recording: .counting) == [1: .name, 2: .userID, 4: .name])
         let made = try make().accounts(of: last.app, after: last.number, limit: 10)
-        #expect(made.map(\.name.description) == ["m1", "m3"] && made.map(\.userID) == [20, 21])
+        #expect(made.map(\.name.description) == ["m1", "m3"] && made.map(\.userID) == [20, nil])
         #expect(try make().auditEnd().last == before + 1, "one record for all of them")
         #expect(try make().insert([drafts[0]], recording: .counting) == [0: .name])
         #expect(try make().insert([AccountDraft](), recording: .counting) == [:])
@@ -87,7 +87,7 @@ extension StoreContract {
 
         let highest = try legacyDraft("highest", userID: .max)
         #expect(throws: OperationalError.self) {
-            try make().insert([highest, try legacyDraft("m9")], recording: .counting)
+            try make().insert([highest, try accountDraft("m9", of: "absent")], recording: .counting)
         }
         #expect(try make().account(highest.name, of: highest.app) == nil, "all of an import or none")
     }
@@ -127,7 +127,7 @@ extension StoreContract {
         #expect(try change(.legacy(credential)) == .yes(ended: []))
         var account = try #require(try make().account(bob.number))
         #expect(account.legacy == credential && account.registration == nil)
-        #expect(account.userID == 22, "the backend is told a number")
+        #expect(account.userID == nil, "an id is only ever the backend's")
         let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [5])
         func upgrade(from credential: LegacyCredential) throws -> AccountChangeOutcome {
             try make().change(
@@ -138,7 +138,13 @@ extension StoreContract {
         #expect(try upgrade(from: credential) == .yes(ended: []))
         #expect(try upgrade(from: credential) == .missing, "once")
         account = try #require(try make().account(bob.number))
-        #expect(account.legacy == nil && account.registration == registration && account.userID == 22)
+        #expect(account.legacy == nil && account.registration == registration && account.userID == nil)
+
+        #expect(try change(.setUserID(7)) == .taken, "ada's")
+        #expect(try change(.setUserID(22)) == .yes(ended: []))
+        #expect(try change(.setUserID(nil)) == .yes(ended: []))
+        #expect(try make().account(bob.number)?.userID == nil)
+        #expect(try change(.setUserID(22)) == .yes(ended: []))
 
         #expect(try change(.remove) == .yes(ended: []))
         account = try #require(try make().account(bob.number))

@@ -106,6 +106,7 @@ package struct NginxConfiguration: Sendable {
                 auth_request_set $cs_version $upstream_http_countersign_version;
                 auth_request_set $cs_scheme $upstream_http_countersign_scheme;
                 auth_request_set $cs_account $upstream_http_countersign_account;
+                auth_request_set $cs_user_id $upstream_http_countersign_user_id;
                 auth_request_set $cs_session $upstream_http_countersign_session;
                 auth_request_set $cs_client $upstream_http_countersign_client;
                 auth_request_set $cs_event $upstream_http_countersign_event;
@@ -120,6 +121,7 @@ package struct NginxConfiguration: Sendable {
                 proxy_set_header Countersign-Version $cs_version;
                 proxy_set_header Countersign-Scheme $cs_scheme;
                 proxy_set_header Countersign-Account $cs_account;
+                proxy_set_header Countersign-User-Id $cs_user_id;
                 proxy_set_header Countersign-Session $cs_session;
                 proxy_set_header Countersign-Client $cs_client;
                 proxy_set_header Countersign-Event $cs_event;

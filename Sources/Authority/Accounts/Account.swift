@@ -15,7 +15,7 @@ package struct Account: Sendable, Equatable {
     package var number: Int64
     package var app: AppName
     package var name: AccountName
-    /// The backend's user id. Accounts on the login ladder have one; others may.
+    /// The user id that the backend gave; nil if it gave none.
     package var userID: Int64?
     /// Whole Unix seconds.
     package var created: Int64
@@ -73,24 +73,17 @@ package struct StoredReset: Sendable, Equatable {
 }
 
 extension AccountIdentity {
-    /// The subject as the backend receives it. A name of digits only has its first digit escaped; the
-    /// account with the name `42` would otherwise be taken for user 42.
+    /// Writes all of the name but visible ASCII, and `%`, as %XX.
     package init(_ account: Account) {
-        if let userID = account.userID {
-            self.init(number: account.number, subject: "\(userID)")
-            return
-        }
         let bytes = account.name.bytes
-        let readsAsNumber = bytes.allSatisfy { ASCII.isDigit($0) }
         var text = ByteBuffer(capacity: bytes.count * 3)
-        for (index, byte) in bytes.enumerated() {
-            let isVisible = byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "%")
-            if isVisible, index > 0 || !readsAsNumber {
+        for byte in bytes {
+            if byte > 0x20 && byte < 0x7F && byte != UInt8(ascii: "%") {
                 text.append(byte)
             } else {
                 PercentEncoding.escape(byte, into: &text)
             }
         }
-        self.init(number: account.number, subject: text.span.text)
+        self.init(number: account.number, userID: account.userID, escapedName: text.span.text)
     }
 }

@@ -15,6 +15,7 @@ extension Deployment {
         if let password, let reason = try NewPasswordRule(policy).rejection(of: password) {
             throw OperationalError(.failed, message: "the password: \(reason)")
         }
+        try Deployment.checkGiven(userID)
         var account = AccountDraft(app: app, name: name, userID: userID, created: now)
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
@@ -73,6 +74,7 @@ extension Deployment {
         at now: Int64
     ) throws(OperationalError) -> Account {
         let app = try self.app(app)
+        try Deployment.checkGiven(userID)
         var draft = AccountDraft(app: app.name, name: name, userID: userID, created: now)
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
@@ -171,21 +173,48 @@ extension Deployment {
         return entry
     }
 
+    /// Sets the user id that the backend gave, or clears it; nothing happens if it is set already. Ends the
+    /// account's sessions.
+    package func setUserID(
+        _ userID: Int64?, of name: AccountName, in app: AppName, at now: Int64
+    ) throws(OperationalError) -> [SessionID] {
+        try Deployment.checkGiven(userID)
+        guard try account(name, of: app).userID != userID else { return [] }
+        let told: [(name: String, value: JSONValue)] = [
+            ("user_id", userID.map { .integer($0) } ?? .null)
+        ]
+        return try change(
+            name, of: app, applying: .setUserID(userID), action: .accountUserID, details: told, at: now)
+    }
+
     private func change(
         _ name: AccountName, of app: AppName, applying change: AccountChange, action: AuditAction,
-        at now: Int64
+        details: [(name: String, value: JSONValue)] = [], at now: Int64
     ) throws(OperationalError) -> [SessionID] {
         let account = try account(name, of: app)
         guard account.state != .removed else {
             throw OperationalError(.failed, message: "account \(name): was removed; that is for good")
         }
-        let draft = auditDraft(for: action, on: .account(name, of: app))
+        let draft = auditDraft(for: action, on: .account(name, of: app), details: details)
         switch try store.change(account.number, if: .anything, applying: change, at: now, recording: draft) {
         case .yes(let ended):
             generation.advance()
             return ended
         case .missing: throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
+        case .taken:
+            throw OperationalError(.failed, message: "account \(name): another account has this user id")
         }
+    }
+
+    /// Refuses the user ids that legacy clients of accounts without one receive: a client of such an account
+    /// would state the user id of another.
+    static func checkGiven(_ userID: Int64?) throws(OperationalError) {
+        guard let userID, AccountIdentity.clientNumbers.contains(userID) else { return }
+        throw OperationalError(
+            .failed,
+            message: "user id \(userID): \(AccountIdentity.clientNumbers.lowerBound) to "
+                + "\(AccountIdentity.clientNumbers.upperBound) are kept for accounts without a user id"
+        )
     }
 }
 

@@ -10,9 +10,8 @@ package protocol AccountStore: Sendable {
     /// By number, those above `number`, removed ones included.
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account]
 
-    /// Adds the account under a new number. If `userID` is nil for an account with a legacy credential, the
-    /// store chooses the app's highest user id plus one. The outcome is `taken` if the name, also of a
-    /// removed account, or the user id exists.
+    /// Adds the account under a new number. The outcome is `taken` if the name, also of a removed account,
+    /// or the user id exists.
     func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
 
@@ -104,12 +103,17 @@ package enum AccountChange: Sendable {
     /// Takes the account off the ladder by a registration of the same password; its sessions continue.
     case upgrade(StoredRegistration)
     case setReset(StoredReset?)
+    /// Replaces the backend's user id, or clears it. Ends all sessions: a client that stays signed in would
+    /// state the former id.
+    case setUserID(Int64?)
 }
 
 package enum AccountChangeOutcome: Sendable, Equatable {
     /// With the sessions that the change ended.
     case yes(ended: [SessionID])
     case missing
+    /// Another account of the app has the user id.
+    case taken
 }
 
 extension AccountInsertOutcome: StoreOutcome {
@@ -117,7 +121,7 @@ extension AccountInsertOutcome: StoreOutcome {
 }
 
 extension AccountChangeOutcome: StoreOutcome {
-    package var didChange: Bool { self != .missing }
+    package var didChange: Bool { if case .yes = self { true } else { false } }
 }
 
 package struct KnownDevice: Sendable, Equatable {

@@ -83,6 +83,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountUnlock = "account.unlock"
     case accountRemove = "account.remove"
     case accountForgetDevice = "account.forget-device"
+    case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"

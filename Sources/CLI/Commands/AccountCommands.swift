@@ -16,7 +16,8 @@ extension Command {
                 meaning: "its clients send the password as old ones do: \(rungs)"),
             .value(
                 "user-id", placeholder: "N",
-                meaning: "the backend's own number of the user, which it is told in place of the name"),
+                meaning: "the backend's own number of the user, which it is told in place of the name; "
+                    + "without it, the backend is told the name"),
             .data, .json,
         ],
         notes: """
@@ -33,7 +34,9 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
-        let userID = try run.userID()
+        let userID = try run.arguments.value("user-id").map { (text) throws(OperationalError) in
+            try Invocation.userID(text, of: "--user-id")
+        }
         let password = try run.newPassword()
         let rung = try run.rung()
         let deployment = try run.deployment()
@@ -51,7 +54,10 @@ extension Command {
         try run.print(account.json) {
             let hint =
                 "`countersign account reset \(app) \(name)` gives its owner a code to set a password with"
-            if let rung, let id = account.userID { return "added \(name) on \(rung.rawValue), user id \(id)" }
+            if let rung {
+                let id = account.userID.map { "user id \($0)" } ?? "without a user id"
+                return "added \(name) on \(rung.rawValue), \(id)"
+            }
             return password == nil ? "added \(name), without a password; \(hint)" : "added \(name)"
         }
         return .success
@@ -70,10 +76,9 @@ extension Invocation {
         return rung
     }
 
-    fileprivate func userID() throws(OperationalError) -> Int64? {
-        guard let text = arguments.value("user-id") else { return nil }
+    fileprivate static func userID(_ text: String, of name: String) throws(OperationalError) -> Int64 {
         guard text.utf8.allSatisfy(ASCII.isDigit), let number = Int64(text), number >= 1 else {
-            throw OperationalError(.usage, message: "--user-id `\(text)`: expected a whole number from 1 on")
+            throw OperationalError(.usage, message: "\(name) `\(text)`: expected a whole number from 1 on")
         }
         return number
     }
@@ -203,6 +208,38 @@ extension Command {
             }
             return .success
         }
+    }
+}
+
+extension Command {
+    static let accountUserID = Command(
+        words: ["account", "user-id"], summary: "set or clear the backend's own number of a user",
+        positionals: [
+            Positional(name: "APP"), Positional(name: "NAME"), Positional(name: "ID"),
+        ], options: [.data, .json],
+        notes: """
+            ID is the user's number in the backend, which it is then told as id:ID, or `none`: the backend \
+            is then told
+            name:NAME. The account's sessions end, because its clients were told the number before.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let text = try run.required("ID")
+        let userID = text == "none" ? nil : try Invocation.userID(text, of: "ID")
+        let deployment = try run.deployment()
+        let ended = try deployment.setUserID(userID, of: name, in: app, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description),
+            "user_id": userID.map { .integer($0) } ?? .null,
+            "ended_sessions": .strings(ended.map(\.description)),
+        ]
+        try run.print(json) {
+            let id = userID.map { "user id \($0)" } ?? "no user id"
+            let sessions = ended.isEmpty ? "" : "; sessions ended: \(ended.count)"
+            return "\(name) has \(id)\(sessions)"
+        }
+        return .success
     }
 }
 

@@ -67,7 +67,8 @@ struct OfflineDeployment: ReleaseSource, SessionSource {
 
     private func session(_ id: SessionID, kind: Session.Kind, epoch: UInt32) -> Session {
         Session(
-            id: id, kind: kind, epoch: epoch, account: AccountIdentity(number: 0, subject: ""),
+            id: id, kind: kind, epoch: epoch,
+            account: AccountIdentity(number: 0, userID: nil, escapedName: ""),
             app: OfflineDeployment.app, platform: question.platform ?? "", expires: .max)
     }
 }

@@ -27,8 +27,7 @@ struct BearerTokenResolver: Sendable {
             return
         }
         let session = try await session(of: caller.release.app, bearing: token)
-        let subject = Array(session.account.subject.utf8)
-        for id in users.ids where id != subject {
+        for id in users.ids where !session.account.isStated(as: id.span) {
             throw Refusal(.sessionEnded, detail: "userId is not the one that the token belongs to")
         }
         caller.session = session

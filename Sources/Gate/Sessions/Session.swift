@@ -75,13 +75,39 @@ package final class Session: Sendable {
 package struct AccountIdentity: Sendable, Hashable {
     /// The account's row number, which is never reused for another account.
     package var number: Int64
-    /// The subject as the backend receives it: its own user id if it has one, otherwise the account's name
-    /// with all but visible ASCII written as %XX.
-    package var subject: String
+    /// The user id that the backend itself gave; nil if it gave none.
+    package let userID: Int64?
+    /// The subject as the backend receives it: `id:` and the backend's user id if it gave one, otherwise
+    /// `name:` and the account's name. The type comes first, so that no language reads a name that a person
+    /// chose, such as `42e0`, as the number of a user.
+    package let subject: String
 
-    package init(number: Int64, subject: String) {
+    /// `escapedName` is visible ASCII.
+    package init(number: Int64, userID: Int64?, escapedName: String) {
         self.number = number
-        self.subject = subject
+        self.userID = userID
+        subject = userID.map { "id:\($0)" } ?? "name:\(escapedName)"
+    }
+
+    /// The user ids that the authority tells legacy clients of accounts without one: they need a number
+    /// over 0, and some keep it in 32 bits. No backend is told one, and none may give one.
+    package static let clientNumbers: ClosedRange<Int64> = 2_000_000_000...Int64(Int32.max)
+
+    /// What a legacy client receives as `userId`: the backend's id, or a number that only this account's
+    /// clients have; nil if the numbers for accounts without an id are used up.
+    package var clientNumber: Int64? {
+        if let userID { return userID }
+        let (sum, overflow) = AccountIdentity.clientNumbers.lowerBound.addingReportingOverflow(number)
+        return overflow || !AccountIdentity.clientNumbers.contains(sum) ? nil : sum
+    }
+
+    /// Whether a legacy client that states this user means the account: it states the number that it
+    /// received, or the account's name. A name that begins with anything but a letter is not accepted,
+    /// because some backends read it as a number.
+    package func isStated(as user: Span<UInt8>) -> Bool {
+        if let clientNumber, user.matches(Array("\(clientNumber)".utf8).span) { return true }
+        guard userID == nil, !user.isEmpty, ASCII.isLetter(user[0]) else { return false }
+        return user.matches(Array(subject.utf8.dropFirst(5)).span)
     }
 }
 

@@ -4,11 +4,11 @@ import CountersignWire
 /// policy `user-in` as the backend reads them. A name that only some backends read as the policy's name is
 /// refused: the gate would judge one value and the backend would use another.
 struct SubjectCheck {
-    private let subject: [UInt8]
+    private let account: AccountIdentity
 
-    init(_ session: Session) { subject = Array(session.account.subject.utf8) }
+    init(_ session: Session) { account = session.account }
 
-    /// Refuses as `session-ended` if a value is not the session's subject. A name of a form or query
+    /// Refuses as `session-ended` if a value is not the session's user. A name of a form or query
     /// parameter is searched in both: backends often read a parameter from either.
     func check(_ places: [ValueLocation], in request: Request) throws(Refusal) {
         var parameters: [[UInt8]] = []
@@ -27,7 +27,7 @@ struct SubjectCheck {
     }
 
     private func check(value: Span<UInt8>, named name: Span<UInt8>) throws(Refusal) {
-        guard value.isEmpty || value.matches(subject.span) else {
+        guard value.isEmpty || account.isStated(as: value) else {
             throw Refusal(.sessionEnded, detail: "\(name.text) is not the user that the token belongs to")
         }
     }

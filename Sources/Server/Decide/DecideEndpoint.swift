@@ -286,7 +286,8 @@ extension Gateway {
     private static let identityFields = [
         "Countersign-App", "Countersign-Release", "Countersign-Platform", "Countersign-Version",
         "Countersign-Scheme",
-        "Countersign-Account", "Countersign-Session", "Countersign-Client", "Countersign-Event",
+        "Countersign-Account", "Countersign-User-Id", "Countersign-Session", "Countersign-Client",
+        "Countersign-Event",
         "Countersign-Verdict",
         "Countersign-Assertion",
     ]

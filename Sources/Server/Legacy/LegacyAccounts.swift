@@ -33,8 +33,10 @@ extension LegacyRoutes {
         // The slow hash comes before the store is asked, so that a taken name takes as long as a free one.
         let credential = try await wrapped(kept, on: rung, of: name, in: app)
         let made = try await services.enrolment.signUp(credential, name: name, in: app.name, at: call.now)
-        guard let account = made, let userID = account.userID else { return .legacyUser(0, of: app) }
-        return try await signedIn(account, as: userID, in: app, for: call)
+        guard let account = made, let user = AccountIdentity(account).clientNumber else {
+            return .legacyUser(0, of: app)
+        }
+        return try await signedIn(account, as: user, in: app, for: call)
     }
 
     /// `{"userId":N}`; 0 for a wrong old password, and in all other cases in which a login is answered 0.
@@ -57,7 +59,7 @@ extension LegacyRoutes {
         let guesser = session.map { LoginLimits.Caller.knownDevice($0.id.bytes) } ?? .stranger(call.address)
         let receipt = try services.debit(guesser, account: attempt.counted, of: app.name, at: call.now)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
-            let userID = accepted.account.userID
+            let user = AccountIdentity(accepted.account).clientNumber
         else { return .legacyUser(0, of: app) }
         services.refund(receipt, at: call.now)
         let account = accepted.account
@@ -74,7 +76,7 @@ extension LegacyRoutes {
         let credential = try await wrapped(kept, on: accepted.rung, of: account.name, in: app)
         let isChanged = try await services.enrolment.change(
             credential, of: account, keeping: session?.id, at: call.now)
-        return .legacyUser(isChanged ? userID : 0, of: app)
+        return .legacyUser(isChanged ? user : 0, of: app)
     }
 
     /// Refuses a new password that comes in clear and breaks the app's rule. What comes hashed is not

@@ -17,11 +17,11 @@ extension LegacyRoutes {
         guard let attempt else { return .legacyUser(0, of: app) }
         let receipt = try services.debit(call, account: attempt.counted, of: app.name)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
-            let userID = accepted.account.userID
+            let user = AccountIdentity(accepted.account).clientNumber
         else { return .legacyUser(0, of: app) }
         services.refund(receipt, at: call.now)
         let account = await upgraded(accepted, at: call.now)
-        return try await signedIn(account, as: userID, in: app, for: call)
+        return try await signedIn(account, as: user, in: app, for: call)
     }
 
     /// The account, moved off the ladder if its app wants that and the password is now known. A login does
@@ -58,14 +58,14 @@ extension LegacyRoutes {
     /// Opens a session if the authority issues the app's tokens. Answers without a session if the account was
     /// locked, or left the ladder, a moment ago.
     func signedIn(
-        _ account: Account, as userID: Int64, in app: LegacyApp, for call: RouteCall
+        _ account: Account, as user: Int64, in app: LegacyApp, for call: RouteCall
     ) async throws(Refusal) -> ServerResponse {
-        guard app.policy.legacySession == .authority else { return .legacyUser(userID, of: app) }
+        guard app.policy.legacySession == .authority else { return .legacyUser(user, of: app) }
         let login = try login(account, in: app, for: call)
         let grant = try await services.bearers.open(login, policy: app.policy, at: call.now)
         guard let grant else { return .legacyUser(0, of: app) }
         return .legacy([
-            (app.policy.parameter(.user), .integer(userID)),
+            (app.policy.parameter(.user), .integer(user)),
             (app.policy.parameter(.token), .string(grant.token.text)),
             (app.policy.parameter(.loginToken), .string(grant.loginToken.text)),
             ("expiresIn", .integer(grant.expires - call.now)),

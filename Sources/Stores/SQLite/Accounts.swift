@@ -69,9 +69,6 @@ extension SQLiteStore {
         else {
             return .taken(.name)
         }
-        if draft.legacy != nil, draft.userID == nil {
-            account.userID = try nextUserID(of: draft.app, in: database)
-        }
         let added = try database.run(
             """
             INSERT INTO account (
@@ -84,20 +81,6 @@ extension SQLiteStore {
         guard added == 1 else { return .taken(.userID) }
         account.number = database.lastRow
         return .yes(account)
-    }
-
-    /// One more than the highest user id in the app, removed accounts included, because the backend still
-    /// knows their ids.
-    static func nextUserID(of app: AppName, in database: Database) throws(OperationalError) -> Int64 {
-        let highest = try database.integer(
-            "SELECT max(user_id) FROM account WHERE app = ? AND user_id IS NOT NULL",
-            binding: .text(app.description))
-        let (next, isOver) = max(highest ?? 0, 0).addingReportingOverflow(1)
-        guard !isOver else {
-            throw OperationalError(
-                .failed, message: "app \(app): its highest user id is the highest there can be")
-        }
-        return next
     }
 
     package func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice? {
@@ -178,6 +161,12 @@ extension SQLiteStore {
             guard let account = try AccountRows.account(number, in: database), account.state != .removed,
                 expected.holds(of: account, at: now)
             else { return .missing }
+            if case .setUserID(let id?) = change {
+                let holder = try database.integer(
+                    "SELECT number FROM account WHERE app = ? AND user_id = ?",
+                    binding: .text(account.app.description), .integer(id))
+                if let holder, holder != number { return .taken }
+            }
             try SQLiteStore.apply(change, to: account, in: database)
             guard let (reason, kept) = change.ends else { return .yes(ended: []) }
             let ended = try SQLiteStore.end(
@@ -217,17 +206,16 @@ extension SQLiteStore {
                 """,
                 binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
         case .legacy(let credential), .legacyPassword(let credential, keeping: _):
-            // The backend knows accounts on the ladder by their user id, so each needs one.
-            let userID =
-                if let id = account.userID { id } else { try nextUserID(of: account.app, in: database) }
             try database.run(
                 """
-                UPDATE account SET rung = ?, sealed_legacy = ?, user_id = ?, credential = NULL,
+                UPDATE account SET rung = ?, sealed_legacy = ?, credential = NULL,
                     sealed_record = NULL, reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
-                """, binding: .text(credential.rung.rawValue), .blob(credential.sealed), .integer(userID),
-                number)
+                """, binding: .text(credential.rung.rawValue), .blob(credential.sealed), number)
             try forgetDevices(of: account.number, in: database)
+        case .setUserID(let userID):
+            try database.run(
+                "UPDATE account SET user_id = ? WHERE number = ?", binding: .optional(userID), number)
         case .setReset(let reset):
             try database.run(
                 "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?",
@@ -279,6 +267,7 @@ extension AccountChange {
         case .reset: (.passwordChanged, nil)
         case .legacy: (.passwordChanged, nil)
         case .legacyPassword(_, keeping: let kept): (.passwordChanged, kept)
+        case .setUserID: (.revoked, nil)
         case .unlock, .upgrade, .setReset: nil
         }
     }

@@ -14,10 +14,10 @@ import Testing
         let other = try await scene.open(BearerScene.addLegacy("other", userID: 7, to: scene.base))
         let (token, field) = (grant.token.text, ["Bearer \(grant.token.text)"])
         let good = ["token=\(token)", "token=\(token)&userId=42", "userId=42&token=\(token)&a=b"]
-        for form in good { #expect(try await scene.judge(form) == .success("42"), "\(form)") }
-        #expect(try await scene.judge("a=b", authorization: field) == .success("42"))
-        #expect(try await scene.judge("token=\(token)", authorization: field) == .success("42"))
-        #expect(try await scene.judge("userId=42", authorization: ["bearer \(token)"]) == .success("42"))
+        for form in good { #expect(try await scene.judge(form) == .success("id:42"), "\(form)") }
+        #expect(try await scene.judge("a=b", authorization: field) == .success("id:42"))
+        #expect(try await scene.judge("token=\(token)", authorization: field) == .success("id:42"))
+        #expect(try await scene.judge("userId=42", authorization: ["bearer \(token)"]) == .success("id:42"))
         #expect(try await scene.judge("a=b") == .success(nil), "as a release")
         #expect(try await scene.judge("token=&userId=") == .success(nil), "as before anybody signed in")
 
@@ -33,7 +33,7 @@ import Testing
         for query in ["?userId=7", "?token=\(other.token.text)", "?%75serId=7"] {
             #expect(try await scene.judge("token=\(token)", query: query).code == .malformed, "\(query)")
         }
-        #expect(try await scene.judge("token=\(token)", query: "?page=2") == .success("42"))
+        #expect(try await scene.judge("token=\(token)", query: "?page=2") == .success("id:42"))
     }
 
     @Test("tokens that are none", arguments: ["abc", "b_", "l_AAAA", String(repeating: "x", count: 5_000)])
@@ -71,7 +71,7 @@ import Testing
         let scene = try BearerScene(["legacy-session=authority", "anonymous=none"])
         let grant = try await scene.open()
         #expect(try await scene.judge("a=b").code == .sessionEnded)
-        #expect(try await scene.judge("token=\(grant.token.text)") == .success("42"))
+        #expect(try await scene.judge("token=\(grant.token.text)") == .success("id:42"))
     }
 
     @Test("where old clients sign in, the token that they still have is not asked")
@@ -124,7 +124,7 @@ import Testing
             if !covering { draft.fields.append(field) }
             return draft.request()
         }
-        #expect(try await scene.judge(request(grant.token.text, "1")) == .success("42"))
+        #expect(try await scene.judge(request(grant.token.text, "1")) == .success("id:42"))
         #expect(try await scene.judge(request(grant.token.text, "2", covering: false)).code == .badSignature)
         #expect(try await scene.judge(request("the-backends-own", "3")) == .success(nil))
         #expect(try await scene.judge(request("the-backends-own", "4", covering: false)) == .success(nil))

@@ -202,14 +202,37 @@ extension SessionScene {
     @Test(
         "what the backend is told of a name",
         arguments: [
-            ("alice", nil, "alice"), ("alice@example.com", nil, "alice@example.com"), ("a b", nil, "a%20b"),
-            ("50%", nil, "50%25"), ("zürich", nil, "z%C3%BCrich"), ("42", nil, "%342"), ("42a", nil, "42a"),
-            ("alice", 42, "42"),
+            ("alice", nil, "name:alice"), ("alice@example.com", nil, "name:alice@example.com"),
+            ("a b", nil, "name:a%20b"), ("50%", nil, "name:50%25"), ("zürich", nil, "name:z%C3%BCrich"),
+            ("42", nil, "name:42"), ("42a", nil, "name:42a"), ("id:42", nil, "name:id:42"),
+            ("alice", 42, "id:42"),
         ] as [(String, Int64?, String)])
     func subject(_ row: (name: String, userID: Int64?, subject: String)) throws {
         let app = try #require(AppName("demo"))
         let account = Account(
             number: 7, app: app, name: try AccountName(normalizing: row.name), userID: row.userID, created: 1)
-        #expect(AccountIdentity(account) == AccountIdentity(number: 7, subject: row.subject))
+        let identity = AccountIdentity(account)
+        #expect(identity.subject == row.subject && identity.number == 7 && identity.userID == row.userID)
+    }
+
+    @Test(
+        "what a legacy client may state as its user", arguments: ["alice", "42", "42a", "0x2a", "42e0", "e5"])
+    func stated(_ name: String) throws {
+        let app = try #require(AppName("demo"))
+        func isStated(_ user: String, by userID: Int64?, number: Int64 = 7) throws -> Bool {
+            let account = Account(
+                number: number, app: app, name: try AccountName(normalizing: name), userID: userID, created: 1
+            )
+            return AccountIdentity(account).isStated(as: Array(user.utf8).span)
+        }
+        #expect(try isStated("2000000007", by: nil), "the number that its clients received")
+        #expect(
+            try isStated(name, by: nil) == ["alice", "e5"].contains(name), "no name that reads as a number")
+        for other in ["", "42", "7", "2000000008", "02000000007", "name:\(name)", "2e9"] where other != name {
+            #expect(try !isStated(other, by: nil), "\(other)")
+        }
+        #expect(try isStated("42", by: 42) && !isStated("2000000007", by: 42))
+        if name != "42" { #expect(try !isStated(name, by: 42)) }
+        #expect(try !isStated("2147483648", by: nil, number: 147_483_648), "the numbers are used up")
     }
 }

@@ -14,7 +14,7 @@ import Testing
     func otherApp() async throws {
         let scene = try TokenScene()
         let bearer = try await scene.bearer()
-        #expect(await scene.judge("GET", bearer) == .success("42"))
+        #expect(await scene.judge("GET", bearer) == .success("id:42"))
         #expect(await scene.judge("GET", bearer, at: TokenScene.otherHost).code == .sessionEnded)
     }
 
@@ -35,8 +35,8 @@ import Testing
                 Draft.Field(name: "authorization", value: "Bearer \(one)"),
                 Draft.Field(name: "x-token", value: second),
             ]
-            #expect(await scene.judge("GET", [fields[0]]) == .success("42"))
-            #expect(await scene.judge("GET", [fields[1]]) == .success("42"))
+            #expect(await scene.judge("GET", [fields[0]]) == .success("id:42"))
+            #expect(await scene.judge("GET", [fields[1]]) == .success("id:42"))
             #expect(await scene.judge("GET", fields).code == .malformed)
         }
     }
@@ -53,11 +53,11 @@ import Testing
                 #expect(
                     await judge(method, from: origin).code == .forbidden, "\(method) of \(origin ?? "none")")
             }
-            #expect(await judge(method, from: "https://\(SessionScene.authority)") == .success("42"))
+            #expect(await judge(method, from: "https://\(SessionScene.authority)") == .success("id:42"))
         }
         // A page of another site may cause a read, but not see the response.
-        #expect(await judge("GET", from: nil) == .success("42"))
-        #expect(await judge("GET", from: "https://evil.example") == .success("42"))
+        #expect(await judge("GET", from: nil) == .success("id:42"))
+        #expect(await judge("GET", from: "https://evil.example") == .success("id:42"))
     }
 
     @Test("the user that a request states must be the token's", arguments: ["7", "43", "24", "042", "42 0"])

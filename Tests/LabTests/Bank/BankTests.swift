@@ -59,12 +59,17 @@ import Testing
         let upstream = try BankUpstream(bank)
         defer { upstream.stop() }
         let order = "to=bob&amount=10&user=bob"
-        for account in ["1", "%61nna"] {
+        for account in ["id:1", "name:%61nna"] {
             let answer = try exchange(
                 upstream.port, .form("/transfer", order, fields: [("Countersign-Account", account)]))
             #expect(answer.text == #"{"moved":10}"#)
         }
         #expect(try bank.balance(of: "anna") == Bank.openingBalance - 20)
+        for untyped in ["1", "anna", "id:1e0", "id:", ""] {
+            let answer = try exchange(
+                upstream.port, .form("/transfer", order, fields: [("Countersign-Account", untyped)]))
+            #expect(answer.status == 401, "\(untyped)")
+        }
     }
 
     @Test func whereNobodyIsSignedInTheAppSaysWhoseMoneyItIs() throws {

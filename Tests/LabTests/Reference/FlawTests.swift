@@ -34,7 +34,7 @@ import Testing
         var stranger = request.paying("thief")
         stranger.fields.remove("Authorization")
         #expect(try scene.send(stranger).text.contains("-100"))
-        stranger.fields.lines.append(.init(name: "Countersign-Account", value: "bob"))
+        stranger.fields.lines.append(.init(name: "Countersign-Account", value: "name:bob"))
         #expect(try scene.send(stranger).text == #"{"moved":10}"#)
         // bob received the same amount from anna.
         #expect(try scene.balance("bob") == Bank.openingBalance)

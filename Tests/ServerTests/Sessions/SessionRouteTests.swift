@@ -191,12 +191,12 @@ import Testing
         let own = try await server.signIn("zürich 42%")
         let told = try await server.call("GET", "/a", as: own.credentials)
         let fields = try #require(told["headers"])
-        #expect(fields["countersign-account"]?.string == "z%C3%BCrich%2042%25")
+        #expect(fields["countersign-account"]?.string == "name:z%C3%BCrich%2042%25")
         #expect(fields["countersign-session"]?.string == "\(own.token.id)")
         let assertion = try #require(fields["countersign-assertion"]?.string).split(separator: ".")
         let claims = try JSONReader.read(#require(Base64.decode(String(assertion[1]), as: .url)))
         #expect(
-            claims.root["sub"]?.string == "z%C3%BCrich%2042%25"
+            claims.root["sub"]?.string == "name:z%C3%BCrich%2042%25"
                 && claims.root["sid"]?.string == "\(own.token.id)")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
         let bare = try await server.call("GET", "/a", as: release)

@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -88,6 +89,12 @@ struct ImportRow {
         let digits = try text(.userID)
         guard let userID = BackendUserID(digits.span) else {
             throw importError(in: .userID, reason: "expected a whole number from 1 to \(Int64.max)")
+        }
+        guard !AccountIdentity.clientNumbers.contains(userID.number) else {
+            let kept = AccountIdentity.clientNumbers
+            throw importError(
+                in: .userID,
+                reason: "\(kept.lowerBound) to \(kept.upperBound) are kept for accounts without a user id")
         }
         return userID
     }

@@ -89,8 +89,7 @@ package struct LegacyLoginService: LegacyPasswordLogin {
             )
             if found != .refused { verdict = found }
         }
-        guard verdict != .refused, let account, account.state == .active, let credential = account.legacy,
-            account.userID != nil
+        guard verdict != .refused, let account, account.state == .active, let credential = account.legacy
         else { return nil }
         var use: MinuteUse?
         if case .acceptedOnce(let once) = verdict { use = once }
