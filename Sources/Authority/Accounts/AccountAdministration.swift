@@ -13,7 +13,8 @@ extension Deployment {
     ) throws(OperationalError) -> Account {
         _ = try self.app(app)
         try Deployment.checkGiven(userID)
-        var account = AccountDraft(app: app, name: name, userID: userID, created: now)
+        var account = AccountDraft(
+            app: app, name: name, userID: userID, created: now, tombstone: tombstone(of: name, in: app))
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
         }
@@ -72,7 +73,9 @@ extension Deployment {
     ) throws(OperationalError) -> Account {
         let app = try self.app(app)
         try Deployment.checkGiven(userID)
-        var draft = AccountDraft(app: app.name, name: name, userID: userID, created: now)
+        var draft = AccountDraft(
+            app: app.name, name: name, userID: userID, created: now,
+            tombstone: tombstone(of: name, in: app.name))
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
         do {
@@ -150,7 +153,7 @@ extension Deployment {
         try Deployment.checkGiven(userID)
         guard try account(name, of: app).userID != userID else { return [] }
         let told: [(name: String, value: JSONValue)] = [
-            ("user_id", userID.map { .integer($0) } ?? .null)
+            ("user_id", userID == nil ? "cleared" : "set")
         ]
         return try change(
             name, of: app, applying: .setUserID(userID), action: .accountUserID, details: told, at: now)
