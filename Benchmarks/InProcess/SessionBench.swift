@@ -182,7 +182,7 @@ extension SessionBench {
             guard let name = try? AccountName(normalizing: "account-\(number)@example.com") else {
                 throw OperationalError(.failed, message: "bench: account name")
             }
-            var draft = AccountDraft(app: app, name: name, created: SessionBench.start)
+            var draft = AccountDraft(app: app, name: name, created: SessionBench.start, tombstone: nil)
             draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
             drafts.append(draft)
         }

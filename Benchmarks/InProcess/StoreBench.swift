@@ -141,7 +141,7 @@ package struct StoreBench: Sendable {
             else {
                 return
             }
-            var draft = AccountDraft(app: app, name: name, created: 0)
+            var draft = AccountDraft(app: app, name: name, created: 0, tombstone: nil)
             draft.registration = StoredRegistration(
                 credential: SystemRandom().bytes(StoredRegistration.credentialCount),
                 sealedRecord: SystemRandom().bytes(240))

@@ -10,6 +10,7 @@ package final class Deployment: Sendable {
     package let generation: DeploymentGeneration
     let masterKey: MasterKey
     let auditChain: AuditChain
+    let tombstones: AccountTombstoneKey
     /// The party that changes are recorded for.
     let actor: AuditActor
     let clock: any TimeSource
@@ -34,12 +35,14 @@ package final class Deployment: Sendable {
             (masterKey, auditChain) = try Deployment.ensureAuditLog(
                 in: store, opened: MasterKeyCheck(key: found), check: nil, folder: folder)
         }
+        tombstones = try AccountTombstoneKey(in: store, under: masterKey)
         self.actor = actor
         self.clock = clock
         self.rootSealer = rootSealer
         self.folder = folder
         self.store = store
         self.generation = try DeploymentGeneration(folder.generation)
+        try rewriteAuditOnce()
     }
 
     private static func openCheck(

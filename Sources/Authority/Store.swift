@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyStore,
-    UploadTicketStore
+    UploadTicketStore, ErasureStore
 {
     /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
@@ -121,6 +121,10 @@ package enum MetaName: String, Sendable, CaseIterable {
     case registrationKey = "registration-key"
     /// The key that tokens of bearer sessions are derived with, sealed under the master key.
     case bearerKey = "bearer-key"
+    /// The key of the tombstones of erased names, sealed under the master key.
+    case tombstoneKey = "tombstone-key"
+    /// Set once the audit log names accounts by pseudonyms only.
+    case auditPseudonyms = "audit-pseudonyms"
     /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"
     /// When the counting of requests began: whole Unix seconds, in decimal.

@@ -25,7 +25,8 @@ import Testing
         let app = try #require(AppName("demo"))
         _ = try deployment.addApp(app, settings: [], requiring: .signed, at: 5)
         for name in names {
-            let account = AccountDraft(app: app, name: try AccountName(normalizing: name), created: 7)
+            let account = AccountDraft(
+                app: app, name: try AccountName(normalizing: name), created: 7, tombstone: nil)
             let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
             _ = try deployment.store.insert(account, recording: recorded)
         }

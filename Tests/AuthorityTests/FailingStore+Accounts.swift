@@ -74,6 +74,33 @@ extension FailingStore {
         try check()
         return try base.revoke(id, of: account, device: device, with: end, recording: draft)
     }
+    func account(of pseudonym: AccountPseudonym) throws(OperationalError) -> Account? {
+        try check()
+        return try base.account(of: pseudonym)
+    }
+    func idempotentRequests(of account: Int64) throws(OperationalError) -> [HeldRequest] {
+        try check()
+        return try base.idempotentRequests(of: account)
+    }
+    func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord] {
+        try check()
+        return try base.uploadTickets(of: account)
+    }
+    func erase(
+        _ number: Int64, named name: AccountName, leaving tombstone: AccountTombstone, at now: Int64,
+        recording draft: AuditDraft
+    ) throws(OperationalError) -> AccountChangeOutcome {
+        try check()
+        return try base.erase(number, named: name, leaving: tombstone, at: now, recording: draft)
+    }
+    func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool {
+        try check()
+        return try base.hasTombstone(tombstone, of: app)
+    }
+    func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool { try check(); return try base.scrub(text) }
+    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) {
+        try check(); try base.rewriteAudit(rewrite)
+    }
 
     func open(
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64

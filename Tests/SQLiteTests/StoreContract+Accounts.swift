@@ -11,7 +11,7 @@ extension StoreContract {
     func accountDraft(_ name: String, of app: String = shop, userID: Int64? = nil) throws -> AccountDraft {
         var draft = AccountDraft(
             app: try #require(AppName(app)), name: try AccountName(normalizing: name), userID: userID,
-            created: 100)
+            created: 100, tombstone: nil)
         draft.registration = StoredRegistration(
             credential: [UInt8](repeating: 7, count: StoredRegistration.credentialCount),
             sealedRecord: [1, 0, 255])

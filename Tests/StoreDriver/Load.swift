@@ -43,7 +43,7 @@ struct Load {
         guard let name = try? AccountName(normalizing: name),
             let id = SessionID(SystemRandom().bytes(SessionID.count).span), let platform = Platform("ios")
         else { return }
-        var draft = AccountDraft(app: app, name: name, created: 1)
+        var draft = AccountDraft(app: app, name: name, created: 1, tombstone: nil)
         draft.registration = StoredRegistration(
             credential: SystemRandom().bytes(StoredRegistration.credentialCount),
             sealedRecord: SystemRandom().bytes(240))

@@ -26,6 +26,10 @@ package struct Account: Sendable, Equatable {
     package var legacy: LegacyCredential?
     /// The hash of a one-time code that replaces a forgotten password, and its expiry.
     package var reset: StoredReset?
+    /// How the audit log names the account; nil once the account was erased.
+    package var pseudonym: AccountPseudonym?
+    /// Whether nothing is held about the person any more. The name is then one that nobody has.
+    package var isErased: Bool { pseudonym == nil }
 
     package init(number: Int64, app: AppName, name: AccountName, userID: Int64? = nil, created: Int64) {
         self.number = number

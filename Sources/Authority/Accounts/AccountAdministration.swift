@@ -16,7 +16,8 @@ extension Deployment {
             throw OperationalError(.failed, message: "the password: \(reason)")
         }
         try Deployment.checkGiven(userID)
-        var account = AccountDraft(app: app, name: name, userID: userID, created: now)
+        var account = AccountDraft(
+            app: app, name: name, userID: userID, created: now, tombstone: tombstone(of: name, in: app))
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
         }
@@ -75,7 +76,9 @@ extension Deployment {
     ) throws(OperationalError) -> Account {
         let app = try self.app(app)
         try Deployment.checkGiven(userID)
-        var draft = AccountDraft(app: app.name, name: name, userID: userID, created: now)
+        var draft = AccountDraft(
+            app: app.name, name: name, userID: userID, created: now,
+            tombstone: tombstone(of: name, in: app.name))
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
         do {
@@ -181,7 +184,7 @@ extension Deployment {
         try Deployment.checkGiven(userID)
         guard try account(name, of: app).userID != userID else { return [] }
         let told: [(name: String, value: JSONValue)] = [
-            ("user_id", userID.map { .integer($0) } ?? .null)
+            ("user_id", userID == nil ? "cleared" : "set")
         ]
         return try change(
             name, of: app, applying: .setUserID(userID), action: .accountUserID, details: told, at: now)

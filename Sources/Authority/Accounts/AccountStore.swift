@@ -10,8 +10,8 @@ package protocol AccountStore: Sendable {
     /// By number, those above `number`, removed ones included.
     func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError) -> [Account]
 
-    /// Adds the account under a new number. The outcome is `taken` if the name, also of a removed account,
-    /// or the user id exists.
+    /// Adds the account under a new number. The outcome is `taken` if the name, also of a removed or erased
+    /// account, or the user id exists.
     func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
 
@@ -44,8 +44,14 @@ package struct AccountDraft: Sendable {
     package var created: Int64
     package var registration: StoredRegistration?
     package var legacy: LegacyCredential?
+    /// What would be left of the account if one of that name was erased; the name then stays taken. Nil for
+    /// drafts that cannot meet an erased name, as in tests.
+    package var tombstone: AccountTombstone?
 
-    package init(app: AppName, name: AccountName, userID: Int64? = nil, created: Int64) {
+    package init(
+        app: AppName, name: AccountName, userID: Int64? = nil, created: Int64, tombstone: AccountTombstone?
+    ) {
+        self.tombstone = tombstone
         self.app = app
         self.name = name
         self.userID = userID

@@ -14,7 +14,9 @@ package final class Enrolment: Sendable {
     package func signUp(
         _ registration: StoredRegistration, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) {
-        var account = AccountDraft(app: app, name: name, created: now)
+        var account = AccountDraft(
+            app: app, name: name, created: now,
+            tombstone: sessions.deployment.tombstone(of: name, in: app))
         account.registration = registration
         let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
         let inserted = try await sessions.writer.write { (store) throws(OperationalError) in
@@ -25,12 +27,14 @@ package final class Enrolment: Sendable {
         }
     }
 
-    /// Adds an account on a rung of the ladder under the app's next user id; returns nil if the app has, or
+    /// Adds an account on a rung of the ladder, without a user id; returns nil if the app has, or
     /// had, one of that name.
     package func signUp(
         _ credential: LegacyCredential, name: AccountName, in app: AppName, at now: Int64
     ) async throws(Refusal) -> Account? {
-        var account = AccountDraft(app: app, name: name, created: now)
+        var account = AccountDraft(
+            app: app, name: name, created: now,
+            tombstone: sessions.deployment.tombstone(of: name, in: app))
         account.legacy = credential
         let (added, draft) = (account, auditDraft(for: .accountRegister, name: name, in: app))
         let inserted = try await sessions.writer.write { (store) throws(OperationalError) in

@@ -13,12 +13,15 @@ package struct AuditEntry: Sendable {
 
     /// The record's bytes: one JSON object, without white space, members in this order. The log
     /// authenticates and stores these bytes; they are never encoded again from their meaning.
-    func record(number: Int64, at time: Int64) -> [UInt8] {
+    /// Accounts are named by their pseudonyms.
+    func record(
+        number: Int64, at time: Int64, naming lookup: PseudonymLookup
+    ) throws(OperationalError) -> [UInt8] {
         var members: [(name: String, value: JSONValue)] = [
-            ("number", .integer(number)), ("time", .integer(time)), ("actor", actor.json),
-            ("action", .string(action.rawValue)),
+            ("number", .integer(number)), ("time", .integer(time)),
+            ("actor", try actor.json(naming: lookup)), ("action", .string(action.rawValue)),
         ]
-        members += subject.members
+        members += try subject.members(naming: lookup)
         members.append(("details", .object(details)))
         return Array(JSONValue.object(members).text.utf8)
     }
@@ -47,13 +50,17 @@ package enum AuditActor: Sendable, Equatable {
         return .user(id: id, name: String(cString: name))
     }
 
-    fileprivate var json: JSONValue {
+    fileprivate func json(naming lookup: PseudonymLookup) throws(OperationalError) -> JSONValue {
         switch self {
         case .user(let id, let name):
-            ["kind": "os-user", "uid": .integer(Int64(id)), "name": .optional(name)]
+            return ["kind": "os-user", "uid": .integer(Int64(id)), "name": .optional(name)]
         case .account(let name, let app):
-            ["kind": "account", "app": .string(app.description), "name": .string(name.description)]
-        case .server: ["kind": "server"]
+            let pseudonym = try lookup(name, app)
+            return [
+                "kind": "account", "app": .string(app.description),
+                "pseudonym": .string(pseudonym.description),
+            ]
+        case .server: return ["kind": "server"]
         }
     }
 }
@@ -83,9 +90,12 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case accountUnlock = "account.unlock"
     case accountRemove = "account.remove"
     case accountForgetDevice = "account.forget-device"
+    case accountErase = "account.erase"
     case accountUserID = "account.user-id"
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
+    /// Accounts in earlier records were renamed to pseudonyms.
+    case auditRewrite = "audit.rewrite"
     case replayConfirmClock = "replay.confirm-clock"
 }
 
@@ -97,16 +107,19 @@ package enum AuditSubject: Sendable {
     case account(AccountName, of: AppName)
     case session(SessionID, of: AppName)
 
-    fileprivate var members: [(name: String, value: JSONValue)] {
+    fileprivate func members(
+        naming lookup: PseudonymLookup
+    ) throws(OperationalError) -> [(name: String, value: JSONValue)] {
         switch self {
-        case .deployment: []
-        case .app(let name): [("app", .string(name.description))]
+        case .deployment: return []
+        case .app(let name): return [("app", .string(name.description))]
         case .release(let id, let app):
-            [("app", .string(app.description)), ("release", .string(id.description))]
+            return [("app", .string(app.description)), ("release", .string(id.description))]
         case .account(let name, let app):
-            [("app", .string(app.description)), ("account", .string(name.description))]
+            let pseudonym = try lookup(name, app)
+            return [("app", .string(app.description)), ("pseudonym", .string(pseudonym.description))]
         case .session(let id, let app):
-            [("app", .string(app.description)), ("session", .string(id.description))]
+            return [("app", .string(app.description)), ("session", .string(id.description))]
         }
     }
 }

@@ -7,6 +7,9 @@ package protocol AuditStore: Sendable {
     func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow]
     /// The stored head and the last row's number, read in one transaction; nil and 0 if there are none.
     func auditEnd() throws(OperationalError) -> (head: [UInt8]?, last: Int64)
+    /// Replaces every record as `rewrite` says, and adds its last one, in one transaction; nothing changes if it
+    /// throws.
+    func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError)
 }
 
 /// A stored record.
@@ -37,20 +40,30 @@ package struct AuditRow: Sendable, Equatable {
 /// neither. Its place in the chain is determined there, because only the transaction knows the previous
 /// record.
 package struct AuditDraft: Sendable {
-    private let place: @Sendable ([UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8])
+    package typealias Place = (row: AuditRow, head: [UInt8])
+    private let place: @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place
 
-    package init(
-        _ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8])
-    ) {
+    package init(_ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> Place) {
+        self.place = { (head, _) throws(OperationalError) in try place(head) }
+    }
+
+    /// For records that name accounts.
+    init(naming place: @escaping @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place) {
         self.place = place
     }
 
     /// For the store: returns the row to add after `head` (the value of ``MetaName/auditHead``), and the
-    /// head that replaces it.
-    package func row(after head: [UInt8]?) throws(OperationalError) -> (row: AuditRow, head: [UInt8]) {
-        try place(head)
+    /// head that replaces it. `lookup` reads the change's transaction.
+    package func row(
+        after head: [UInt8]?, naming lookup: PseudonymLookup
+    ) throws(OperationalError) -> Place {
+        try place(head, lookup)
     }
 }
+
+/// The pseudonym of an app's account; a random one for a name without an account. Only pseudonyms enter the
+/// log, because nothing can be removed from it.
+package typealias PseudonymLookup = (AccountName, AppName) throws(OperationalError) -> AccountPseudonym
 
 /// Whether a change was made; only a change that was made is recorded.
 package protocol StoreOutcome {
@@ -74,7 +87,7 @@ extension Deployment {
     ) -> AuditDraft {
         let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
         let (chain, time) = (auditChain, clock.now)
-        return AuditDraft { (sealed) throws(OperationalError) in
+        return AuditDraft(naming: { (sealed, lookup) throws(OperationalError) in
             // Nothing is added after a head that was altered: that would make the log look intact.
             guard let sealed, let head = chain.head(sealed), head.number < .max else {
                 throw OperationalError(
@@ -84,13 +97,13 @@ extension Deployment {
                         + "`countersign audit verify` tells more"
                 )
             }
-            let record = entry.record(number: head.number + 1, at: time)
+            let record = try entry.record(number: head.number + 1, at: time, naming: lookup)
             let tag = chain.tag(of: record, behind: head.tag)
             return (
                 AuditRow(number: head.number + 1, record: record, tag: tag),
                 chain.sealed(AuditHead(number: head.number + 1, tag: tag))
             )
-        }
+        })
     }
 
     /// Verifies every record. `noted` is a head that was noted elsewhere earlier, and that the log must

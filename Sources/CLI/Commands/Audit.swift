@@ -8,13 +8,19 @@ extension Command {
             .value("last", placeholder: "N", meaning: "so many records, the latest ones (default: 50)"),
             .data, .json,
         ],
-        notes: "As the records stand; `countersign audit verify` tells whether they are whole."
+        notes: """
+            As the records stand; `countersign audit verify` tells whether they are whole. The log itself names \
+            accounts by
+            random pseudonyms, which are shown beside the names; of an erased account only the pseudonym is left.
+            """
     ) { (run) throws(OperationalError) in
-        let rows = try run.deployment().auditRecords(last: last(run))
-        try run.print(["records": .array(rows.map { AuditLine($0).json })]) {
+        let deployment = try run.deployment()
+        let rows = try deployment.auditRecords(last: last(run))
+        let names = try deployment.names(in: rows)
+        try run.print(["records": .array(rows.map { AuditLine($0, names: names).json })]) {
             Table.text(
                 head: ["NUMBER", "TIME", "WHO", "WHAT", "TO", "DETAILS"],
-                rows: rows.map { AuditLine($0).cells })
+                rows: rows.map { AuditLine($0, names: names).cells })
         }
         return .success
     }
@@ -78,6 +84,9 @@ extension AuditFinding {
         case .headAltered: "the head was altered: how many records there were is not known"
         case .notedHeadMissing(let head):
             "the log does not have \(head.text): it is an earlier copy, or another log"
+        case .notedHeadRewritten(let head, let number):
+            "\(head.text) was noted before the log was rewritten at record \(number), which names the head of "
+                + "then: note the head of today"
         }
     }
 
@@ -95,6 +104,10 @@ extension AuditFinding {
         case .headMissing: ["kind": "head-missing"]
         case .headAltered: ["kind": "head-altered"]
         case .notedHeadMissing(let head): ["kind": "noted-head-missing", "head": .string(head.text)]
+        case .notedHeadRewritten(let head, let number):
+            [
+                "kind": "noted-head-rewritten", "head": .string(head.text), "rewritten_at": .integer(number),
+            ]
         }
     }
 
@@ -109,15 +122,35 @@ struct AuditLine {
     private let number: Int64
     /// Nil where what stands there is no record.
     private let document: JSONDocument?
+    /// The names of the accounts that pseudonyms stand for.
+    private let names: [String: String]
 
-    init(_ row: AuditRow) {
+    init(_ row: AuditRow, names: [String: String]) {
         number = row.number
         document = row.document
+        self.names = names
     }
 
     var json: JSONValue {
         guard let document else { return ["number": .integer(number), "unreadable": true] }
-        return JSONValue(document.root, of: document)
+        guard case .object(let members) = JSONValue(document.root, of: document) else { return .null }
+        return .object(
+            named(members, as: "account").map { member in
+                guard member.name == "actor", case .object(let actor) = member.value else { return member }
+                return ("actor", .object(named(actor, as: "name")))
+            })
+    }
+
+    /// With the name before the pseudonym; null if the account was erased.
+    private func named(
+        _ members: [(name: String, value: JSONValue)], as title: String
+    ) -> [(name: String, value: JSONValue)] {
+        members.flatMap { member -> [(name: String, value: JSONValue)] in
+            guard member.name == "pseudonym", case .string(let pseudonym) = member.value else {
+                return [member]
+            }
+            return [(title, .optional(names[pseudonym])), member]
+        }
     }
 
     /// Number, time, actor, action, object, details.
@@ -126,7 +159,9 @@ struct AuditLine {
         let root = document.root
         let time = root["time"].flatMap { AuditLine.time($0, in: document) }
         let actor =
-            root["actor"]?["name"]?.string ?? root["actor"]?["uid"].map { "uid \(document.text(of: $0))" }
+            root["actor"]?["name"]?.string ?? root["actor"].flatMap(account) ?? root["actor"]?["uid"].map {
+                "uid \(document.text(of: $0))"
+            }
             ?? "-"
         let details = (root["details"]?.members ?? []).map { member in
             "\(member.name)=\(text(of: member.value, named: member.name, in: document))"
@@ -134,8 +169,14 @@ struct AuditLine {
         return [
             String(number), time ?? "-", actor,
             root["action"]?.string ?? "-",
-            root["release"]?.string ?? root["app"]?.string ?? "-", details.joined(separator: " "),
+            root["release"]?.string ?? account(root) ?? root["app"]?.string ?? "-",
+            details.joined(separator: " "),
         ].map(AuditLine.harmless)
+    }
+
+    /// The name that the pseudonym in `value` stands for, else the pseudonym; nil if there is none.
+    private func account(_ value: JSON) -> String? {
+        value["pseudonym"]?.string.map { names[$0] ?? $0 }
     }
 
     /// Texts as they are, times as every command prints them, and the steps of a retirement as they are
@@ -167,20 +208,17 @@ struct AuditLine {
     }
 }
 
-extension JSONValue {
-    /// What was read, to be written again.
-    fileprivate init(_ value: JSON, of document: JSONDocument) {
-        switch value.content {
-        case .null: self = .null
-        case .bool(let flag): self = .bool(flag)
-        case .number:
-            self =
-                document.integer(value, in: Int.min...Int.max).map { .integer(Int64($0)) }
-                ?? .string(document.text(of: value))
-        case .string(let text): self = .string(text)
-        case .array(let elements): self = .array(elements.map { JSONValue($0, of: document) })
-        case .object(let members):
-            self = .object(members.map { ($0.name, JSONValue($0.value, of: document)) })
+extension Deployment {
+    /// The names of the accounts whose pseudonyms the records contain.
+    func names(in rows: [AuditRow]) throws(OperationalError) -> [String: String] {
+        var names: [String: String] = [:]
+        for row in rows {
+            guard let root = row.document?.root else { continue }
+            for text in [root["pseudonym"]?.string, root["actor"]?["pseudonym"]?.string] {
+                guard let text, names[text] == nil, let pseudonym = AccountPseudonym(text) else { continue }
+                names[text] = try store.account(of: pseudonym)?.name.description
+            }
         }
+        return names
     }
 }

@@ -103,7 +103,7 @@ extension StoredSession {
         }
     }
 
-    fileprivate func json(of account: String) -> JSONValue {
+    func json(of account: String) -> JSONValue {
         [
             "session": .string(id.description), "account": .string(account),
             "platform": .string(platform.description),

@@ -60,6 +60,7 @@ extension SQLiteStore {
     {
         var account = Account(
             number: 0, app: draft.app, name: draft.name, userID: draft.userID, created: draft.created)
+        account.pseudonym = AccountPseudonym()
         account.registration = draft.registration
         account.legacy = draft.legacy
         let (app, name) = (SQLValue.text(draft.app.description), SQLValue.text(draft.name.description))
@@ -69,15 +70,20 @@ extension SQLiteStore {
         else {
             return .taken(.name)
         }
+        if let tombstone = draft.tombstone, try isErased(tombstone, of: draft.app, in: database) {
+            return .taken(.name)
+        }
         let added = try database.run(
             """
             INSERT INTO account (
-                app, name, user_id, created, state, credential, sealed_record, rung, sealed_legacy)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
+                app, name, user_id, created, state, credential, sealed_record, rung, sealed_legacy,
+                pseudonym)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
             """, binding: app, name, .optional(account.userID), .integer(account.created),
             .text(account.state.rawValue),
             .optional(account.registration?.credential), .optional(account.registration?.sealedRecord),
-            .optional(account.legacy?.rung.rawValue), .optional(account.legacy?.sealed))
+            .optional(account.legacy?.rung.rawValue), .optional(account.legacy?.sealed),
+            .optional(account.pseudonym?.bytes))
         guard added == 1 else { return .taken(.userID) }
         account.number = database.lastRow
         return .yes(account)
@@ -277,7 +283,7 @@ extension AccountChange {
 enum AccountRows {
     static let select = """
         SELECT number, app, name, user_id, created, state, credential, sealed_record, rung,
-            sealed_legacy, reset_hash, reset_until
+            sealed_legacy, reset_hash, reset_until, pseudonym
         FROM account
         """
 
@@ -313,6 +319,10 @@ enum AccountRows {
             account.legacy = LegacyCredential(rung: rung, sealed: row.blob(9))
         }
         if !row.isNull(10) { account.reset = StoredReset(codeHash: row.blob(10), until: row.integer(11)) }
+        if !row.isNull(12) {
+            guard let pseudonym = AccountPseudonym(row.blob(12)) else { return nil }
+            account.pseudonym = pseudonym
+        }
         return account
     }
 }

@@ -30,7 +30,14 @@ extension SQLiteStore {
     }
 
     static func add(_ draft: AuditDraft, to database: Database) throws(OperationalError) {
-        let (row, head) = try draft.row(after: value(of: .auditHead, in: database))
+        let sealed = try value(of: .auditHead, in: database)
+        let (row, head) = try draft.row(after: sealed) { (name, app) throws(OperationalError) in
+            try pseudonym(of: name, in: app, database: database)
+        }
+        try add(row, head: head, to: database)
+    }
+
+    static func add(_ row: AuditRow, head: [UInt8], to database: Database) throws(OperationalError) {
         try database.run(
             "INSERT INTO audit (number, record, tag) VALUES (?, ?, ?)",
             binding: .integer(row.number), .text(String(decoding: row.record, as: UTF8.self)), .blob(row.tag))
@@ -39,13 +46,19 @@ extension SQLiteStore {
 
     package func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow] {
         try read(whenEmpty: []) { (database) throws(OperationalError) in
-            try database.rows(
-                "SELECT number, record, tag FROM audit WHERE number > ? ORDER BY number LIMIT ?",
-                binding: .integer(number), .integer(Int64(limit))
-            ) {
-                // The text's raw bytes: decoding them as text would repair, and so hide, an alteration.
-                AuditRow(number: $0.integer(0), record: $0.blob(1), tag: $0.blob(2))
-            }
+            try SQLiteStore.auditRows(after: number, limit: limit, in: database)
+        }
+    }
+
+    static func auditRows(
+        after number: Int64, limit: Int, in database: Database
+    ) throws(OperationalError) -> [AuditRow] {
+        try database.rows(
+            "SELECT number, record, tag FROM audit WHERE number > ? ORDER BY number LIMIT ?",
+            binding: .integer(number), .integer(Int64(limit))
+        ) {
+            // The text's raw bytes: decoding them as text would repair, and so hide, an alteration.
+            AuditRow(number: $0.integer(0), record: $0.blob(1), tag: $0.blob(2))
         }
     }
 

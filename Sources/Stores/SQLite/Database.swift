@@ -45,6 +45,12 @@ final class Database {
         return head == Array("SQLite format 3\0".utf8) || head.allSatisfy { $0 == 0 }
     }
 
+    /// Reads that many bytes of the file through SQLite's own descriptor; zeros behind the end.
+    func read(_ bytes: inout [UInt8], at offset: Int64) -> Bool {
+        for place in bytes.indices { bytes[place] = 0 }
+        return cs_sqlite_read(handle, &bytes, Int32(bytes.count), offset) == SQLITE_OK
+    }
+
     deinit {
         statements.empty()
         sqlite3_close_v2(handle)

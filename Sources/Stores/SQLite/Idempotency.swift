@@ -153,7 +153,7 @@ extension SQLiteStore {
     }
 
     /// From columns 1 to 3: status, fields, body.
-    private static func answer(_ row: borrowing Statement) -> StoredAnswer? {
+    static func answer(_ row: borrowing Statement) -> StoredAnswer? {
         guard let parts = ByteStringList.decode(row.blob(2)), parts.count.isMultiple(of: 2) else {
             return nil
         }

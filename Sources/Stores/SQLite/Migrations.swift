@@ -6,7 +6,10 @@ enum Migrations {
     /// `CSN1`: distinguishes our files from those of other programs (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020, m014]
+    static let steps = [
+        m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020,
+        m014, m015,
+    ]
 
     private static let m001 = """
         CREATE TABLE meta (
@@ -86,6 +89,12 @@ enum Migrations {
 }
 
 extension Migrations {
+    /// Dropped and created again by the one rewriting of the log.
+    static let auditIsNotAltered = """
+        CREATE TRIGGER audit_is_not_altered BEFORE UPDATE ON audit
+        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+        """
+
     /// The audit log. The triggers prevent accidental changes; the chain of tags detects deliberate ones.
     static let m003 = """
         CREATE TABLE audit (
@@ -94,8 +103,7 @@ extension Migrations {
             tag BLOB NOT NULL
         ) STRICT;
 
-        CREATE TRIGGER audit_is_not_altered BEFORE UPDATE ON audit
-        BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
+        \(auditIsNotAltered)
 
         CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit
         BEGIN SELECT RAISE(ABORT, 'the audit log is only added to'); END;
@@ -371,5 +379,24 @@ extension Migrations {
         UPDATE known_device SET (class, name, first_seen) = (
             SELECT device_class, device_name, min(created) FROM session
             WHERE session.account = known_device.account AND session.signing_key = known_device.signing_key);
+        """
+}
+
+extension Migrations {
+    /// The pseudonyms by which the audit log names accounts, null once an account is erased, and the tombstones
+    /// of erased names. The trigger is for a server of the previous version that is still running.
+    static let m015 = """
+        ALTER TABLE account ADD COLUMN pseudonym BLOB;
+        UPDATE account SET pseudonym = randomblob(16);
+        CREATE UNIQUE INDEX account_pseudonym ON account (pseudonym) WHERE pseudonym IS NOT NULL;
+        CREATE TRIGGER account_pseudonym_missing AFTER INSERT ON account WHEN NEW.pseudonym IS NULL BEGIN
+            UPDATE account SET pseudonym = randomblob(16) WHERE number = NEW.number;
+        END;
+
+        CREATE TABLE erased_name (
+            app TEXT NOT NULL REFERENCES app (name),
+            tombstone BLOB NOT NULL,
+            PRIMARY KEY (app, tombstone)
+        ) STRICT, WITHOUT ROWID;
         """
 }

@@ -65,6 +65,17 @@ final class SQLiteFile: @unchecked Sendable {
         }
     }
 
+    /// Uses the connection outside a transaction.
+    func use<Result>(_ body: (Database) throws(OperationalError) -> Result) throws(OperationalError) -> Result
+    {
+        try lock.write { () throws(OperationalError) in
+            guard let database = try existing() else {
+                throw OperationalError(.unreachable, message: "\(path): no database there")
+            }
+            return try body(database)
+        }
+    }
+
     /// Creates the file with mode 0600; SQLite gives its write-ahead log the same mode.
     private static func makeEmpty(_ path: String) throws(OperationalError) {
         let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)

@@ -6,14 +6,14 @@ import CountersignWire
 /// except the store that ``applyTogether(_:)`` passes to a change, which is valid on one thread until the
 /// change returns.
 package final class SQLiteStore: Store, @unchecked Sendable {
-    private enum Backing {
+    enum Backing {
         /// Each call is a transaction of its own.
         case file(SQLiteFile)
         /// Within a caller's transaction: each call is a savepoint that fails by itself.
         case transaction(Database)
     }
 
-    private let backing: Backing
+    let backing: Backing
 
     /// How much of a file is checked when it is opened.
     package enum Inspection: Sendable {

@@ -96,7 +96,7 @@ extension SQLiteStore {
         }
     }
 
-    private static func ticket(_ id: UploadTicketID, in database: Database) throws(OperationalError)
+    static func ticket(_ id: UploadTicketID, in database: Database) throws(OperationalError)
         -> UploadTicketRecord?
     {
         try database.rows(

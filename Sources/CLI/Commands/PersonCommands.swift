@@ -1,0 +1,199 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+
+extension Command {
+    static let accountShow = Command(
+        words: ["account", "show"], summary: "show one account",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")], options: [.data, .json],
+        notes: "What is held in full, sessions and devices among it, is in `countersign account export`."
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let held = try run.deployment().holdings(of: name, in: app)
+        let account = held.account
+        let live = held.sessions.count { $0.end == nil }
+        try run.print(held.summary(live: live)) {
+            let rows = [
+                ("name", account.name.description), ("state", account.stateText),
+                ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
+                ("signs in by", account.credential), ("since", TimeText.text(account.created)),
+                ("reset code until", account.reset.map { TimeText.text($0.until) } ?? "none"),
+                ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
+                ("known devices", "\(held.devices.count)"), ("upload tickets", "\(held.tickets.count)"),
+                ("idempotent requests", "\(held.requests.count)"),
+                ("in the audit log as", account.pseudonym?.description ?? "nobody: it was erased"),
+            ]
+            return rows.map { "\($0.0): \($0.1)" }.joined(separator: "\n")
+        }
+        return .success
+    }
+
+    static let accountExport = Command(
+        words: ["account", "export"], summary: "print everything held about one person, as JSON",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")], options: [.data],
+        notes: """
+            Account, sessions, devices, upload tickets, stored responses and the audit log's records. Passwords \
+            and keys
+            are named and not printed. `not_included` lists what is held elsewhere.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let deployment = try run.deployment()
+        let held = try deployment.holdings(of: name, in: app)
+        try run.console.print(held.json(of: deployment, at: run.now).prettyText)
+        return .success
+    }
+
+    static let accountErase = Command(
+        words: ["account", "erase"], summary: "remove everything held about one person, for good",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [
+            .flag("yes", meaning: "do not ask; needed where there is no terminal"), .data, .json,
+        ],
+        notes: """
+            The name goes from the account, the sessions, the audit log and the files of the data folder; a \
+            keyed hash
+            keeps it from being taken again, because the backend would take the new account for the erased \
+            one. Logs,
+            backups and the backend's own data are yours to erase. `account remove` only ends the account and \
+            keeps its name.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let deployment = try run.deployment()
+        try confirmErasure(of: name, run: run)
+        let erasure = try deployment.eraseAccount(name, of: app, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description), "erased": true,
+            "ended_sessions": .strings(erasure.ended.map(\.description)),
+            "absent_from_files": .bool(erasure.isAbsent),
+        ]
+        try run.print(json) {
+            erasure.ended.isEmpty ? "erased" : "erased; sessions ended: \(erasure.ended.count)"
+        }
+        if !erasure.isAbsent {
+            run.console.note(
+                "the same letters stand elsewhere in the database, as in the account of another app")
+        }
+        return .success
+    }
+
+    private static func confirmErasure(of name: AccountName, run: Invocation) throws(OperationalError) {
+        guard !run.arguments.has("yes") else { return }
+        let prompt = "This cannot be undone. Type the name to erase \(VisibleText.of(name.description)): "
+        guard let typed = try run.console.ask(prompt) else {
+            throw OperationalError(.usage, message: "account erase: expected --yes where nobody can be asked")
+        }
+        guard (try? AccountName(normalizing: typed)) == name else {
+            throw OperationalError(.failed, message: "account erase: another name was typed; nothing changed")
+        }
+    }
+}
+
+extension Account {
+    fileprivate var stateText: String { isErased ? "erased" : state.rawValue }
+}
+
+extension AccountHoldings {
+    fileprivate func summary(live: Int) -> JSONValue {
+        guard case .object(let members) = account.json else { return .null }
+        return .object(
+            members + [
+                ("erased", .bool(account.isErased)),
+                ("pseudonym", .optional(account.pseudonym?.description)),
+                ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
+                ("sessions", .integer(Int64(live))),
+                ("ended_sessions", .integer(Int64(sessions.count - live))),
+                ("known_devices", .integer(Int64(devices.count))),
+                ("upload_tickets", .integer(Int64(tickets.count))),
+                ("idempotent_requests", .integer(Int64(requests.count))),
+            ])
+    }
+
+    fileprivate func json(of deployment: Deployment, at now: Int64) throws(OperationalError) -> JSONValue {
+        guard case .object(let members) = account.json else { return .null }
+        let names = try deployment.names(in: records)
+        var answers: [JSONValue] = []
+        for request in requests { answers.append(try request.json(of: deployment)) }
+        let own: [(name: String, value: JSONValue)] = [
+            ("pseudonym", .optional(account.pseudonym?.description)),
+            ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
+        ]
+        return [
+            "exported": .integer(now), "account": .object(members + own),
+            "sessions": .array(
+                sessions.map { $0.exported(of: account.name.description) }),
+            "known_devices": .array(devices.map(\.exported)),
+            "upload_tickets": .array(tickets.map(\.json)), "idempotent_requests": .array(answers),
+            "audit": .array(records.map { AuditLine($0, names: names).json }),
+            "not_included": [
+                "limits on guesses: counted under keyed hashes, from which no name can be computed",
+                "secrets: the password's registration, keys and tokens are kept sealed or hashed",
+                "logs: events have the account's number and no name",
+                "backups, and what the backend holds",
+            ],
+        ]
+    }
+}
+
+extension StoredSession {
+    fileprivate func exported(of account: String) -> JSONValue {
+        guard case .object(let members) = json(of: account) else { return .null }
+        return .object(
+            members + [
+                ("release", .optional(release?.description)), ("opening", .string(opening.rawValue)),
+            ])
+    }
+}
+
+extension KnownDeviceEntry {
+    fileprivate var exported: JSONValue {
+        [
+            "device": .string(text), "class": .optional(kind?.rawValue), "name": .optional(name),
+            "signing_key": .string(Base64.encode(device.signingKey.span, as: .url)),
+            "first_seen": firstSeen.map { .integer($0) } ?? .null, "last_seen": .integer(device.lastSeen),
+        ]
+    }
+}
+
+extension UploadTicketRecord {
+    fileprivate var json: JSONValue {
+        func text(_ bytes: [UInt8]) -> JSONValue { .string(String(decoding: bytes, as: UTF8.self)) }
+        return [
+            "ticket": .string(Base64.encode(id.bytes.span, as: .url)),
+            "session": .string(session.description),
+            "release": .string(release.description), "method": text(upload.method),
+            "host": text(upload.authority), "target": text(upload.target),
+            "content_type": upload.contentType.map(text) ?? .null, "length": .integer(Int64(upload.length)),
+            "sha256": .string(Base64.encode(upload.sha256.span, as: .url)), "created": .integer(created),
+            "expires": .integer(expires), "claimed": claimed.map { .integer($0) } ?? .null,
+            "attempts": .integer(Int64(attempts)),
+        ]
+    }
+}
+
+extension HeldRequest {
+    /// With the backend's answer opened, because it is held about the person.
+    fileprivate func json(of deployment: Deployment) throws(OperationalError) -> JSONValue {
+        var members: [(name: String, value: JSONValue)] = [
+            ("key_sha256", .string(Base64.encode(request.key.span, as: .url))),
+            ("begun", .integer(request.begun)),
+        ]
+        guard let answer else {
+            members.append(("status", .null))
+            return .object(members)
+        }
+        members.append(("status", .integer(Int64(answer.status))))
+        if case .whole(_, let fields, let body) = try deployment.opened(answer, to: request) {
+            let lines = fields.map { "\($0.name): \(String(decoding: $0.value, as: UTF8.self))" }
+            members.append(("fields", .strings(lines)))
+            members.append(("body", .string(Base64.encode(body.span, as: .standard))))
+        }
+        return .object(members)
+    }
+}
