@@ -120,6 +120,10 @@ import Testing
             String(decoding: $0.record, as: UTF8.self)
         }
         #expect(records.first?.contains(#""action":"account.register""#) == true)
-        #expect(records.first?.contains(#""actor":{"kind":"account","app":"demo","name":"bob"}"#) == true)
+        let name = try AccountName(normalizing: "bob")
+        let account = try server.deployment.account(name, of: #require(AppName("demo")))
+        let pseudonym = try #require(account.pseudonym)
+        let actor = #""actor":{"kind":"account","app":"demo","pseudonym":"\#(pseudonym)"}"#
+        #expect(records.first?.contains(actor) == true)
     }
 }
