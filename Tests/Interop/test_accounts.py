@@ -205,7 +205,7 @@ def test_a_forgotten_password_is_set_by_a_code(served, alice):
     assert done.returncode == 1
     alice.logs_in(password="a new one").calls("/")
     done = alice.run("signup", "--account", alice.name, "--reset-code-stdin", "--password-stdin",
-                     stdin=f"{made['reset_code']}\nthird\n")
+                     stdin=f"{made['reset_code']}\na third one\n")
     assert done.returncode == 1, "a code is good once"
 
 

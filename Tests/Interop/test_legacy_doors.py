@@ -2,6 +2,7 @@
 no other spelling of such a path reaches the backend, which would judge it by itself."""
 
 import base64
+import hashlib
 import json
 import secrets
 import time
@@ -382,7 +383,7 @@ class TestLimits:
         with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, "--login-address",
                                            "3/3600s") as running:
             place = Place(running, backend)
-            answers = [place.status("/user/register", phoneNo=f"a{n}", pwd="secret") for n in range(5)]
+            answers = [place.status("/user/register", phoneNo=f"a{n}", pwd="a secret of its own") for n in range(5)]
             assert [status for status, _ in answers] == [200, 200, 200, 429, 429]
             assert answers[-1][1]["err"]["code"] == -8
             assert all(answer["uid"] > 0 for status, answer in answers if status == 200)
@@ -408,11 +409,35 @@ def test_the_paths_are_the_backend_s_where_tokens_are(tmp_path):
         place.set(legacy_session="upstream")
         for target in ("/user/logout", "/user/token", "/USER/logout"):
             assert running.send(place.key.request("POST", target, b"tok=x")).status == 200, target
-        assert place.post("/user/register", phoneNo="anna", pwd="x")["uid"] > 0
-        assert place.post("/user/password", phoneNo="anna", pwd="x", newPwd="y", tok="theirs")["uid"] > 0
-        assert place.post("/user/login", phoneNo="anna", pwd="y").keys() == {"uid"}
+        assert place.post("/user/register", phoneNo="anna", pwd="x" * 8)["uid"] > 0
+        assert place.post("/user/password", phoneNo="anna", pwd="x" * 8, newPwd="y" * 8, tok="theirs")["uid"] > 0
+        assert place.post("/user/login", phoneNo="anna", pwd="y" * 8).keys() == {"uid"}
         place.set(legacy_login="off")
         before = len(backend.seen)
         for target in ("/user/login", "//user/login", "/user/register"):
             assert running.send(place.key.request("POST", target, b"phoneNo=u")).status == 200, target
         assert len(backend.seen) == before + 3
+
+
+class TestNewPasswords:
+    """What comes in clear is checked by the app's rule; what comes hashed cannot be."""
+
+    def test_a_short_or_breached_one_is_refused(self, place, tmp_path):
+        listed = "breached password"
+        digests = sorted(hashlib.sha1(text.encode()).hexdigest().upper() for text in (listed, "another", "a third"))
+        known = tmp_path / "breached.txt"
+        known.write_text("".join(f"{digest}:{count}\n" for count, digest in enumerate(digests)))
+        place.set(breached_passwords=str(known))
+        for bad in ("seven77", listed):
+            status, answer = place.status("/user/register", phoneNo="clara", pwd=bad)
+            assert answer["err"]["code"] == -1, (status, answer)
+        assert place.post("/user/register", phoneNo="clara", pwd="eight888")["uid"] > 0
+        for bad in ("seven77", listed):
+            status, answer = place.status("/user/password", phoneNo="clara", pwd="eight888", newPwd=bad)
+            assert answer["err"]["code"] == -1, (status, answer)
+        place.set(password_min="7")
+        assert place.post("/user/password", phoneNo="clara", pwd="eight888", newPwd="seven77")["uid"] > 0
+        known.unlink()
+        status, _ = place.status("/user/register", phoneNo="dora", pwd="eight888")
+        assert status == 503, "a list that is gone lets nothing pass"
+        place.set(breached_passwords="", password_min="")

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
