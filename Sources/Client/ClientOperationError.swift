@@ -1,4 +1,5 @@
 import struct CountersignTransport.TransportError
+import CountersignHandshake
 import CountersignVault
 import CountersignWire
 
@@ -101,6 +102,8 @@ package struct RefusalNotice: Sendable, Equatable {
     package var at: Int64?
     package var by: String?
     package var updateURL: String?
+    /// `too-many-attempts`: work by which the login may start all the same.
+    package var work: WorkOffer?
     /// Whether the authority is known to have said this now and to this request. A notice that is not genuine
     /// is shown, and the client does not act on it.
     package internal(set) var isGenuine = false
@@ -134,6 +137,7 @@ extension RefusalNotice {
         at = seconds("at")
         by = text("by")
         updateURL = text("update_url")
+        work = WorkOffer(document)
     }
 }
 
@@ -143,5 +147,21 @@ extension ClientOperationError {
     var withUnknownOutcome: ClientOperationError {
         guard case .transport(let error) = self else { return self }
         return .transport(TransportError(error.cause, fate: .outcomeUnknown))
+    }
+}
+
+extension WorkOffer {
+    /// Nil where the refusal has none, or none that a client would solve.
+    fileprivate init?(_ document: JSONDocument) {
+        func number(_ name: String, upTo most: Int) -> Int? {
+            document.root["work"]?[name].flatMap { document.integer($0, in: 1...most) }
+        }
+        guard let text = document.root["work"]?["challenge"]?.string, text.utf8.count <= 1_024,
+            let challenge = Base64.decode(text, as: .url),
+            let puzzles = number("puzzles", upTo: WorkPuzzles.mostPuzzles),
+            let hashes = number("hashes", upTo: WorkPuzzles.mostHashes),
+            let expires = number("expires", upTo: Int(UInt32.max))
+        else { return nil }
+        self.init(challenge: challenge, puzzles: puzzles, hashes: hashes, expires: Int64(expires))
     }
 }

@@ -32,17 +32,21 @@ package struct LogIn: Sendable {
         let login = try OpaqueStart.login(password)
         let ke1 = login.ke1.bytes
         let known = AppIdentity(installation, state: try environment.keeper.state())
-        let started = try await routes.post(to: "/login/start", requiring: .authoritySignatureIfKeyKnown) {
-            (time) throws(ClientOperationError) in
-            var members: [(name: String, value: JSONValue)] = [
-                ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
-            ]
-            if let app = known.name {
-                let binding = LoginBinding(app: app, account: account, release: releaseID, device: device)
-                let proof = try presented.signer.sign(binding.startProof(ke1: ke1, time: time))
-                members.append(("proof", ["time": .integer(time), "signature": .bytes(proof)]))
+        let started = try await LoginWorkSolver(environment: environment).perform {
+            (work) async throws(ClientOperationError) in
+            try await routes.post(to: "/login/start", requiring: .authoritySignatureIfKeyKnown) {
+                (time) throws(ClientOperationError) in
+                var members: [(name: String, value: JSONValue)] = [
+                    ("account", .string(account.description)), ("ke1", .bytes(ke1)), ("device", device.json),
+                ]
+                if let app = known.name {
+                    let binding = LoginBinding(
+                        app: app, account: account, release: releaseID, device: device)
+                    let proof = try presented.signer.sign(binding.startProof(ke1: ke1, time: time))
+                    members.append(("proof", ["time": .integer(time), "signature": .bytes(proof)]))
+                }
+                return .object(members + work)
             }
-            return .object(members)
         }
         let answer = try ResponseFields(started.response, of: "login/start")
         let app = try known.resolved(by: answer)

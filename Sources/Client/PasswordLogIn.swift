@@ -57,13 +57,17 @@ struct PasswordGrant: Sendable {
     ) async throws(ClientOperationError) -> Grant {
         let proof = try installation.requiredProofForBearerSecrets()
         let routes = AuthorityRoutes(installation: installation, environment: environment)
-        let answered = try await routes.post(to: "/login/password", requiring: proof) {
-            (_) throws(ClientOperationError) in
-            [
-                "account": .string(account.description),
-                "password": .string(password.withExposedBytes { $0.text }),
-                "device": ["class": .string(kind.rawValue), "name": .string(name.description)],
-            ]
+        let answered = try await LoginWorkSolver(environment: environment).perform {
+            (work) async throws(ClientOperationError) in
+            try await routes.post(to: "/login/password", requiring: proof) {
+                (_) throws(ClientOperationError) in
+                .object(
+                    [
+                        ("account", .string(account.description)),
+                        ("password", .string(password.withExposedBytes { $0.text })),
+                        ("device", ["class": .string(kind.rawValue), "name": .string(name.description)]),
+                    ] + work)
+            }
         }
         let answer = try ResponseFields(answered.response, of: "login/password")
         guard let id = SessionID(try answer.text("session")) else {

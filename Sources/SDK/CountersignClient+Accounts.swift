@@ -49,6 +49,11 @@ extension CountersignClient {
     /// Signs an account in on this device and replaces the account that is signed in. Computes a slow hash
     /// (19 MiB) for ``LogInMethod/opaque``; if ``CountersignOptions/passwordLogin`` allows it, takes an
     /// account on the login ladder off it.
+    ///
+    /// Where strangers have used up the account's limit and this device is new to the account, does the work
+    /// that the server offers for a start all the same: off the main actor, at most 20 s, ended by the task's
+    /// cancellation. On a device that would need longer it throws ``CountersignError/refused(_:)`` with the
+    /// seconds to wait.
     @discardableResult
     public func logIn(
         _ name: String, _ password: String, by method: LogInMethod = .opaque

@@ -75,6 +75,7 @@ enum RefusalResponse {
         if let done = refusal.previousStatus { members.append(("done_status", .integer(Int64(done)))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         if let ended = refusal.endedSession { members += ended.members(at: .integer(ended.at)) }
+        if let work = refusal.work { members.append(("work", work.json)) }
         var fields = fields(for: text)
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", value: String(seconds))) }
         return ServerResponse(
@@ -132,6 +133,15 @@ enum RefusalResponse {
         case .malformed, .tooLarge, .timeout, .unsigned, .stale: true
         default: false
         }
+    }
+}
+
+extension WorkOffer {
+    fileprivate var json: JSONValue {
+        [
+            "challenge": encoded(challenge), "puzzles": .integer(Int64(puzzles)),
+            "hashes": .integer(Int64(hashes)), "expires": .integer(expires),
+        ]
     }
 }
 

@@ -40,6 +40,9 @@ package struct Refusal: Error, Sendable, Equatable {
     /// `session-ended`: how; nil where the route needs a session and there was none.
     package var endedSession: EndedSession?
 
+    /// `too-many-attempts`: work by which a caller may start this login all the same; nil for all else.
+    package var work: WorkOffer?
+
     /// `unavailable`: the status with which the backend has answered this very request before; nil for all
     /// else.
     package var previousStatus: Int?
@@ -68,6 +71,25 @@ package struct Refusal: Error, Sendable, Equatable {
         self.detail = detail
         self.link = link
         self.retryAfter = retryAfter
+    }
+}
+
+/// Puzzles whose solution lets a login start although strangers have used up the account's limit. Source:
+/// docs/protocol.md, "Proof of work".
+package struct WorkOffer: Sendable, Equatable {
+    /// The authority's own, opaque to clients.
+    package var challenge: [UInt8]
+    package var puzzles: Int
+    /// Hashes that one puzzle takes on average.
+    package var hashes: Int
+    /// Whole Unix seconds.
+    package var expires: Int64
+
+    package init(challenge: [UInt8], puzzles: Int, hashes: Int, expires: Int64) {
+        self.challenge = challenge
+        self.puzzles = puzzles
+        self.hashes = hashes
+        self.expires = expires
     }
 }
 

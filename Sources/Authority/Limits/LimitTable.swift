@@ -8,8 +8,8 @@ package struct RateLimit: Sendable, Equatable {
     package let burst: Int
     /// Milliseconds in which one attempt is refilled.
     package let interval: Int64
-    /// Milliseconds by which refused attempts may delay the next allowed one: each adds one interval to the
-    /// wait, up to this bound. 0: a refused attempt costs nothing.
+    /// Milliseconds by which refused attempts may delay the next allowed one: each adds a quarter of an
+    /// interval to the wait, up to this bound. 0: a refused attempt costs nothing.
     package let mostDebt: Int64
 
     package init(burst: Int, refillInterval interval: Duration, mostDebt: Duration = .zero) {
@@ -40,6 +40,10 @@ package struct RateLimit: Sendable, Equatable {
             burst: (burst * numerator + denominator - 1) / denominator,
             interval: interval * Int64(denominator) / Int64(numerator), mostDebt: mostDebt)
     }
+
+    /// What a refused attempt adds to the wait. Less than an interval: who asks again as often as attempts grow
+    /// back gets in, and who asks four times as often never does.
+    var refusalCharge: Int64 { max(interval / 4, 1) }
 
     /// Milliseconds in which an empty allowance becomes full.
     var fullRefill: Int64 { Int64(burst) * interval }
@@ -133,33 +137,37 @@ package final class LimitTable: @unchecked Sendable {
         let tag: UInt64
         let at: Int64
         /// Milliseconds that the debit added to the key's time.
-        let interval: Int64
+        let cost: Int64
     }
 
     /// Counts an attempt if it is allowed. A refused attempt costs nothing, unless the limit charges for it
     /// (``RateLimit/mostDebt``). `rate` is the limit of this key, where the keys of a table differ; nil for
-    /// the table's own.
-    package func debit(_ key: Span<UInt8>, limit rate: RateLimit? = nil, at now: Int64) -> Outcome {
+    /// the table's own. An attempt of a `weight` counts as so many, but never more than a full allowance.
+    package func debit(_ key: Span<UInt8>, limit rate: RateLimit? = nil, weight: Int = 1, at now: Int64)
+        -> Outcome
+    {
         let (place, tag) = hash.hash(key)
         let limit = rate ?? self.limit
         let latest = now + limit.fullRefill
+        let cost = limit.interval * Int64(min(max(weight, 1), limit.burst))
         return withSet(at: place) { set in
             let known = set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }
             let index = known ?? LimitTable.oldest(in: set)
             // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
-            // no key waits longer than one full refill and the most debt.
-            set[index].fullAt = min(set[index].fullAt, latest + limit.mostDebt)
-            let whole = max(set[index].fullAt, now) + limit.interval
+            // no key waits longer than one full refill, or than its debt where it has some.
+            if set[index].fullAt > latest + limit.mostDebt { set[index].fullAt = latest }
+            let whole = max(set[index].fullAt, now) + cost
             guard whole <= latest else {
                 // A refused key that is not in the set takes no place: refusals must not displace counts.
                 guard limit.mostDebt > 0, known != nil else { return .refused(whole - latest) }
-                set[index].fullAt = min(whole, latest + limit.mostDebt)
+                set[index].fullAt = min(
+                    max(set[index].fullAt, now) + limit.refusalCharge, latest + limit.mostDebt)
                 changeCount.add(1, ordering: .relaxed)
-                return .refused(set[index].fullAt + limit.interval - latest)
+                return .refused(set[index].fullAt + cost - latest)
             }
             set[index] = LimitEntry(tag: tag, fullAt: whole)
             changeCount.add(1, ordering: .relaxed)
-            return .allowed(Debit(place: place, tag: tag, at: now, interval: limit.interval))
+            return .allowed(Debit(place: place, tag: tag, at: now, cost: cost))
         }
     }
 
@@ -180,7 +188,7 @@ package final class LimitTable: @unchecked Sendable {
     /// Takes back the part of a debit that has not refilled since. The caller must refund each debit at
     /// most once.
     package func refund(_ debit: Debit, at now: Int64) {
-        let owed = debit.interval - max(now - debit.at, 0)
+        let owed = debit.cost - max(now - debit.at, 0)
         guard owed > 0 else { return }
         withSet(at: debit.place) { set in
             guard let index = set.firstIndex(where: { $0.tag == debit.tag && $0.fullAt != LimitEntry.unused })

@@ -74,6 +74,9 @@ package struct LoginLimits: Sendable {
         /// More, since many people may share an address; a verified login costs it nothing. A refused start is
         /// charged, up to ``mostDebt``.
         package var address = RateLimit(burst: 50, refillInterval: .seconds(10))
+        /// For unknown callers that have worked for it, by account. A hard bound: work is cheap for an attacker
+        /// with the right hardware.
+        package var solved = RateLimit(burst: 32, refillInterval: .seconds(60))
         package var device = RateLimit(burst: 10, refillInterval: .seconds(30))
         /// By address and ``Work``: steps that cost work and did not succeed.
         package var work = RateLimit(burst: 60, refillInterval: .seconds(1))
@@ -82,6 +85,10 @@ package struct LoginLimits: Sendable {
         /// The most by which refused starts delay an address. An address that goes on at full speed gets
         /// nothing through; the others behind the same address wait a minute after it has stopped.
         package static let mostDebt = Duration.seconds(60)
+
+        /// What a start with a solution costs its address, in starts. An address gets little more than two
+        /// through in five minutes, fewer than grow back in an account's ``solved``.
+        package static let solutionWeight = 12
 
         package init() {}
     }
@@ -122,6 +129,8 @@ package struct LoginLimits: Sendable {
         case account, address, device, work
         /// IPv6 networks of 56 and 48 bits, for starts and for ``Work``.
         case network
+        /// Accounts, for unknown callers that have solved a ``LoginWork``.
+        case solved
     }
 
     /// Steps that cost more than a lookup before the caller is identified.
@@ -138,6 +147,7 @@ package struct LoginLimits: Sendable {
     private let device: LimitTable
     private let work: LimitTable
     private let network: LimitTable
+    private let solved: LimitTable
 
     package init(_ rules: Rules = Rules(), random: some RandomSource = SystemRandom()) {
         self.init(rules) { _ in
@@ -171,6 +181,7 @@ package struct LoginLimits: Sendable {
         work = table(.work, rules.work)
         // Each key is counted by the limit of its network.
         network = table(.network, rules.address)
+        solved = table(.solved, rules.solved)
     }
 
     /// The memory for a process that is to count together with this one; nil if it cannot be shared.
@@ -183,14 +194,14 @@ package struct LoginLimits: Sendable {
         case .device: device
         case .work: work
         case .network: network
+        case .solved: solved
         }
     }
 
     /// Counts the start of a login, or returns when one would be allowed. `now` is in milliseconds since
     /// 1970. A start that the account's limit refuses stays counted for its address.
     package func start(app: AppName, account: AccountName, from caller: Caller, at now: Int64) -> Decision {
-        // The parts are unambiguous: neither app nor account contains a NUL.
-        let name = Array(app.description.utf8) + [0] + account.bytes
+        let name = LoginLimits.key(of: account, app: app)
         switch caller {
         case .knownDevice(let device): return debit([Charge(.device, key: name + [0] + device)], at: now)
         case .stranger(let address):
@@ -203,6 +214,33 @@ package struct LoginLimits: Sendable {
                 }
             }
         }
+    }
+
+    /// The same for an unknown caller that has solved a ``LoginWork``: it counts more at the address, and for
+    /// the account in a bucket of its own, which callers without a solution cannot use up.
+    package func startSolved(
+        app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
+    ) -> Decision {
+        let charges = charges(to: address, in: .address)
+        switch debit(charges, weight: Rules.solutionWeight, at: now) {
+        case .retry(let seconds, let exhausted): return .retry(after: seconds, for: exhausted)
+        case .allowed(let receipt):
+            switch debit([Charge(.solved, key: LoginLimits.key(of: account, app: app))], at: now) {
+            case .allowed(let guess): return .allowed(Receipt(debits: receipt.debits + guess.debits))
+            case .retry(let seconds, _): return .retry(after: seconds, for: .account)
+            }
+        }
+    }
+
+    /// How many solutions of the account are used up; nil if none would be accepted now.
+    package func solutionsUsed(app: AppName, account: AccountName, at now: Int64) -> Int? {
+        let used = solved.used(LoginLimits.key(of: account, app: app).span, at: now)
+        return used < solved.limit.burst ? used : nil
+    }
+
+    /// The parts are unambiguous: neither app nor account contains a NUL.
+    private static func key(of account: AccountName, app: AppName) -> [UInt8] {
+        Array(app.description.utf8) + [0] + account.bytes
     }
 
     /// Counts the start of a registration by address alone, since it reveals nothing about any account. It
@@ -242,10 +280,12 @@ package struct LoginLimits: Sendable {
 
     /// Makes all debits, or those before the first that is refused. Those stay, as the price of the refused
     /// attempt, if the limit charges for refusals; otherwise they are refunded.
-    private func debit(_ charges: [Charge], at now: Int64) -> Decision {
+    private func debit(_ charges: [Charge], weight: Int = 1, at now: Int64) -> Decision {
         var receipt = Receipt()
         for charge in charges {
-            switch table(charge.kind).debit(charge.key.span, limit: charge.limit, at: now) {
+            switch table(charge.kind).debit(
+                charge.key.span, limit: charge.limit, weight: weight, at: now)
+            {
             case .allowed(let debit): receipt.debits.append(KindDebit(kind: charge.kind, debit: debit))
             case .refused(let wait):
                 let limit = charge.limit ?? table(charge.kind).limit
@@ -294,5 +334,5 @@ extension LoginLimits {
 
 extension LoginLimits.Kind {
     /// Whether snapshots of earlier versions lack it.
-    fileprivate var isRecent: Bool { self == .network }
+    fileprivate var isRecent: Bool { self == .network || self == .solved }
 }

@@ -31,6 +31,7 @@ final class AccountSubsystem {
             signUps: Registration(keys, for: .signUp),
             passwordChanges: Registration(keys, for: .passwordChange),
             enrolment: Enrolment(sessions.life), limits: loginLimitPersistence.limits,
+            work: LoginWork(keys),
             steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
             passwords: try HashingPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
@@ -65,6 +66,7 @@ struct AccountServices: Sendable {
     let passwordChanges: Registration
     let enrolment: Enrolment
     let limits: LoginLimits
+    let work: LoginWork
     /// Computes OPAQUE steps. One step takes a fraction of a millisecond, but a login storm brings thousands,
     /// so they do not run on event loops.
     let steps: HashingPool
@@ -116,12 +118,63 @@ extension AccountServices {
         }
     }
 
+    /// The same for a start that may bring work, and that is offered some if strangers have used up the
+    /// account's limit. What is expired, wrong or used counts as no work.
+    private func debit(
+        _ caller: LoginLimits.Caller, bringing solution: LoginWork.Solution?, account: AccountName,
+        of app: AppName, at now: Int64
+    ) async throws(Refusal) -> LoginLimits.Receipt {
+        if let solution, case .stranger(let address) = caller,
+            await isSolved(solution, account: account, of: app, at: now)
+        {
+            switch limits.startSolved(app: app, account: account, from: address, at: now * 1000) {
+            case .allowed(let receipt): return receipt
+            case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
+            }
+        }
+        switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
+        case .allowed(let receipt): return receipt
+        case .retry(let seconds, .caller): throw AccountServices.tooMany(seconds)
+        case .retry(let seconds, .account):
+            var refusal = AccountServices.tooMany(seconds)
+            if let used = limits.solutionsUsed(app: app, account: account, at: now * 1000) {
+                refusal.work = work.offer(to: account, of: app, used: used, at: now)
+            }
+            throw refusal
+        }
+    }
+
+    /// Whether the solution holds and is brought for the first time. Nothing here depends on whether there is
+    /// such an account.
+    private func isSolved(
+        _ solution: LoginWork.Solution, account: AccountName, of app: AppName, at now: Int64
+    ) async -> Bool {
+        guard let used = limits.solutionsUsed(app: app, account: account, at: now * 1000),
+            let expires = work.expiry(of: solution, for: account, of: app, used: used, at: now),
+            let scope = AccountServices.workScope
+        else { return false }
+        // Kept from the expiry on, so that it is known for as long as the challenge is good.
+        let entry = ReplayEntry(
+            keyID: scope, scheme: .messageSignatures, replayKey: solution.replayKey, created: expires,
+            now: now)
+        do {
+            try await replay.insert(entry)
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    /// One scope for all releases. No release has this id: it is reserved for tokens.
+    private static let workScope = KeyID("s_login-work")
+
     /// Debits a guess, then performs it. Refunds the guess if it could not be made.
     func withGuessDebited<Answer>(
-        by caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64,
+        by caller: LoginLimits.Caller, bringing solution: LoginWork.Solution? = nil, account: AccountName,
+        of app: AppName, at now: Int64,
         perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        let receipt = try debit(caller, account: account, of: app, at: now)
+        let receipt = try await debit(caller, bringing: solution, account: account, of: app, at: now)
         do {
             return try await answer(receipt)
         } catch {

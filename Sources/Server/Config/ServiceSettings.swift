@@ -10,6 +10,8 @@ public struct LoginSettings: Sendable, Equatable {
     package var address = LoginLimits.Rules().address
     /// Per account and device, for devices that have signed in before.
     package var device = LoginLimits.Rules().device
+    /// Per account, for unknown devices that have solved a challenge.
+    package var solved = LoginLimits.Rules().solved
     /// Per address: device proofs that do not verify, and finishes of registrations that fail.
     package var work = LoginLimits.Rules().work
     /// Logins that are started and not finished; less than 2 KiB each.
@@ -30,6 +32,7 @@ public struct LoginSettings: Sendable, Equatable {
         rules.address = address
         rules.device = device
         rules.work = work
+        rules.solved = solved
         return rules
     }
 }
@@ -47,6 +50,9 @@ extension Setting {
         allowance(
             "login-device", at: \.logins.device,
             meaning: "guesses from a device that the account has signed in on before"),
+        allowance(
+            "login-solved", at: \.logins.solved,
+            meaning: "guesses at an account's password by strangers that solved a challenge for it"),
         allowance(
             "login-work", at: \.logins.work,
             meaning:

@@ -34,9 +34,10 @@ struct LoginRoutes: Sendable {
             app: release.app, account: try body.account(), release: release.id.description,
             device: try body.device())
         let start = try LoginStart(ke1: try body.bytes("ke1", count: 96), binding: binding, of: app)
+        let work = try body.workSolution()
         let caller = try await services.caller(of: start, proof: try body.members(ifAny: "proof"), in: call)
         let answer = try await services.withGuessDebited(
-            by: caller, account: binding.account, of: app, at: call.now
+            by: caller, bringing: work, account: binding.account, of: app, at: call.now
         ) {
             (receipt) throws(Refusal) in
             try await services.steps.attempt { () throws(Refusal) in
@@ -102,7 +103,8 @@ struct PasswordLoginRoute: Sendable {
             throw Refusal(.unavailable, detail: "release \(release.id): its platform has no name")
         }
         let (receipt, proved) = try await services.withGuessDebited(
-            by: .stranger(call.address), account: account, of: app, at: call.now
+            by: .stranger(call.address), bringing: try body.workSolution(), account: account, of: app,
+            at: call.now
         ) {
             (receipt) throws(Refusal) in
             (receipt, try await prove(password, of: account, in: app, at: call.now))

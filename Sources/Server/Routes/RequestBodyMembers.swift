@@ -170,6 +170,14 @@ extension RequestBodyMembers {
         return (kind, name)
     }
 
+    /// The solution of a challenge from an earlier refusal, if the caller brings one.
+    func workSolution() throws(Refusal) -> LoginWork.Solution? {
+        guard let work = try members(ifAny: "work") else { return nil }
+        return LoginWork.Solution(
+            challenge: try work.bytes("challenge", count: LoginWork.challengeCount),
+            numbers: try work.bytes("solution", count: LoginWork.solutionCount))
+    }
+
     /// The device of a registration with a reset code; these are its members.
     func signedResetDevice() throws(Refusal) -> SignedResetDevice {
         let (kind, name) = try deviceLabel()
