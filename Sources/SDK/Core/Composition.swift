@@ -32,6 +32,7 @@ struct Composition {
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         options.log.follow(events.stream())
         let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
+        if let discarded = pins?.discarded { events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
         guard
             release.authorityKey != nil || base.origin.security == .plaintext
