@@ -106,6 +106,7 @@ func withPasswordRules(_ options: CountersignOptions, known: Set<String>) -> Cou
 
 func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws {
     print(try client.updatePins(manifest))
+    print(client.discardedPins?.description ?? "the stored pins are in force")
 }
 
 /// From the authority's own route, once a day.
@@ -129,6 +130,7 @@ func log(_ client: CountersignClient) async {
         case .clockCorrected(let offset): print("clock: \(offset) s")
         case .judged(let verdict): print(verdict)
         case .pinsReplaced(let version): print("pins: \(version)")
+        case .pinsDiscarded(let error): print("pins as built in: \(error)")
         case .state(let state): print(state.rawValue)
         case .presenceNeeded: print("presence needed")
         case .updateAvailable(let url, let at): print(url?.description ?? "-", at ?? 0)

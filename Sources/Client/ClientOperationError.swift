@@ -114,6 +114,10 @@ package struct RefusalNotice: Sendable, Equatable {
 }
 
 extension RefusalNotice {
+    /// Whether the authority says that a login has to begin anew: it took over a minute, or a first copy of
+    /// its finish ended it.
+    var isOfExpiredLogin: Bool { isGenuine && code == Refusal.Code.loginExpired.rawValue }
+
     var isOfWrongCredentials: Bool { code == Refusal.Code.wrongCredentials.rawValue }
 
     /// Reads a refusal. Members that are missing or of another type are left out: the status alone makes it a

@@ -21,9 +21,25 @@ package struct LogIn: Sendable {
     /// From the moment at which the authority creates the session until it is stored here, other processes
     /// wait: of two simultaneous logins the later one ends the earlier one's session, and must be the stored
     /// one.
+    ///
+    /// A login that expired between its two steps begins anew once, since the password is still at hand.
     package func callAsFunction(
         _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
         keepingSigningKey place: SigningKeyPlace = .vault
+    ) async throws(ClientOperationError) -> ActiveLogin {
+        do {
+            return try await logIn(
+                account, password: password, on: kind, named: name, keepingSigningKey: place)
+        } catch {
+            guard case .refused(let notice) = error, notice.isOfExpiredLogin else { throw error }
+            return try await logIn(
+                account, password: password, on: kind, named: name, keepingSigningKey: place)
+        }
+    }
+
+    private func logIn(
+        _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
+        keepingSigningKey place: SigningKeyPlace
     ) async throws(ClientOperationError) -> ActiveLogin {
         let presented = try LoginDevice(environment, keeping: place)
         let keys = presented.keys

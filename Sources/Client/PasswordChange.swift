@@ -18,10 +18,19 @@ package struct PasswordChange: Sendable {
     /// Throws ``ClientOperationError/wrongCredentials`` if `old` is not the password, and
     /// ``ClientOperationError/accountChanged`` if another session began here meanwhile. Computes two slow
     /// hashes. After an unknown outcome the next login shows which of the two is the
-    /// password.
+    /// password. A proof that expired between the two steps begins anew once.
     package func callAsFunction(
         from old: Password, to new: Password
     ) async throws(ClientOperationError) {
+        do {
+            try await change(from: old, to: new)
+        } catch {
+            guard case .refused(let notice) = error, notice.isOfExpiredLogin else { throw error }
+            try await change(from: old, to: new)
+        }
+    }
+
+    private func change(from old: Password, to new: Password) async throws(ClientOperationError) {
         let state = try environment.keeper.state()
         guard let login = state.login else { throw .notSignedIn }
         guard case .device = login.session, let keys = state.keys,

@@ -82,6 +82,8 @@ package struct Policy: Sendable, Equatable {
     package var tokenLifetime: Int64 = 7_200
     /// Seconds after which a session ends without a refresh.
     package var sessionIdle: Int64 = 90 * 86_400
+    /// Seconds after its login after which a session ends, however often it is renewed; nil for never.
+    package var sessionMax: Int64?
     /// How many unused upload tickets a session may have; 0 for none.
     package var uploadTickets = 0
     /// The longest lifetime of an upload ticket, in seconds.

@@ -18,6 +18,7 @@ package struct Refusal: Error, Sendable, Equatable {
         case sessionEnded = "session-ended"
         case updateRequired = "update-required"
         case wrongCredentials = "wrong-credentials"
+        case loginExpired = "login-expired"
         case tooManyAttempts = "too-many-attempts"
         case schemeNotAllowed = "scheme-not-allowed"
         case forbidden
@@ -100,7 +101,7 @@ extension Refusal.Code {
         case .malformed, .bodyMismatch: 400
         case .unsigned, .unknownKey, .badSignature, .badTicket, .deviceUnsigned, .stale, .replayed,
             .tokenExpired,
-            .sessionEnded, .wrongCredentials:
+            .sessionEnded, .wrongCredentials, .loginExpired:
             401
         case .schemeNotAllowed, .forbidden, .decideNeedsBody: 403
         case .timeout: 408
@@ -128,6 +129,7 @@ extension Refusal.Code {
         case .replayed: -5
         case .bodyMismatch: -6
         case .wrongCredentials: -7
+        case .loginExpired: -17
         case .tooManyAttempts: -8
         case .schemeNotAllowed, .forbidden, .decideNeedsBody: -9
         case .tooLarge: -10
@@ -158,6 +160,7 @@ extension Refusal.Code {
         case .sessionEnded: "The session has ended"
         case .updateRequired: "This version of the app is no longer served"
         case .wrongCredentials: "The name or the password is wrong"
+        case .loginExpired: "The login took too long, and has to begin anew"
         case .tooManyAttempts: "Too many attempts"
         case .schemeNotAllowed: "The app's policy does not allow this scheme"
         case .forbidden: "Not allowed"

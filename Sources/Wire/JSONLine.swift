@@ -25,6 +25,17 @@ package struct JSONLine {
         bytes.append(contentsOf: String(number).utf8)
     }
 
+    /// An array of plain words.
+    package mutating func add(_ name: StaticString, values words: [StaticString]) {
+        begin(name)
+        bytes.append(UInt8(ascii: "["))
+        for (index, word) in words.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: ",")) }
+            word.withUTF8Buffer { appendString(UnsafeRawBufferPointer($0)) }
+        }
+        bytes.append(UInt8(ascii: "]"))
+    }
+
     /// Closes the object.
     package mutating func end() { bytes.append(UInt8(ascii: "}")) }
 

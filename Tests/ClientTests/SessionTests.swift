@@ -37,6 +37,21 @@ import Testing
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
 
+    @Test func aLoginThatTookTooLongBeginsAnewOnce() async throws {
+        let world = try await FakeWorld()
+        try await world.signUp()
+        await world.authority.expireLogins(1)
+        #expect(try await world.logIn().account.description == "alice")
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+        await world.authority.expireLogins(2)
+        await #expect { try await world.logIn() } throws: { error in
+            guard case ClientOperationError.refused(let notice) = error else { return false }
+            return notice.code == "login-expired" && notice.isGenuine
+        }
+        #expect(try await world.calls.send(world.draft()).response.status == 200, "the session stays")
+        #expect(try await world.logIn().account.description == "alice")
+    }
+
     @Test func aNameThatIsTakenIsRefused() async throws {
         let world = try await FakeWorld()
         try await world.signUp()

@@ -181,9 +181,33 @@ struct ManifestTests {
         // What is there and cannot be what we wrote is not taken for nothing.
         try file.write([UInt8](repeating: 0x20, count: 70_000))
         #expect(throws: ManifestError.self) { try file.read() }
-        try file.write(Array("{}".utf8))
+    }
+
+    /// After an update with other keys, or with a damaged file, a client must still start.
+    @Test func whatNoBuiltInKeyVerifiesIsAsIfItWasNotThere() throws {
+        let former = try PrivateKey(random: .ed25519)
+        let kept: [([UInt8], ManifestError?)] = [
+            (try signed(manifest(9), by: former), .badSignature), (Array("{}".utf8), nil), ([], nil),
+            ([0xFF], nil), (try signed(manifest(9, app: "other")), .otherApp("other")),
+        ]
+        for (bytes, reason) in kept {
+            store.kept.with { $0 = bytes }
+            let keeper = try keeper()
+            #expect(keeper.current.version == 3 && keeper.current.validUntil == nil)
+            #expect(keeper.discarded != nil && (reason == nil || keeper.discarded == reason))
+            // The built-in version is the floor, and a good one takes its place.
+            #expect(throws: ManifestError.notNewer(version: 3, inForce: 3)) {
+                try keeper.takeUp(signed(manifest(3)), at: 1500)
+            }
+            #expect(try keeper.takeUp(signed(manifest(4)), at: 1500).version == 4)
+            let again = try self.keeper()
+            #expect(again.current.version == 4 && again.discarded == nil)
+        }
+        store.kept.with { $0 = nil }
+        #expect(try keeper().discarded == nil, "nothing was there")
+        // A key that is none is a mistake of the app, and found at once.
         #expect(throws: ManifestError.self) {
-            try TrustKeeper(builtIn: builtIn, version: 3, app: "shop", keys: [raw(key)], store: file)
+            try TrustKeeper(builtIn: builtIn, version: 3, app: "shop", keys: [[1, 2]], store: store)
         }
     }
 

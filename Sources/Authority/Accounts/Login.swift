@@ -210,13 +210,16 @@ package final class Login: PasswordLogin {
     }
 
     /// Takes the pending login of that id and returns its account if every proof holds. Refuses with
-    /// `wrong-credentials` if any does not, and with `forbidden` for a locked account, which only a client
+    /// `login-expired` if there is none, with `wrong-credentials` if a proof does not hold, and with `forbidden` for a locked account, which only a client
     /// that knows the password learns.
     package func finish(
         _ finish: LoginFinish, for purpose: LoginBinding.Purpose, of session: SessionID?, at now: Int64
     ) throws(Refusal) -> VerifiedLogin {
-        guard let login = pending.take(finish.loginID, at: now), login.purpose == purpose,
-            login.session == session,
+        // An id that was never given, one whose login is over, and one that has expired are the same here.
+        guard let login = pending.take(finish.loginID, at: now) else {
+            throw Refusal(.loginExpired, detail: "no login is pending under this id")
+        }
+        guard login.purpose == purpose, login.session == session,
             let sessionKey = login.finish(finish.ke3)
         else { throw Login.wrongCredentials }
         let keys = LoginKeys(sessionKey: sessionKey)

@@ -125,6 +125,11 @@ extension PolicyKey {
             fallback: "90d", expected: "1d to 1000d, or a shorter time such as 12h", visibility: .shown,
             apply: applySessionIdle),
         PolicyKey(
+            name: "session-max", value: "30d | off",
+            meaning: "how long after its login a session ends, however often it is renewed",
+            fallback: "off", expected: "off, 1d to 1000d, or a shorter time such as 12h", visibility: .shown,
+            apply: applySessionMax),
+        PolicyKey(
             name: "upload-tickets", value: "16",
             meaning:
                 "how many unused upload tickets a session may have (an account four times as many): each "

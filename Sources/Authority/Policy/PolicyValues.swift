@@ -89,6 +89,21 @@ extension PolicyKey {
         return text
     }
 
+    /// `off`, days as ``applySessionIdle(_:from:)`` takes them, or a shorter time.
+    @Sendable static func applySessionMax(_ policy: inout Policy, from text: String) -> String? {
+        if text == "off" {
+            policy.sessionMax = nil
+            return text
+        }
+        if text.hasSuffix("d"), let days = number(text.dropLast()), (1...1000).contains(days) {
+            policy.sessionMax = Int64(days) * 86_400
+            return "\(days)d"
+        }
+        guard let seconds = seconds(text[...]) else { return nil }
+        policy.sessionMax = Int64(seconds)
+        return text
+    }
+
     @Sendable static func applyUploadTickets(_ policy: inout Policy, from text: String) -> String? {
         guard let count = number(text[...]), (0...1000).contains(count) else { return nil }
         policy.uploadTickets = count

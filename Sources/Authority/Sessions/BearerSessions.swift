@@ -45,7 +45,8 @@ package final class BearerSessions: Sendable {
             deviceClass: login.deviceClass, deviceName: login.deviceName, created: now,
             credentials: .bearer(
                 BearerCredentials(
-                    tokenHash: token.hash, tokenExpires: now + policy.tokenLifetime, issued: now,
+                    tokenHash: token.hash, tokenExpires: policy.tokenEnd(from: now, created: now),
+                    issued: now,
                     loginTokenHash: loginToken.hash)))
         session.release = login.release
         session.opening = login.opening
@@ -71,8 +72,8 @@ package final class BearerSessions: Sendable {
             throw BearerSessions.noSession
         }
         let renewal = BearerRenewal(
-            presented: loginToken, release: release, loginTokenRule: habit, lifetime: policy.tokenLifetime,
-            idle: policy.sessionIdle, now: now, key: key)
+            presented: loginToken, release: release, loginTokenRule: habit, policy: policy, now: now, key: key
+        )
         let reuse = deployment.auditDraft(for: .sessionReuse, on: .session(id, of: app), by: .server)
         let outcome = try await writer.write { (store) throws(OperationalError) in
             try renewal.run(id, of: app, in: store, recording: reuse)
@@ -199,7 +200,7 @@ package struct BearerGrant: Sendable {
         } else {
             expires = session.used
         }
-        idle = session.used + policy.sessionIdle
+        idle = policy.sessionEnd(used: session.used, created: session.created)
     }
 }
 
@@ -228,9 +229,7 @@ package struct BearerRenewal: Sendable {
     /// The release that signed the call; nil if none did.
     let release: KeyID?
     let loginTokenRule: LoginTokenRule
-    /// Seconds.
-    let lifetime: Int64
-    let idle: Int64
+    let policy: Policy
     /// Whole Unix seconds.
     let now: Int64
     let key: HMACSHA256
@@ -246,7 +245,7 @@ package struct BearerRenewal: Sendable {
                 case .bearer(let old) = session.credentials
             else { return .none }
             if let end = session.end { return .ended(session, end) }
-            guard session.used + idle > now else {
+            guard policy.sessionEnd(used: session.used, created: session.created) > now else {
                 return try end(
                     session, with: SessionTermination(.expired, at: now), in: store, recording: nil)
             }
@@ -264,7 +263,7 @@ package struct BearerRenewal: Sendable {
                 return try end(
                     session, with: SessionTermination(.reused, at: now), in: store, recording: draft)
             }
-            guard let (next, token, loginToken) = next(of: id, after: old) else { return .none }
+            guard let (next, token, loginToken) = next(of: session, after: old) else { return .none }
             switch try store.swap(id, from: .bearer(old), to: .bearer(next), by: release, at: now) {
             case .yes(let session): return .renewed(session, token, loginToken)
             case .moved: continue
@@ -287,15 +286,16 @@ package struct BearerRenewal: Sendable {
 
     /// The credentials that replace `old`.
     private func next(
-        of id: SessionID, after old: BearerCredentials
+        of session: StoredSession, after old: BearerCredentials
     ) -> (BearerCredentials, token: BearerToken, loginToken: LoginToken)? {
         // The issue time always increases, even if the clock was set back: equal times would derive equal
         // tokens.
         let issued = max(now, old.issued + 1)
         let successor = successor(issued)
-        guard let token = successor.token(of: id, issued: issued, under: key) else { return nil }
+        guard let token = successor.token(of: session.id, issued: issued, under: key) else { return nil }
         var next = BearerCredentials(
-            tokenHash: token.hash, tokenExpires: now + lifetime, issued: issued,
+            tokenHash: token.hash, tokenExpires: policy.tokenEnd(from: now, created: session.created),
+            issued: issued,
             loginTokenHash: successor.hash)
         next.previousTokenHash = old.tokenHash
         if loginTokenRule == .rotating { next.previousLoginTokenHash = presented.hash }

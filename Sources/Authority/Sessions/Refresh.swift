@@ -139,7 +139,7 @@ extension SessionLifecycle {
 
     private func checkAlive(_ row: StoredSession, at now: Int64) throws(Refusal) {
         if let end = row.end { throw Refusal(end, of: row.id) }
-        let idleEnd = row.used.later(by: try policy(of: row.app).sessionIdle)
+        let idleEnd = try policy(of: row.app).sessionEnd(used: row.used, created: row.created)
         if idleEnd <= now { throw Refusal(SessionTermination(.expired, at: idleEnd), of: row.id) }
     }
 }
@@ -202,7 +202,8 @@ extension SessionLifecycle {
         let policy = try policy(of: row.app)
         return RenewedSession(
             token: SessionToken(id: left.id, epoch: left.epoch + 1), ephemeral: successor.ephemeral,
-            expires: now.later(by: policy.tokenLifetime), idleEnd: row.used.later(by: policy.sessionIdle),
+            expires: policy.tokenEnd(from: now, created: row.created),
+            idleEnd: policy.sessionEnd(used: row.used, created: row.created),
             signer: Credentials(keyID: KeyID(left), key: SigningKey(key)))
     }
 

@@ -63,8 +63,8 @@ extension SessionDirectory {
             app: place.app.description,
             platform: place.platform.description, edition: edition, loginKind: live.opening, release: release,
             expires: expiry(of: live, confirmation: ahead, edition: edition, policy: policy),
-            idleEnd: live.used.later(by: policy.sessionIdle),
-            end: live.end)
+            idleEnd: policy.sessionEnd(used: live.used, created: live.created), created: live.created,
+            keyPossession: live.keyPossession, end: live.end)
     }
 
     private func expiry(
@@ -75,7 +75,7 @@ extension SessionDirectory {
         switch (live.kind, edition) {
         case (.bearer, .previous): return 0
         case (.bearer, _): return live.moment
-        case (.device, .current): return began.later(by: policy.tokenLifetime)
+        case (.device, .current): return policy.tokenEnd(from: began, created: live.created)
         // The token's lifetime begins with its first use.
         case (.device, .offered): return .max
         case (.device, .previous): return began.later(by: SessionDirectory.grace)
@@ -103,6 +103,18 @@ extension DeviceCredentials {
         next.attempts = DeviceCredentials.newest(successor.attempts, before: attempts)
         next.successor = nil
         return next
+    }
+}
+
+extension Policy {
+    /// When a session ends unless it is renewed before, and at the latest `session-max` after its login.
+    func sessionEnd(used: Int64, created: Int64) -> Int64 {
+        min(used.later(by: sessionIdle), sessionMax.map { created.later(by: $0) } ?? .max)
+    }
+
+    /// When a token of a session expires: never after the session.
+    func tokenEnd(from began: Int64, created: Int64) -> Int64 {
+        min(began.later(by: tokenLifetime), sessionMax.map { created.later(by: $0) } ?? .max)
     }
 }
 

@@ -59,8 +59,8 @@ package struct SessionLifecycle: Sendable {
         _ = try await open(session, proving: login.credential, slots: policy.slots, at: now)
         let token = SessionToken(id: id, epoch: 0)
         return OpenedSession(
-            token: token, expires: now.later(by: policy.tokenLifetime),
-            idleEnd: now.later(by: policy.sessionIdle),
+            token: token, expires: policy.tokenEnd(from: now, created: now),
+            idleEnd: policy.sessionEnd(used: now, created: now),
             slots: policy.slots, signer: Credentials(keyID: KeyID(token), key: SigningKey(root.requestKey)))
     }
 
@@ -133,12 +133,12 @@ extension SessionLifecycle {
         }
         let ahead = directory.shard(of: row.id).confirmation(of: row.id)
         let began = device.epoch == session.epoch ? device.epochBegan : ahead?.at ?? now
-        return began.later(by: try policy(of: row.app).tokenLifetime)
+        return try policy(of: row.app).tokenEnd(from: began, created: row.created)
     }
 
     /// When the session ends unless it is renewed before, in whole Unix seconds.
     package func idleEnd(of session: StoredSession) throws(Refusal) -> Int64 {
-        session.used.later(by: try policy(of: session.app).sessionIdle)
+        try policy(of: session.app).sessionEnd(used: session.used, created: session.created)
     }
 
     /// Ends a session of `account` on the account's own request, by its session `caller`, and forgets the

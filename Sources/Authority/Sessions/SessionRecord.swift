@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignHandshake
+import CountersignSeal
 import CountersignThreads
 import CountersignWire
 
@@ -17,6 +18,7 @@ struct SessionRecord {
         static let hasSuccessor = Flags(rawValue: 4)
         static let isEnded = Flags(rawValue: 8)
         static let isOpenedUnsigned = Flags(rawValue: 16)
+        static let hasHardwareKey = Flags(rawValue: 32)
     }
 
     let id: SessionID
@@ -24,6 +26,8 @@ struct SessionRecord {
     /// ``StoredSession/change`` of the row that this record was made from.
     let change: Int64
     let used: Int64
+    /// When its login was; whole Unix seconds.
+    let created: Int64
     /// When the epoch began; for a bearer session, when its token expires. Whole Unix seconds.
     let moment: Int64
     private let endedAt: Int64
@@ -43,8 +47,10 @@ struct SessionRecord {
         account = row.account
         change = row.change
         used = row.used
+        created = row.created
         self.appPlatform = appPlatform
         var flags: Flags = row.end == nil ? [] : .isEnded
+        if row.keyStorage?.isHardware == true { flags.insert(.hasHardwareKey) }
         if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
         let kept: [UInt8]
         switch row.credentials {
@@ -83,6 +89,10 @@ struct SessionRecord {
     var hasPrevious: Bool { flags.contains(.hasPrevious) }
     var hasSuccessor: Bool { flags.contains(.hasSuccessor) }
     var opening: Session.LoginKind { flags.contains(.isOpenedUnsigned) ? .unsigned : .signed }
+    var keyPossession: Session.KeyPossession {
+        if kind == .bearer { return .none }
+        return flags.contains(.hasHardwareKey) ? .hardware : .software
+    }
     var isEnded: Bool { flags.contains(.isEnded) }
 
     var end: SessionTermination? {

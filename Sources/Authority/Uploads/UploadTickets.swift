@@ -89,7 +89,8 @@ extension SessionDirectory {
             id: live.id, kind: live.kind, epoch: 0, account: AccountIdentity(account),
             app: place.app.description,
             platform: place.platform.description, loginKind: live.opening, expires: .max,
-            idleEnd: live.used.later(by: policy.sessionIdle), end: live.end)
+            idleEnd: policy.sessionEnd(used: live.used, created: live.created), created: live.created,
+            keyPossession: live.keyPossession, end: live.end)
     }
 }
 

@@ -22,6 +22,16 @@ package final class Session: Sendable {
         case unsigned
     }
 
+    /// What the session's requests prove besides the password of its login.
+    package enum KeyPossession: Sendable {
+        /// Nothing: a bearer token.
+        case none
+        /// A key of the device.
+        case software
+        /// A key that the device says is in hardware; the login binds that statement, and nothing attests it.
+        case hardware
+    }
+
     /// Which of a session's keys or bearer tokens.
     package enum Edition: Sendable {
         case current
@@ -47,6 +57,9 @@ package final class Session: Sendable {
     package let expires: Int64
     /// When the session ends unless it is renewed before; whole Unix seconds.
     package let idleEnd: Int64
+    /// When the session's login was; whole Unix seconds.
+    package let created: Int64
+    package let keyPossession: KeyPossession
     /// Set once the session has ended. Its key is kept for a while, so that only its holder learns the
     /// reason.
     package let end: SessionTermination?
@@ -54,8 +67,11 @@ package final class Session: Sendable {
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
         edition: Edition = .current, loginKind: LoginKind = .signed, release: KeyID? = nil, expires: Int64,
-        idleEnd: Int64 = .max, end: SessionTermination? = nil
+        idleEnd: Int64 = .max, created: Int64 = 0, keyPossession: KeyPossession = .none,
+        end: SessionTermination? = nil
     ) {
+        self.created = created
+        self.keyPossession = keyPossession
         self.loginKind = loginKind
         self.release = release
         self.id = id

@@ -27,6 +27,9 @@ final class ActiveTrust: Sendable {
                 isPinned: ActiveTrust.isPinned(origin, by: current?.trust ?? builtIn)))
     }
 
+    /// Why the stored manifest was not adopted at the start.
+    var discarded: ManifestError? { keeper?.discarded }
+
     /// Whether the client accepts only servers with a pinned key or certificate.
     var isPinned: Bool { state.with { $0.isPinned } }
 

@@ -33,6 +33,7 @@ struct Composition {
         options.log.follow(events.stream())
         try Composition.checkCoverage(of: trust, for: base.origin)
         let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
+        if let discarded = pins?.discarded { events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
         guard
             release.authorityKey != nil || base.origin.security == .plaintext

@@ -26,6 +26,10 @@ public enum CountersignEvent: Sendable, Hashable {
     case judged(Trust.Verdict)
     /// Another set of pins is in force, and all connections made under the old one are cut.
     case pinsReplaced(version: Int)
+    /// The stored set of pins was not adopted at the launch, because none of the built-in keys has signed it
+    /// or it is damaged; the built-in set is in force. Reported while the client is made, so only the log sees it;
+    /// ``CountersignClient/discardedPins`` has it for the app.
+    case pinsDiscarded(ManifestError)
     /// The state has changed.
     case state(State)
     /// The device's key is needed and is released only when the user is present. For the code that shows the

@@ -67,7 +67,7 @@ extension CountersignEvent {
         case .began, .sent, .presenceNeeded: .debug
         case .answered, .refreshing, .refreshed(.renewed): .info
         case .failed(_, .cancelled, _): .info
-        case .state, .pinsReplaced, .updateAvailable: .notice
+        case .state, .pinsReplaced, .pinsDiscarded, .updateAvailable: .notice
         case .failed, .refreshed, .clockCorrected: .warning
         case .judged(let verdict): verdict.isAccepted ? .warning : .error
         }
@@ -89,6 +89,7 @@ extension CountersignEvent {
         case .clockCorrected(let offset): "the device's clock is \(offset) s behind the server's"
         case .judged(let verdict): "\(verdict)"
         case .pinsReplaced(let version): "pins of version \(version) are in force"
+        case .pinsDiscarded(let error): "the stored pins are not in force, the built-in ones are: \(error)"
         case .state(let state): "the state is \(state.rawValue)"
         case .presenceNeeded: "the device's key needs a person's presence"
         case .updateAvailable(let link, _):

@@ -32,6 +32,10 @@ public enum PinUpdates: Sendable {
 }
 
 extension CountersignClient {
+    /// Why the stored set of pins was not adopted when the client was made; nil if it was, or there was none.
+    /// The built-in set is in force until ``fetchPins()`` or ``updatePins(_:)`` brings a newer one.
+    public var discardedPins: ManifestError? { core.trust.discarded }
+
     /// Adopts a signed set of pins, as `countersign pins sign` makes it, and cuts every connection that was
     /// made under the old one. Returns its version. On an error the old pins stay in force. Source:
     /// docs/protocol.md, "Pin manifests".

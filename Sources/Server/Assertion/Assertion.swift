@@ -31,6 +31,8 @@ enum Assertion {
         if let session = caller.session {
             claims.add("sub", value: session.account.subject)
             claims.add("sid", value: session.id.description)
+            claims.add("auth_time", value: Int(session.created))
+            claims.add("amr", values: session.authenticationMethods)
         }
         claims.add("client", value: client)
         claims.add("iat", value: Int(now))
@@ -48,6 +50,18 @@ enum Assertion {
         case .sha256(let digest): claims.add("body_sha256", value: Base64.encode(digest.span, as: .url))
         case .sha512(let digest): claims.add("body_sha512", value: Base64.encode(digest.span, as: .url))
         case .open: claims.add("body", value: "open")
+        }
+    }
+}
+
+extension Session {
+    /// How the caller was authenticated, in the words of RFC 8176 §2: by a password at the login and, except
+    /// for bearer sessions, by possession of a key with each request.
+    fileprivate var authenticationMethods: [StaticString] {
+        switch keyPossession {
+        case .none: ["pwd"]
+        case .software: ["pwd", "swk"]
+        case .hardware: ["pwd", "hwk"]
         }
     }
 }

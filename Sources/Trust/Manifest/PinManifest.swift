@@ -178,6 +178,13 @@ public struct SignedManifest: Sendable {
         self.signature = signature
     }
 
+    /// Throws for a key that is none of Ed25519.
+    static func check(_ keys: [[UInt8]]) throws(ManifestError) {
+        for bytes in keys where (try? PublicKey(ed25519: bytes)) == nil {
+            throw .malformed("the manifest's key: expected an Ed25519 public key of 32 bytes")
+        }
+    }
+
     /// The manifest, once one of `keys`, each an Ed25519 public key of 32 bytes, has been seen to have signed
     /// it. It is read after that only.
     public func verified(by keys: [[UInt8]]) throws(ManifestError) -> PinManifest {

@@ -38,11 +38,18 @@ public final class TrustKeeper: Sendable {
     private let keys: [[UInt8]]
     private let store: any ManifestStore
     private let state: Locked<Generation>
+    /// Why the kept manifest is not in force; nil if there was none, or it could be read. The built-in set is
+    /// in force then, as after an installation, until ``takeUp(_:at:)`` gets another manifest.
+    public let discarded: ManifestError?
     /// Held while a manifest is adopted, including the write to disk, so that readers of the trust in force
     /// do not wait.
     private let turn = Locked(())
 
-    /// Reads the store, and takes what it kept where that is newer than the built-in set.
+    /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest that
+    /// none of `keys` has signed, as after an update with other keys, is no reason to fail at each launch: it
+    /// is as if it was not there (``discarded``), and the built-in version is the floor. Throws
+    /// ``ManifestError/store(_:)`` if the store cannot be read, and ``ManifestError/malformed(_:)`` for a key
+    /// that is none.
     /// - Parameters:
     ///   - builtIn: what the app was built with.
     ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0
@@ -59,13 +66,20 @@ public final class TrustKeeper: Sendable {
         self.keys = keys
         self.store = store
         var first = Generation(number: 0, version: version, validUntil: nil, trust: builtIn)
+        try SignedManifest.check(keys)
+        var discarded: ManifestError?
         if let kept = try store.read() {
-            let manifest = try SignedManifest(json: kept).verified(by: keys)
-            guard manifest.app == app else { throw .otherApp(manifest.app) }
-            if manifest.version > version {
-                first = TrustKeeper.generation(0, manifest: manifest, others: builtIn.others)
+            do throws(ManifestError) {
+                let manifest = try SignedManifest(json: kept).verified(by: keys)
+                guard manifest.app == app else { throw .otherApp(manifest.app) }
+                if manifest.version > version {
+                    first = TrustKeeper.generation(0, manifest: manifest, others: builtIn.others)
+                }
+            } catch {
+                discarded = error
             }
         }
+        self.discarded = discarded
         state = Locked(first)
     }
 

@@ -187,6 +187,20 @@ import Testing
         #expect(try scene.base.row(grant.session).end?.reason == .expired)
     }
 
+    @Test("a session ends at its greatest age, however often it is renewed")
+    func greatestAge() async throws {
+        let scene = try BearerScene(["legacy-session=authority", "session-max=1h", "token-lifetime=40m"])
+        let began = scene.base.now
+        let grant = try await scene.open()
+        scene.base.clock.now = began + 1_800
+        let renewed = try await scene.renew(grant.loginToken)
+        #expect(renewed.expires == began + 3_600 && renewed.idle == began + 3_600)
+        scene.base.clock.now = began + 3_600
+        #expect(try await scene.code(bearing: renewed.token) == .sessionEnded)
+        #expect(try await scene.refusalOfRenewal(renewed.loginToken)?.code == .sessionEnded)
+        #expect(try scene.base.row(grant.session).end?.reason == .expired)
+    }
+
     @Test("another app's login token is nobody's")
     func otherApp() async throws {
         let scene = try BearerScene()

@@ -142,6 +142,27 @@ import Testing
         #expect(try await scene.refusal(of: session)?.endedSession?.reason == "expired")
     }
 
+    @Test("a session ends at its greatest age, however often it is renewed")
+    func greatestAge() async throws {
+        let scene = try SessionScene(["session-max=1h", "token-lifetime=40m"])
+        let began = scene.now
+        var session = try await scene.signIn(scene.addAccount("alice"))
+        scene.clock.now += 1_800
+        try await scene.refresh(&session)
+        let row = try scene.row(session.token.id)
+        #expect(try scene.life.idleEnd(of: row) == began + 3_600)
+        #expect(try await scene.refusal(of: session) == nil)
+        scene.clock.now = began + 3_599
+        #expect(try await scene.refusal(of: session) == nil)
+        let answer = try await scene.answer(to: session)
+        #expect(answer.expires == began + 3_600 && answer.idleEnd == began + 3_600, "no token outlives it")
+        scene.clock.now = began + 3_600
+        let end = Refusal.EndedSession(reason: "expired", at: began + 3_600)
+        #expect(try await scene.refusal(of: session)?.endedSession == end)
+        let refusal = await #expect(throws: Refusal.self) { try await scene.answer(to: session) }
+        #expect(refusal?.endedSession == end)
+    }
+
     @Test(
         "a clock that goes back ends nothing and traps nowhere",
         arguments: [-100, -10_000_000, -1_799_999_000] as [Int64])

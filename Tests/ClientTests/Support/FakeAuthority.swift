@@ -27,6 +27,8 @@ actor FakeAuthority {
     let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
     private(set) var now: Int64 = 1_800_000_000
+    /// How many of the next logins take too long.
+    var loginsToExpire = 0
     /// The number of accepted session requests.
     private(set) var accepted = 0
     private(set) var refreshes = 0
@@ -314,10 +316,17 @@ actor FakeAuthority {
             200, ["login_id": .bytes(id), "ke2": .bytes(ke2), "app": .string(app)], draft, nil)
     }
 
+    func expireLogins(_ count: Int) { loginsToExpire = count }
+
     private func finishLogin(
         _ draft: Draft, id: [UInt8], ke3: [UInt8], signature: [UInt8], mac: [UInt8]
     ) throws -> Response {
-        guard let start = pending.removeValue(forKey: id), let key = start.sessionKey(try KE3(ke3)) else {
+        let start = pending.removeValue(forKey: id)
+        guard loginsToExpire == 0, let start else {
+            loginsToExpire = max(0, loginsToExpire - 1)
+            return try refuse("login-expired", draft)
+        }
+        guard let key = start.sessionKey(try KE3(ke3)) else {
             return try refuse("wrong-credentials", draft)
         }
         let keys = LoginKeys(sessionKey: key)

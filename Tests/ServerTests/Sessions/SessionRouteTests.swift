@@ -198,6 +198,9 @@ import Testing
         #expect(
             claims.root["sub"]?.string == "name:z%C3%BCrich%2042%25"
                 && claims.root["sid"]?.string == "\(own.token.id)")
+        let loginTime = try #require(claims.root["auth_time"])
+        #expect(claims.integer(loginTime, in: 0...Int.max).map(Int64.init) == server.clock.now)
+        #expect(claims.root["amr"]?.elements?.map(\.string) == ["pwd", "swk"])
         let release = Credentials(keyID: server.release.id, key: server.release.key)
         let bare = try await server.call("GET", "/a", as: release)
         #expect(
