@@ -264,8 +264,8 @@ extension SessionBench {
     private func refresh(of id: SessionID, from release: AppRelease) -> RefreshRequest {
         var request = RefreshRequest(
             release: release, token: SessionToken(id: id, epoch: 0),
-            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: SessionBench.start, mac: [],
-            signature: [])
+            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: SessionBench.start, counter: 1,
+            nonce: SystemRandom().bytes(RefreshTranscript.nonceCount), mac: [], signature: [])
         let transcript = request.transcript
         let mac = device.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(
             transcript.span)

@@ -99,6 +99,8 @@ package struct RefusalNotice: Sendable, Equatable {
     package var at: Int64?
     package var by: String?
     package var updateURL: String?
+    /// `replayed`, for a refresh: how far the session has come.
+    package var refreshProgress: Refusal.RefreshProgress?
     /// Whether the authority is known to have said this now and to this request. A notice that is not genuine
     /// is shown, and the client does not act on it.
     package internal(set) var isGenuine = false
@@ -132,6 +134,13 @@ extension RefusalNotice {
         at = seconds("at")
         by = text("by")
         updateURL = text("update_url")
+        let counter = document.root["counter"].flatMap { document.integer($0, in: 0...(1 << 53)) }
+        let epoch = seconds("epoch").map { UInt32($0) }
+        let transcript = text("transcript").flatMap { Base64.decode($0, as: .url) }
+        if let counter, let epoch, let transcript {
+            refreshProgress = Refusal.RefreshProgress(
+                counter: Int64(counter), epoch: epoch, transcript: transcript)
+        }
     }
 }
 

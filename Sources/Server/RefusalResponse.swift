@@ -75,6 +75,7 @@ enum RefusalResponse {
         if let done = refusal.previousStatus { members.append(("done_status", .integer(Int64(done)))) }
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         if let ended = refusal.endedSession { members += ended.members(at: .integer(ended.at)) }
+        if let progress = refusal.refreshProgress { members += progress.members }
         var fields = fields(for: text)
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", value: String(seconds))) }
         return ServerResponse(
@@ -132,6 +133,15 @@ enum RefusalResponse {
         case .malformed, .tooLarge, .timeout, .unsigned, .stale: true
         default: false
         }
+    }
+}
+
+extension Refusal.RefreshProgress {
+    fileprivate var members: [(name: String, value: JSONValue)] {
+        [
+            ("counter", .integer(counter)), ("epoch", .integer(Int64(epoch))),
+            ("transcript", .string(Base64.encode(transcript.span, as: .url))),
+        ]
     }
 }
 

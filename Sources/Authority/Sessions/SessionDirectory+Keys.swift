@@ -99,8 +99,7 @@ extension DeviceCredentials {
         next.epochBegan = now
         next.sealedPreviousRoot = sealedRoot
         next.sealedRoot = successor.sealedRoot
-        // Attempts that led to earlier epochs are also kept, while there is room.
-        next.attempts = DeviceCredentials.newest(successor.attempts, before: attempts)
+        next.attempts = successor.attempts
         next.successor = nil
         return next
     }

@@ -122,7 +122,7 @@ private enum Tag {
         deviceName, slots,
         session, idle, epoch, root,
         expires,
-        attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
+        attempt, nextRoot, nextExpires, asked, counter, reuse, token, loginToken, tokenExpires,
     ]
 
     static let lastAccount: UInt8 = 9
@@ -138,6 +138,8 @@ private enum Tag {
     )
     static let (idle, epoch, root, expires): (UInt8, UInt8, UInt8, UInt8) = (15, 20, 21, 22)
     static let (attempt, nextRoot, nextExpires, asked): (UInt8, UInt8, UInt8, UInt8) = (23, 24, 25, 26)
+    /// Absent, as builds from before they were introduced leave them, is 0.
+    static let (counter, reuse): (UInt8, UInt8) = (27, 28)
     static let (token, loginToken, tokenExpires): (UInt8, UInt8, UInt8) = (30, 31, 32)
 }
 
@@ -240,6 +242,8 @@ extension ActiveLogin {
             parts.set(Tag.expires, session.current.expires)
             parts.set(Tag.attempt, to: session.attempt)
             parts.set(Tag.asked, session.asked)
+            parts.set(Tag.counter, session.counter)
+            parts.set(Tag.reuse, session.hasFoundReuse ? 1 : nil)
             parts[Tag.nextRoot] = session.successor?.root.secret
             parts.set(Tag.nextExpires, session.successor?.expires)
         case .bearer(let session):
@@ -267,7 +271,9 @@ extension ActiveLogin.Session {
             DeviceSession(
                 id: id, current: .init(number: number, root: SessionRoot(secret: root), expires: expires),
                 idle: idle,
-                successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked)))
+                successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked),
+                counter: max(parts.number(Tag.counter) ?? 0, 0),
+                hasFoundReuse: parts.number(Tag.reuse) == 1))
     }
 
     fileprivate init?(bearer parts: StateParts, id: SessionID, idle: Int64) {

@@ -13,6 +13,7 @@ package final class StateKeeper: Sendable {
     /// The time at the authority; for the life of the process.
     let clock = ServerClock()
     let refreshes = RefreshCoordinator()
+    let pacer = RefreshPacer()
     /// The private halves of the device's keys, which are not in the state.
     package let deviceKeys: DeviceKeyKeeper
 
@@ -235,6 +236,36 @@ extension StateKeeper {
         try change { state in
             state.app = app
             state.begin(login)
+            return .write(())
+        }
+    }
+
+    /// Writes the state that a login would leave, with the session that `open` opens for this device's keys:
+    /// for a model of both ends.
+    package func makeUpSession(
+        of account: AccountName, app: String, expires: Int64,
+        opening open: (Device) throws(ClientOperationError) -> (id: SessionID, root: SessionRoot)
+    ) throws(ClientOperationError) {
+        guard let name = Device.Name("made up") else { throw .machine("no device name") }
+        let keys = try deviceKeys.keysForLogin(preferring: nil)
+        let (id, root) = try open(keys.device(class: .other, name: name))
+        let epoch = DeviceSession.Epoch(number: 0, root: root, expires: expires)
+        let login = ActiveLogin(
+            account: account, deviceClass: .other, deviceName: name, slots: "",
+            session: .device(DeviceSession(id: id, current: epoch, idle: expires)))
+        try change { state in
+            (state.app, state.keys) = (app, keys)
+            state.begin(login)
+            return .write(())
+        }
+    }
+
+    /// Numbers the next transcript `distance` later, as a thief's client may: for a model of both ends.
+    package func skipCounters(_ distance: Int64) throws(ClientOperationError) {
+        try change { state in
+            guard case .device(var session)? = state.login?.session else { return .keep(()) }
+            session.skipCounters(distance)
+            state.login?.session = .device(session)
             return .write(())
         }
     }

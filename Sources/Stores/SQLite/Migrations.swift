@@ -6,7 +6,7 @@ enum Migrations {
     /// `CSN1`: distinguishes our files from those of other programs (`PRAGMA application_id`).
     static let applicationID: Int64 = 0x4353_4E31
 
-    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012]
+    static let steps = [m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013]
 
     private static let m001 = """
         CREATE TABLE meta (
@@ -344,5 +344,12 @@ extension Migrations {
         CREATE TRIGGER upload_ticket_of_forgotten_session AFTER DELETE ON session BEGIN
             DELETE FROM upload_ticket WHERE session = OLD.id;
         END;
+        """
+
+    /// The highest counter of a refresh, and the digest of the transcript that had it. Null for sessions whose
+    /// client has not numbered a transcript.
+    static let m013 = """
+        ALTER TABLE session ADD COLUMN refresh_counter INTEGER;
+        ALTER TABLE session ADD COLUMN refresh_digest BLOB;
         """
 }

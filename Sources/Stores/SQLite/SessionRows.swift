@@ -14,7 +14,8 @@ enum SessionRows {
         session.sealed_root, session.sealed_previous_root, session.attempts, session.next_sealed_root,
         session.next_ephemeral, session.next_attempts, session.token_hash, session.token_expires,
         session.previous_token_hash, session.login_token_hash, session.token_issued,
-        session.previous_login_token_hash, session.release, session.opening, session.key_storage
+        session.previous_login_token_hash, session.release, session.opening, session.key_storage,
+        session.refresh_counter, session.refresh_digest
         """
 
     static let select = select(from: "session")
@@ -70,8 +71,13 @@ enum SessionRows {
         guard let id = row.sessionID(1), let app = names.app(row.text(3)),
             let platform = names.platform(row.text(4)),
             let deviceClass = Device.Class(rawValue: row.text(5)),
-            let credentials = SessionCredentialColumns.read(row, from: 12)
+            var credentials = SessionCredentialColumns.read(row, from: 12)
         else { return nil }
+        if case .device(var device) = credentials, !row.isNull(31) {
+            device.counter = row.integer(31)
+            device.counterDigest = row.blob(32)
+            credentials = .device(device)
+        }
         var session = StoredSession(
             id: id, account: row.integer(2), app: app, platform: platform, deviceClass: deviceClass,
             deviceName: row.text(6), created: row.integer(7), credentials: credentials)
@@ -101,9 +107,9 @@ enum SessionRows {
                 end_reason, ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root,
                 sealed_previous_root, attempts, next_sealed_root, next_ephemeral, next_attempts,
                 token_hash, token_expires, previous_token_hash, login_token_hash, token_issued,
-                previous_login_token_hash, release, opening, key_storage)
+                previous_login_token_hash, release, opening, key_storage, refresh_counter, refresh_digest)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?)
+                ?, ?, ?, ?, ?)
             """,
             binding: [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -114,7 +120,7 @@ enum SessionRows {
             ] + SessionCredentialColumns.values(session.credentials) + [
                 .optional(session.release?.description), .text(session.opening.rawValue),
                 .optional(session.keyStorage?.rawValue),
-            ])
+            ] + RefreshCounterColumns.values(session.credentials))
     }
 
     /// Replaces the session's credentials, use, release and change number; the other columns stay.
@@ -126,13 +132,20 @@ enum SessionRows {
                 sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?,
                 next_attempts = ?, token_hash = ?, token_expires = ?, previous_token_hash = ?,
                 login_token_hash = ?, token_issued = ?, previous_login_token_hash = ?,
-                change = ?, used = ?, release = ?
+                change = ?, used = ?, release = ?, refresh_counter = ?, refresh_digest = ?
             WHERE id = ?
             """,
             binding: SessionCredentialColumns.values(session.credentials) + [
                 .integer(session.change), .integer(session.used), .optional(session.release?.description),
-                .blob(session.id.bytes),
-            ])
+            ] + RefreshCounterColumns.values(session.credentials) + [.blob(session.id.bytes)])
+    }
+}
+
+/// The columns `refresh_counter` and `refresh_digest`.
+enum RefreshCounterColumns {
+    static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
+        guard case .device(let device) = credentials, device.counter > 0 else { return [.null, .null] }
+        return [.integer(device.counter), .optional(device.counterDigest)]
     }
 }
 
