@@ -30,7 +30,8 @@ for number in 0..<schedules {
 }
 let seconds = Date().timeIntervalSince(began)
 for (event, count) in model.tally.sorted(by: { $0.key < $1.key }) { print("\(count)\t\(event)") }
-print("\(schedules) schedules from seed \(first): nothing broken, \(Int(Double(schedules) / seconds)) a second")
+print(
+    "\(schedules) schedules from seed \(first): nothing broken, \(Int(Double(schedules) / seconds)) a second")
 guard model.missing.isEmpty || schedules < 1_000 else {
     print("not reached: \(model.missing.joined(separator: ", "))")
     exit(1)

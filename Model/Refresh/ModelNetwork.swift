@@ -163,7 +163,8 @@ final class ModelNetwork: @unchecked Sendable {
             for index in fields {
                 let text = String(decoding: draft.fields[index].value, as: UTF8.self)
                 draft.fields[index] = Draft.Field(
-                    name: "Signature-Input", value: text.split(separator: "keyid=\"s_").count == 2
+                    name: "Signature-Input",
+                    value: text.split(separator: "keyid=\"s_").count == 2
                         ? text.replacingEpoch() : text)
             }
         default: draft.target += Array("?altered".utf8)

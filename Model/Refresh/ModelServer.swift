@@ -105,14 +105,13 @@ final class ModelServer: @unchecked Sendable {
     func open(for device: Device) async throws(Refusal) -> (id: SessionID, root: SessionRoot) {
         let (id, root) = (running.lifecycle.newID(), LoginKeys(sessionKey: Secret(random: 64)).root)
         guard let platform = Platform("ios") else { throw Refusal(.malformed) }
+        var credentials = DeviceCredentials(
+            signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes,
+            epochBegan: clock.now, sealedRoot: deployment.seal(root, of: id, in: appName, epoch: 0))
+        credentials.release = release.keyID
         var session = StoredSession(
             id: id, account: account.number, app: appName, platform: platform, deviceClass: device.kind,
-            deviceName: device.name.description, created: clock.now,
-            credentials: .device(
-                DeviceCredentials(
-                    signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes,
-                    epochBegan: clock.now,
-                    sealedRoot: deployment.seal(root, of: id, in: appName, epoch: 0))))
+            deviceName: device.name.description, created: clock.now, credentials: .device(credentials))
         session.release = release.keyID
         _ = try await running.lifecycle.open(session, proving: [1], slots: .unlimited, at: clock.now)
         return (id, root)
@@ -190,7 +189,8 @@ final class ModelServer: @unchecked Sendable {
             purpose: purpose, mac: mac, signature: signature)
     }
 
-    private func sign(_ body: JSONValue, status: Int, _ request: Request, _ signer: Credentials?) -> Response {
+    private func sign(_ body: JSONValue, status: Int, _ request: Request, _ signer: Credentials?) -> Response
+    {
         let bytes = Array(body.text.utf8)
         guard let own = KeyID(MessageSignatures.authorityKeyID),
             let fields = try? MessageSignatures().sign(

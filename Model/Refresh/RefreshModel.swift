@@ -30,7 +30,8 @@ package final class RefreshModel {
 
     /// Events that the schedules must have reached together.
     package static let required = [
-        "schedules with one holder", "schedules with a thief", "thief found", "thief found at the first refresh",
+        "schedules with one holder", "schedules with a thief", "thief found",
+        "thief found at the first refresh",
         "held copy delivered", "answer replayed with the progress", "answer session-ended reused",
         "answer unknown-key", "answer bad-signature", "answer stale", "request dropped", "response dropped",
         "request doubled", "request altered", "altered request beside it", "another response",

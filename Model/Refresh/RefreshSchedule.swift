@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignClient
 import CountersignGate
 import CountersignHandshake
+import CountersignSchemes
 import CountersignWire
 
 /// One schedule: a device signs in, and chance decides what happens to it.
@@ -64,7 +65,9 @@ final class RefreshSchedule {
         var opened: (id: SessionID, root: SessionRoot)?
         let expires = server.clock.now + 7_200
         var device: Device?
-        try? owner.keeper.makeUpSession(of: server.accountName, app: ModelServer.app, expires: expires) {
+        try? owner.keeper.makeUpSession(
+            of: server.accountName, app: ModelServer.app, release: server.release.keyID, expires: expires
+        ) {
             (made) throws(ClientOperationError) in
             device = made
             throw .cancelled
@@ -72,7 +75,9 @@ final class RefreshSchedule {
         guard let device else { throw Broken(what: "no device") }
         opened = try await server.open(for: device)
         guard let opened else { throw Broken(what: "no session") }
-        try owner.keeper.makeUpSession(of: server.accountName, app: ModelServer.app, expires: expires) {
+        try owner.keeper.makeUpSession(
+            of: server.accountName, app: ModelServer.app, release: server.release.keyID, expires: expires
+        ) {
             (_) throws(ClientOperationError) in opened
         }
         return opened.id
@@ -198,7 +203,8 @@ final class RefreshSchedule {
         if let session = thief.session {
             sharesAttempt = session.attempt != nil && session.successor == nil
             if sharesAttempt { network.count("vault copied with a running attempt") }
-            network.note("the vault is copied, counter \(session.counter), shares an attempt: \(sharesAttempt)")
+            network.note(
+                "the vault is copied, counter \(session.counter), shares an attempt: \(sharesAttempt)")
         }
         if network.chance.one(in: 4) {
             network.count("thief's counters skip")
@@ -219,7 +225,9 @@ final class RefreshSchedule {
         if thief == nil {
             if let end { throw Broken(what: "an honest client lost its session: \(end.reason.rawValue)") }
             guard owner.session != nil else { throw Broken(what: "an honest client signed out") }
-            guard owner.session?.hasFoundReuse == false else { throw Broken(what: "an honest client found a reuse") }
+            guard owner.session?.hasFoundReuse == false else {
+                throw Broken(what: "an honest client found a reuse")
+            }
         }
         guard !sharesAttempt else { return }
         // The second party's first refresh does not come about.

@@ -82,7 +82,9 @@ struct Refresh: Sendable {
     /// provoked by a party on the path, so refreshes that such refusals cause are paced; others are not.
     private func admit(_ login: ActiveLogin, for cause: Cause) throws(ClientOperationError) -> Bool {
         let now = environment.time.milliseconds
-        guard cause.isRefusal, login.expires > (try environment.now()) else {
+        guard cause.isRefusal, login.expires > (try environment.now()),
+            !login.isOfAnother(than: installation.release.keyID)
+        else {
             keeper.pacer.noteExpiry(of: login.id)
             return true
         }
@@ -101,7 +103,8 @@ struct Refresh: Sendable {
                 session.confirm(successor.number)
                 state.login?.session = .device(session)
                 return .write(state.login)
-            case (.tokenExpired(let used), .bearer), (.request(let used), .bearer): return .keep(login.token == used ? login : nil)
+            case (.tokenExpired(let used), .bearer), (.request(let used), .bearer):
+                return .keep(login.token == used ? login : nil)
             // Repeats the attempt from the epoch before: if the server offers a successor, the client
             // continues with that; if it says that this attempt's epoch is in use, the client keeps the
             // stored successor.
@@ -216,7 +219,9 @@ struct Refresh: Sendable {
         guard answered.signer == credentials.keyID else {
             throw .notGenuine("token: not signed with the session's key")
         }
-        let renewed = try session.adoptingSuccessor(from: ResponseFields(answered.response, of: "token")) {
+        let renewed = try session.adoptingSuccessor(
+            from: ResponseFields(answered.response, of: "token"), by: installation.release.keyID
+        ) {
             (point) throws(ClientOperationError) in try environment.sharedSecret(with: point, of: begun.keys)
         }
         try keeper.change { state in
@@ -292,7 +297,8 @@ extension DeviceSession {
     /// The session after a refresh: the response names the next epoch and brings the server's half of its
     /// key.
     fileprivate func adoptingSuccessor(
-        from answer: ResponseFields, agreeing: (P256Point) throws(ClientOperationError) -> Secret
+        from answer: ResponseFields, by release: KeyID,
+        agreeing: (P256Point) throws(ClientOperationError) -> Secret
     ) throws(ClientOperationError) -> DeviceSession {
         let token = try answer.token()
         guard token.id == id, token.epoch == current.number + 1 else {
@@ -304,7 +310,7 @@ extension DeviceSession {
         let agreed = try agreeing(point)
         var session = self
         session.adoptSuccessor(
-            root: current.root.next(agreed: agreed), expires: try answer.number("expires"),
+            root: current.root.next(agreed: agreed), release: release, expires: try answer.number("expires"),
             idle: try answer.number("idle"))
         return session
     }

@@ -137,13 +137,16 @@ package struct SignedCalls: Sendable {
     }
 
     /// The owner of the request. A body that can be sent only once is not sent under a token that is known to
-    /// have expired.
+    /// have expired, or under the key of the app's version before an update.
     private func prepare(
         _ owner: Owner, for body: BodyUse
     ) async throws(ClientOperationError) -> Owner {
         let login = try signedIn().login
         try owner.check(login)
-        if case .once = body, login.expires <= (try environment.now()) {
+        if case .once = body,
+            login.expires <= (try environment.now())
+                || login.isOfAnother(than: installation.release.keyID)
+        {
             _ = try await refresh(.request(login.token))
         }
         return owner.resolved(by: login)

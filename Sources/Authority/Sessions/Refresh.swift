@@ -74,7 +74,7 @@ extension SessionLifecycle {
         case .first(let base):
             // Two scalar multiplications, too slow for the writer's thread.
             var next = base
-            next.successor = try successor(of: base, row: row, attempt: request.attempt)
+            next.successor = try successor(of: base, row: row, for: request)
             return try await write(request, offer: next, at: now)
         case .superseded(nil): return .superseded(row)
         case .unnumbered:
@@ -152,7 +152,7 @@ extension SessionLifecycle {
         guard case .device(let device) = row.credentials else { return .unknown }
         let statement = RefreshRule.Statement(
             epoch: request.token.epoch, attempt: request.attempt, counter: request.counter,
-            digest: request.transcriptDigest, purpose: request.purpose)
+            digest: request.transcriptDigest, purpose: request.purpose, release: request.release.id)
         return RefreshRule.judge(withFirstUse(device, of: row.id), by: statement, at: now)
     }
 
@@ -220,14 +220,16 @@ extension SessionLifecycle {
     /// key. The ephemeral private key is discarded here, so that a copy of the stored roots does not give
     /// the later ones.
     func successor(
-        of device: DeviceCredentials, row: StoredSession, attempt: [UInt8]
+        of device: DeviceCredentials, row: StoredSession, for request: RefreshRequest
     ) throws(Refusal) -> DeviceCredentials.Successor {
         try self.unavailableOnFault { () throws(OperationalError) in
             let root = try deployment.root(device.sealedRoot, of: row.id, in: row.app, epoch: device.epoch)
             let (ephemeral, agreed) = try SessionLifecycle.agree(with: device.agreementKey, of: row.id)
             let sealed = deployment.seal(
                 root.next(agreed: agreed), of: row.id, in: row.app, epoch: device.epoch + 1)
-            return DeviceCredentials.Successor(sealedRoot: sealed, ephemeral: ephemeral, attempts: [attempt])
+            return DeviceCredentials.Successor(
+                sealedRoot: sealed, ephemeral: ephemeral, release: request.release.id,
+                attempts: [request.attempt])
         }
     }
 

@@ -1,4 +1,5 @@
 import CountersignHandshake
+import CountersignSchemes
 
 /// The decision on a request to leave an epoch, from the session's state alone, without key or store, so
 /// that one table tests all of it. Source: docs/protocol.md, "Refresh"; decision 0016.
@@ -13,6 +14,8 @@ enum RefreshRule {
         /// SHA-256 of the transcript.
         var digest: [UInt8]
         var purpose = RefreshTranscript.Purpose.renew
+        /// The release that signed the request.
+        var release: KeyID?
     }
 
     enum Verdict: Sendable, Equatable {
@@ -71,6 +74,8 @@ enum RefreshRule {
         guard let successor = credentials.successor else { return .first(counted) }
         guard successor.attempts.contains(statement.attempt) || startsCounting else { return .reused }
         counted.successor?.attempts = [statement.attempt]
+        // The app may have been updated since it asked first.
+        counted.successor?.release = statement.release
         return .recorded(counted)
     }
 

@@ -15,10 +15,14 @@ package struct DeviceSession: Sendable {
         let requestKey: SigningKey
         /// When its token expires, as far as is known here: whole Unix seconds.
         package var expires: Int64
+        /// The release whose login or refresh made it: the server admits its key for that one alone. Nil for
+        /// epochs that an earlier build stored.
+        package let release: KeyID?
 
-        init(number: UInt32, root: SessionRoot, expires: Int64) {
+        init(number: UInt32, root: SessionRoot, release: KeyID?, expires: Int64) {
             self.number = number
             self.root = root
+            self.release = release
             requestKey = SigningKey(root.requestKey)
             self.expires = expires
         }
@@ -103,8 +107,8 @@ package struct DeviceSession: Sendable {
     /// Takes the successor from the response to a refresh of `current`; `root` is computed from its
     /// `ephemeral`, so only the server can have sent it. It replaces a successor that was offered before: the
     /// server would not have offered another if that one were in use.
-    mutating func adoptSuccessor(root: SessionRoot, expires: Int64, idle: Int64) {
-        successor = Epoch(number: current.number + 1, root: root, expires: expires)
+    mutating func adoptSuccessor(root: SessionRoot, release: KeyID, expires: Int64, idle: Int64) {
+        successor = Epoch(number: current.number + 1, root: root, release: release, expires: expires)
         self.idle = idle
     }
 

@@ -1,4 +1,5 @@
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignVault
 import CountersignWire
@@ -229,7 +230,8 @@ extension StateKeeper {
             throw .machine("no session id")
         }
         let epoch = DeviceSession.Epoch(
-            number: 0, root: SessionRoot(secret: random.secret(SessionRoot.count)), expires: expires)
+            number: 0, root: SessionRoot(secret: random.secret(SessionRoot.count)), release: nil,
+            expires: expires)
         let login = ActiveLogin(
             account: account, deviceClass: .other, deviceName: name, slots: "",
             session: .device(DeviceSession(id: id, current: epoch, idle: expires)))
@@ -243,13 +245,13 @@ extension StateKeeper {
     /// Writes the state that a login would leave, with the session that `open` opens for this device's keys:
     /// for a model of both ends.
     package func makeUpSession(
-        of account: AccountName, app: String, expires: Int64,
+        of account: AccountName, app: String, release: KeyID, expires: Int64,
         opening open: (Device) throws(ClientOperationError) -> (id: SessionID, root: SessionRoot)
     ) throws(ClientOperationError) {
         guard let name = Device.Name("made up") else { throw .machine("no device name") }
         let keys = try deviceKeys.keysForLogin(preferring: nil)
         let (id, root) = try open(keys.device(class: .other, name: name))
-        let epoch = DeviceSession.Epoch(number: 0, root: root, expires: expires)
+        let epoch = DeviceSession.Epoch(number: 0, root: root, release: release, expires: expires)
         let login = ActiveLogin(
             account: account, deviceClass: .other, deviceName: name, slots: "",
             session: .device(DeviceSession(id: id, current: epoch, idle: expires)))

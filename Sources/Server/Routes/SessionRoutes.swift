@@ -177,7 +177,8 @@ struct TokenRoutes: Sendable {
             nonce =
                 counter == nil ? [] : try body.bytes("nonce", count: RefreshTranscript.nonceCount)
             let words = RefreshTranscript.Purpose.allCases.map(\.rawValue)
-            let word = body.has("purpose") ? try body.text("purpose") : RefreshTranscript.Purpose.renew.rawValue
+            let word =
+                body.has("purpose") ? try body.text("purpose") : RefreshTranscript.Purpose.renew.rawValue
             guard let purpose = RefreshTranscript.Purpose(rawValue: word),
                 counter != nil || purpose == .renew
             else {

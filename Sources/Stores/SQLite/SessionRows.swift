@@ -15,7 +15,8 @@ enum SessionRows {
         session.next_ephemeral, session.next_attempts, session.token_hash, session.token_expires,
         session.previous_token_hash, session.login_token_hash, session.token_issued,
         session.previous_login_token_hash, session.release, session.opening, session.key_storage,
-        session.refresh_counter, session.refresh_digest
+        session.refresh_counter, session.refresh_digest, session.epoch_release, session.previous_release,
+        session.next_release
         """
 
     static let select = select(from: "session")
@@ -73,9 +74,8 @@ enum SessionRows {
             let deviceClass = Device.Class(rawValue: row.text(5)),
             var credentials = SessionCredentialColumns.read(row, from: 12)
         else { return nil }
-        if case .device(var device) = credentials, !row.isNull(31) {
-            device.counter = row.integer(31)
-            device.counterDigest = row.blob(32)
+        if case .device(var device) = credentials {
+            guard RefreshColumns.read(row, from: 31, into: &device, names: &names) else { return nil }
             credentials = .device(device)
         }
         var session = StoredSession(
@@ -107,9 +107,10 @@ enum SessionRows {
                 end_reason, ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root,
                 sealed_previous_root, attempts, next_sealed_root, next_ephemeral, next_attempts,
                 token_hash, token_expires, previous_token_hash, login_token_hash, token_issued,
-                previous_login_token_hash, release, opening, key_storage, refresh_counter, refresh_digest)
+                previous_login_token_hash, release, opening, key_storage, refresh_counter, refresh_digest,
+                epoch_release, previous_release, next_release)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?, ?, ?)
+                ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             binding: [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -120,7 +121,7 @@ enum SessionRows {
             ] + SessionCredentialColumns.values(session.credentials) + [
                 .optional(session.release?.description), .text(session.opening.rawValue),
                 .optional(session.keyStorage?.rawValue),
-            ] + RefreshCounterColumns.values(session.credentials))
+            ] + RefreshColumns.values(session.credentials))
     }
 
     /// Replaces the session's credentials, use, release and change number; the other columns stay.
@@ -132,20 +133,50 @@ enum SessionRows {
                 sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?,
                 next_attempts = ?, token_hash = ?, token_expires = ?, previous_token_hash = ?,
                 login_token_hash = ?, token_issued = ?, previous_login_token_hash = ?,
-                change = ?, used = ?, release = ?, refresh_counter = ?, refresh_digest = ?
+                change = ?, used = ?, release = ?, refresh_counter = ?, refresh_digest = ?,
+                epoch_release = ?, previous_release = ?, next_release = ?
             WHERE id = ?
             """,
             binding: SessionCredentialColumns.values(session.credentials) + [
                 .integer(session.change), .integer(session.used), .optional(session.release?.description),
-            ] + RefreshCounterColumns.values(session.credentials) + [.blob(session.id.bytes)])
+            ] + RefreshColumns.values(session.credentials) + [.blob(session.id.bytes)])
     }
 }
 
-/// The columns `refresh_counter` and `refresh_digest`.
-enum RefreshCounterColumns {
+/// The five columns from `refresh_counter` to `next_release`.
+enum RefreshColumns {
+    private static let nullBearer = [SQLValue](repeating: .null, count: 5)
+
     static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
-        guard case .device(let device) = credentials, device.counter > 0 else { return [.null, .null] }
-        return [.integer(device.counter), .optional(device.counterDigest)]
+        guard case .device(let device) = credentials else { return nullBearer }
+        return [
+            device.counter > 0 ? .integer(device.counter) : .null, .optional(device.counterDigest),
+            .optional(device.release?.description), .optional(device.previousRelease?.description),
+            .optional(device.successor?.release?.description),
+        ]
+    }
+
+    /// From the columns from `first` on; false if they cannot be read.
+    static func read(
+        _ row: borrowing Statement, from first: Int32, into device: inout DeviceCredentials,
+        names: inout SessionNameCache
+    ) -> Bool {
+        if !row.isNull(first) {
+            device.counter = row.integer(first)
+            device.counterDigest = row.blob(first + 1)
+        }
+        var releases: [KeyID?] = []
+        for column in first + 2...first + 4 {
+            guard !row.isNull(column) else {
+                releases.append(nil)
+                continue
+            }
+            guard let release = names.release(row.text(column)) else { return false }
+            releases.append(release)
+        }
+        (device.release, device.previousRelease) = (releases[0], releases[1])
+        device.successor?.release = releases[2]
+        return true
     }
 }
 

@@ -43,12 +43,14 @@ import Testing
             // Above the highest counter.
             (5, [0xC], 8, nil, "first"), (5, [0xC], 8, [[0xC]], "recorded"), (5, [0xD], 8, [[0xC]], "reused"),
             (5, [0xC], 900, [[0xC]], "recorded"), (4, [0xA], 8, nil, "superseded, stored"),
-            (4, [0xA], 8, [[0xC]], "superseded, stored"), (4, [0xC], 8, nil, "reused"), (3, [0xA], 8, nil, "reused"),
+            (4, [0xA], 8, [[0xC]], "superseded, stored"), (4, [0xC], 8, nil, "reused"),
+            (3, [0xA], 8, nil, "reused"),
             (0, [0xC], 8, nil, "reused"), (6, [0xD], 8, [[0xC]], "first"), (6, [0xD], 8, nil, "unknown"),
             (7, [0xD], 8, [[0xC]], "unknown"), (.max, [0xD], 8, [[0xC]], "unknown"),
             // Not above it: a copy that was held, or another holder, who is told so.
             (5, [0xC], 6, nil, "superseded"), (5, [0xC], 6, [[0xC]], "superseded"),
-            (5, [0xD], 6, [[0xC]], "superseded"), (4, [0xA], 6, nil, "superseded"), (4, [0xC], 6, nil, "superseded"),
+            (5, [0xD], 6, [[0xC]], "superseded"), (4, [0xA], 6, nil, "superseded"),
+            (4, [0xC], 6, nil, "superseded"),
             (0, [0xC], 1, nil, "superseded"), (6, [0xD], 6, [[0xC]], "superseded"),
             // Another transcript with the highest counter.
             (5, [0xC], 7, [[0xC]], "reused"), (4, [0xA], 7, nil, "reused"), (0, [0xA], 7, nil, "reused"),
@@ -71,10 +73,14 @@ import Testing
     @Test(
         "a session that has shown no counter: nothing without one ends it, and the first one joins",
         arguments: [
-            (5, [0xC], nil, nil, "first"), (5, [0xC], nil, [[0xC]], "repeated"), (5, [0xD], nil, [[0xC]], "recorded"),
-            (4, [0xA], nil, nil, "superseded"), (4, [0xC], nil, nil, "superseded"), (0, [0xC], nil, nil, "superseded"),
-            (6, [0xD], nil, [[0xC]], "first"), (6, [0xD], nil, nil, "unknown"), (.max, [0xD], nil, nil, "unknown"),
-            (5, [0xC], 1, nil, "first"), (5, [0xD], 1, [[0xC]], "recorded"), (4, [0xA], 1, nil, "superseded, stored"),
+            (5, [0xC], nil, nil, "first"), (5, [0xC], nil, [[0xC]], "repeated"),
+            (5, [0xD], nil, [[0xC]], "recorded"),
+            (4, [0xA], nil, nil, "superseded"), (4, [0xC], nil, nil, "superseded"),
+            (0, [0xC], nil, nil, "superseded"),
+            (6, [0xD], nil, [[0xC]], "first"), (6, [0xD], nil, nil, "unknown"),
+            (.max, [0xD], nil, nil, "unknown"),
+            (5, [0xC], 1, nil, "first"), (5, [0xD], 1, [[0xC]], "recorded"),
+            (4, [0xA], 1, nil, "superseded, stored"),
             (4, [0xC], 1, nil, "superseded, stored"), (6, [0xD], 1, [[0xC]], "first"),
         ] as [(UInt32, [UInt8], Int64?, [[UInt8]]?, String)])
     func unnumbered(

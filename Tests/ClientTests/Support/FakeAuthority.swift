@@ -11,6 +11,10 @@ import CountersignWire
 actor FakeAuthority {
     let app = "demo"
     let releaseID = KeyID("r_1")
+    /// The app's next version, with the same key.
+    let updatedID = KeyID("r_2")
+    /// The release that signed the request that is answered.
+    private var signer = ""
     let release: SigningKey
     let answerKey: PrivateKey
     private let opaque: ServerKeys
@@ -122,7 +126,8 @@ actor FakeAuthority {
         }
         let signature = draft.fields.first { $0.name == "Signature" }?.value ?? []
         guard signatures.insert(signature).inserted else { return try refuse("replayed", draft) }
-        if claim.keyID == releaseID {
+        if claim.keyID == releaseID || claim.keyID == updatedID {
+            signer = claim.keyID.description
             guard claim.compare(with: release, workspace: workspace) == .equal else {
                 return try refuse("bad-signature", draft)
             }
@@ -155,6 +160,10 @@ actor FakeAuthority {
         }
         self.session?.use(epoch, at: now)
         if self.session?.isOver(epoch, at: now) != false { return try refuse("token-expired", draft, signer) }
+        let named = draft.fields.first { $0.name.lowercased() == "countersign-release" }?.value ?? []
+        guard session.releases[epoch] == String(decoding: named, as: UTF8.self) else {
+            return try refuse("token-expired", draft, signer)
+        }
         if path == "/pay", try !isSigned(draft, by: session.device) {
             return try refuse("device-unsigned", draft, signer)
         }
@@ -359,7 +368,7 @@ actor FakeAuthority {
             let count = numbers.root["counter"], let counter = numbers.integer(count, in: 1...(1 << 53))
         else { return try refuse("unknown-key", draft) }
         let transcript = RefreshTranscript(
-            app: app, release: "r_1", token: token, attempt: attempt, time: Int64(seconds),
+            app: app, release: signer, token: token, attempt: attempt, time: Int64(seconds),
             counter: Int64(counter), nonce: nonce, purpose: isReport ? .reportReuse : .renew
         ).bytes
         // The key of an epoch that was left long ago is gone; then the device alone vouches for it.
@@ -411,7 +420,8 @@ actor FakeAuthority {
             401,
             [
                 "code": "replayed", "counter": .integer(session.counter),
-                "epoch": .integer(Int64(session.epoch)), "transcript": .bytes(digest.indices.map { digest[$0] }),
+                "epoch": .integer(Int64(session.epoch)),
+                "transcript": .bytes(digest.indices.map { digest[$0] }),
             ], draft, nil)
     }
 
@@ -420,7 +430,7 @@ actor FakeAuthority {
     ) throws -> Response {
         var session = current
         let epoch = session.epoch
-        let successor = try session.offer(attempt)
+        let successor = try session.offer(attempt, to: signer)
         self.session = session
         return try reply(
             200,

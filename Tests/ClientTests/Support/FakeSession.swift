@@ -23,6 +23,8 @@ struct FakeSession {
     private(set) var attempt: [UInt8]?
     /// The one that asks for the next.
     private(set) var asking: [UInt8]?
+    /// The release that each epoch is for.
+    private(set) var releases: [UInt32: String] = [0: "r_1"]
     /// The highest counter of a refresh that verified, and its transcript.
     private(set) var counter: Int64 = 0
     private(set) var counted: [UInt8] = []
@@ -87,8 +89,8 @@ struct FakeSession {
     }
 
     /// Offers the same successor to the attempt until it is used.
-    mutating func offer(_ attempt: [UInt8]) throws -> Successor {
-        asking = attempt
+    mutating func offer(_ attempt: [UInt8], to release: String) throws -> Successor {
+        (asking, releases[epoch + 1]) = (attempt, release)
         if let successor { return successor }
         let key = try AgreementKey()
         let agreed = try key.sharedSecret(with: device.agreementKey)
