@@ -179,6 +179,16 @@ let package = Package(
                 "CountersignWire",
             ],
             path: "Benchmarks/InProcess", swiftSettings: settings),
+        // A model of the refresh: random schedules over both ends and a man in the middle. `script/model` runs
+        // it.
+        .target(
+            name: "CountersignModel",
+            dependencies: [
+                "CountersignAuthority", "CountersignClient", "CountersignGate", "CountersignHandshake",
+                "CountersignMemory", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
+                "CountersignTransport", "CountersignVault", "CountersignWire",
+            ],
+            path: "Model/Refresh", swiftSettings: settings),
         // The target has another name than the binary: on file systems that ignore case, `countersign`
         // collides with the SDK.
         .executableTarget(
@@ -247,6 +257,7 @@ let package = Package(
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire", "CCrypto",
                 "CSQLite",
             ]),
+        tests("Model"),
         tests(
             "Conformance",
             ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
@@ -348,6 +359,14 @@ if Context.environment["COUNTERSIGN_TIMING"] == "1" {
     package.targets.append(
         .executableTarget(
             name: "client-load", dependencies: ["Countersign"], path: "Benchmarks/ClientLoad",
+            swiftSettings: settings))
+}
+
+// The long form of the model; exists only when script/model asks for it.
+if Context.environment["COUNTERSIGN_MODEL"] == "1" {
+    package.targets.append(
+        .executableTarget(
+            name: "model", dependencies: ["CountersignModel"], path: "Model/Command",
             swiftSettings: settings))
 }
 

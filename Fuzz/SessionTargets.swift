@@ -33,6 +33,9 @@ import CountersignWire
             && sent.signature.count == 64)
     precondition(sent.time >= 0)
     let transcript = RefreshTranscript(
-        app: "a", release: "r", token: sent.token, attempt: sent.attempt, time: sent.time)
-    precondition(transcript.bytes.count == 22 + 6 * 8 + 1 + 1 + 16 + 16)
+        app: "a", release: "r", token: sent.token, attempt: sent.attempt, time: sent.time,
+        counter: sent.counter, nonce: sent.nonce, purpose: sent.purpose)
+    precondition(sent.counter.map { (1...(1 << 53)).contains($0) } ?? (sent.purpose == .renew))
+    let numbered = sent.counter == nil ? 0 : 2 + 3 * 8 + 16 + sent.purpose.rawValue.utf8.count
+    precondition(transcript.bytes.count == 22 + 6 * 8 + 1 + 1 + 16 + 16 + numbered)
 }

@@ -197,10 +197,11 @@ extension SessionBench {
         guard let id = SessionID(SystemRandom().bytes(SessionID.count).span) else {
             throw OperationalError(.failed, message: "bench: id")
         }
-        let credentials = DeviceCredentials(
+        var credentials = DeviceCredentials(
             signingKey: device.signingPoint, agreementKey: device.agreementPoint,
             epochBegan: SessionBench.start,
             sealedRoot: deployment.seal(device.root, of: id, in: app, epoch: 0))
+        credentials.release = release.id
         return StoredSession(
             id: id, account: account.number, app: app, platform: release.platform, deviceClass: .phone,
             deviceName: "phone", created: SessionBench.start, credentials: .device(credentials))
@@ -264,8 +265,9 @@ extension SessionBench {
     private func refresh(of id: SessionID, from release: AppRelease) -> RefreshRequest {
         var request = RefreshRequest(
             release: release, token: SessionToken(id: id, epoch: 0),
-            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: SessionBench.start, mac: [],
-            signature: [])
+            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: SessionBench.start,
+            counter: 1,
+            nonce: SystemRandom().bytes(RefreshTranscript.nonceCount), mac: [], signature: [])
         let transcript = request.transcript
         let mac = device.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(
             transcript.span)

@@ -109,13 +109,17 @@ struct OldRootAttack: Attack {
         let own = DeviceSigningKey(try software.signingKey(software.makeKey(for: .signing).wrapped))
         let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
         let now = Int64(time(nil))
+        // Above every counter of the device: no copy of an older request.
+        let counter: Int64 = 1 << 40
         let transcript = RefreshTranscript(
-            app: BankApp.name, release: stage.appKey.id, token: copied.token, attempt: attempt, time: now
+            app: BankApp.name, release: stage.appKey.id, token: copied.token, attempt: attempt, time: now,
+            counter: counter, nonce: attempt
         ).bytes
         let mac = copied.latest.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(
             transcript.span)
         let body: JSONValue = [
             "token": .string(copied.token.description), "attempt": .base64(attempt), "time": .integer(now),
+            "counter": .integer(counter), "nonce": .base64(attempt),
             "mac": .base64(mac.indices.map { mac[$0] }), "signature": .base64(try own.sign(transcript)),
         ]
         guard

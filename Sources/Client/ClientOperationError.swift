@@ -104,6 +104,8 @@ package struct RefusalNotice: Sendable, Equatable {
     package var updateURL: String?
     /// `too-many-attempts`: work by which the login may start all the same.
     package var work: WorkOffer?
+    /// `replayed`, for a refresh: how far the session has come.
+    package var refreshProgress: Refusal.RefreshProgress?
     /// Whether the authority is known to have said this now and to this request. A notice that is not genuine
     /// is shown, and the client does not act on it.
     package internal(set) var isGenuine = false
@@ -142,6 +144,13 @@ extension RefusalNotice {
         by = text("by")
         updateURL = text("update_url")
         work = WorkOffer(document)
+        let counter = document.root["counter"].flatMap { document.integer($0, in: 0...(1 << 53)) }
+        let epoch = seconds("epoch").map { UInt32($0) }
+        let transcript = text("transcript").flatMap { Base64.decode($0, as: .url) }
+        if let counter, let epoch, let transcript {
+            refreshProgress = Refusal.RefreshProgress(
+                counter: Int64(counter), epoch: epoch, transcript: transcript)
+        }
     }
 }
 

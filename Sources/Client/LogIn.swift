@@ -125,7 +125,9 @@ package struct LogIn: Sendable {
         let answer = try ResponseFields(finished.response, of: "login/finish")
         let session = DeviceSession(
             id: token.id,
-            current: DeviceSession.Epoch(number: 0, root: root, expires: try answer.number("expires")),
+            current: DeviceSession.Epoch(
+                number: 0, root: root, release: installation.release.keyID,
+                expires: try answer.number("expires")),
             idle: try answer.number("idle"))
         return (session, answer.optionalText("slots") ?? "")
     }

@@ -9,8 +9,9 @@ import CountersignWire
 /// and of all processes the one that holds the vault's lease does it; the others find the result.
 ///
 /// A response may be lost at any point. The vault stores the attempt before it is sent, so that a repeat, an
-/// hour later or after a crash, is the same attempt and has the same response. Source: docs/protocol.md,
-/// "Refresh".
+/// hour later or after a crash, is the same attempt and has the same response. It stores the counter of each
+/// copy before the copy is signed, so that the authority can order copies without comparing clocks. Source:
+/// docs/protocol.md, "Refresh"; decision 0016.
 struct Refresh: Sendable {
     let installation: Installation
     let environment: ClientEnvironment
@@ -18,6 +19,8 @@ struct Refresh: Sendable {
     /// The most requests of one refresh. All of them, each as slow as a transport allows, end before a
     /// process that waits for the lease gives up.
     private static let mostRounds = 4
+    /// How often one refresh takes the time from the authority's refusal.
+    private static let mostCorrections = 2
 
     private var keeper: StateKeeper { environment.keeper }
 
@@ -29,37 +32,63 @@ struct Refresh: Sendable {
         /// the path can provoke a genuine refusal with a request that it changed. So the client removes
         /// nothing.
         case unknownKey(SessionToken, Epoch)
+        /// The app asks for another token.
+        case request(ActiveLogin.Token)
 
         /// Which of a session's two epochs the token belongs to.
         enum Epoch: Sendable, Hashable { case current, successor }
+
+        var isRefusal: Bool { if case .request = self { false } else { true } }
     }
 
-    /// Returns once the session is usable again.
-    func callAsFunction(_ cause: Cause) async throws(ClientOperationError) {
+    /// What became of a refresh that did not fail.
+    enum Outcome: Sendable {
+        /// The session is usable again.
+        case usable
+        /// Refusals provoked too many refreshes of late; nothing was sent.
+        case deferred
+    }
+
+    func callAsFunction(_ cause: Cause) async throws(ClientOperationError) -> Outcome {
         // A refresh without presence must not fail for callers that have presence.
         let request = RefreshCoordinator.Request(
             cause: cause, presence: environment.signer == nil ? .absent : .present)
-        try await keeper.refreshes.join(request) { () async throws(ClientOperationError) in
+        return try await keeper.refreshes.join(request) { () async throws(ClientOperationError) in
             try await run(cause)
         }
     }
 
-    private func run(_ cause: Cause) async throws(ClientOperationError) {
+    private func run(_ cause: Cause) async throws(ClientOperationError) -> Outcome {
         let lease = try await keeper.lease()
         defer { lease.release() }
         // The previous holder of the lease may have refreshed already.
         try keeper.readVault()
-        guard let login = try loginToRenew(for: cause) else { return }
+        guard let login = try loginToRenew(for: cause) else { return .usable }
+        guard try admit(login, for: cause) else { return .deferred }
         do {
             try await renewWithRepeats(login.id)
+            return .usable
         } catch {
             // Only the authority's statement in response to this request ends a session.
             guard case .refused(let notice) = error, notice.endsSession else { throw error }
             guard try keeper.forget(usedWith: login.token, ending: SessionEndRecord(notice)) == .isGone else {
-                return
+                return .usable
             }
             throw .sessionEnded(notice)
         }
+    }
+
+    /// Whether the refresh may begin now. A refusal of a token that is live as far as is known here may be
+    /// provoked by a party on the path, so refreshes that such refusals cause are paced; others are not.
+    private func admit(_ login: ActiveLogin, for cause: Cause) throws(ClientOperationError) -> Bool {
+        let now = environment.time.milliseconds
+        guard cause.isRefusal, login.expires > (try environment.now()),
+            !login.isOfAnother(than: installation.release.keyID)
+        else {
+            keeper.pacer.noteExpiry(of: login.id)
+            return true
+        }
+        return keeper.pacer.admit(login.id, at: now)
     }
 
     /// The login to renew; nil if another token is there already.
@@ -67,14 +96,15 @@ struct Refresh: Sendable {
         try keeper.change { (state) throws(ClientOperationError) in
             guard let login = state.login else { throw .notSignedIn }
             switch (cause, login.session) {
-            case (.tokenExpired(let used), .device(var session)):
+            case (.tokenExpired(let used), .device(var session)), (.request(let used), .device(var session)):
                 guard login.token == used else { return .keep(nil) }
                 guard let successor = session.successor else { return .keep(login) }
                 // The server knew the token, so it has the epoch.
                 session.confirm(successor.number)
                 state.login?.session = .device(session)
                 return .write(state.login)
-            case (.tokenExpired(let used), .bearer): return .keep(login.token == used ? login : nil)
+            case (.tokenExpired(let used), .bearer), (.request(let used), .bearer):
+                return .keep(login.token == used ? login : nil)
             // Repeats the attempt from the epoch before: if the server offers a successor, the client
             // continues with that; if it says that this attempt's epoch is in use, the client keeps the
             // stored successor.
@@ -88,16 +118,31 @@ struct Refresh: Sendable {
     /// Repeats the request if its response was lost: a second copy of an attempt gets the response of the
     /// first.
     private func renewWithRepeats(_ id: SessionID) async throws(ClientOperationError) {
-        var (losses, replays) = (0, 0)
+        var (losses, replays, corrections, reports) = (0, 0, 0, 0)
         while true {
+            var digest: [UInt8]?
             do {
-                return try await renewOnce(id)
+                return try await renewOnce(id, digest: &digest)
             } catch {
                 switch error {
                 case .transport(let failure) where failure.fate != .notSent: losses += 1
+                case .refused(let notice) where notice.timeTold != nil:
+                    corrections += 1
+                    guard let told = notice.timeTold, corrections <= Refresh.mostCorrections else {
+                        throw error
+                    }
+                    environment.correctClock(to: told)
                 case .refused(let notice) where notice.isReplay:
                     replays += 1
-                    if replays > 1, try settleReplayedAttempt(of: id) { return }
+                    switch try settle(notice, transcript: digest, of: id) {
+                    case .successorInUse: return
+                    case .ofThisDevice: break
+                    case .ofAnotherHolder:
+                        // Beside the bound: the report must not fail for the copies before it.
+                        guard reports == 0 else { throw error }
+                        reports += 1
+                        continue
+                    }
                 default: throw error
                 }
                 guard losses < 2, losses + replays < Refresh.mostRounds else { throw error }
@@ -105,62 +150,78 @@ struct Refresh: Sendable {
         }
     }
 
-    /// Returns whether the epoch that the replayed attempt led to is stored here.
-    ///
-    /// The server refuses a copy that was duplicated on the way as a replay, but not the next copy, which
-    /// carries another time. If it refuses that one, too, the epoch that the attempt led to is in use. If it
-    /// is not stored here, another client uses it, or this vault was restored to an earlier state. Another
-    /// attempt decides: if the offered epoch is unused, the attempt joins the first; otherwise the session
-    /// ends.
-    private func settleReplayedAttempt(of id: SessionID) throws(ClientOperationError) -> Bool {
-        try keeper.change { state in
+    /// Stores what a refusal as a replay says of the session's progress. A refusal that concerns another
+    /// transcript than the one of `digest` says nothing.
+    private func settle(
+        _ notice: RefusalNotice, transcript digest: [UInt8]?, of id: SessionID
+    ) throws(ClientOperationError) -> DeviceSession.Progress {
+        guard let stated = notice.refreshProgress, stated.transcript == digest else { return .ofThisDevice }
+        return try keeper.change { state in
             guard case .device(var session)? = state.login?.session, session.id == id else {
-                return .keep(true)
+                return .keep(.ofThisDevice)
             }
-            let successor = session.successor
-            if let successor { session.confirm(successor.number) } else { session.abandonAttempt() }
+            let progress = session.progress(stated)
+            switch progress {
+            case .ofThisDevice: return .keep(progress)
+            case .successorInUse: session.confirm(stated.epoch)
+            case .ofAnotherHolder: session.noteReuse()
+            }
             state.login?.session = .device(session)
-            return .write(successor != nil)
+            return .write(progress)
         }
     }
 
-    /// Renews nothing if the login has gone meanwhile: the caller finds that out when it continues.
-    private func renewOnce(_ id: SessionID) async throws(ClientOperationError) {
+    /// Renews nothing if the login has gone meanwhile: the caller finds that out when it continues. `digest`
+    /// becomes that of the transcript that was signed.
+    private func renewOnce(
+        _ id: SessionID, digest: inout [UInt8]?
+    ) async throws(ClientOperationError) {
         switch try keeper.state().login?.session {
-        case .device(let session)? where session.id == id: try await renewDevice(id)
+        case .device(let session)? where session.id == id:
+            try await renewDevice(id, digest: &digest)
         case .bearer(let session)? where session.id == id: try await renew(session)
         default: return
         }
     }
 
     /// Leaves the session's current epoch, whether or not a successor is known.
-    private func renewDevice(_ id: SessionID) async throws(ClientOperationError) {
+    private func renewDevice(
+        _ id: SessionID, digest: inout [UInt8]?
+    ) async throws(ClientOperationError) {
         guard let begun = try begin(id) else { return }
         let session = begun.session
         let oldToken = session.token(of: session.current)
         let credentials = session.credentials(of: session.current, release: installation.release.keyID)
         let mac = session.current.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }
-        let release = installation.release.keyID.description
+        let (time, nonce) = (begun.time, environment.random.bytes(RefreshTranscript.nonceCount))
+        let purpose: RefreshTranscript.Purpose = session.hasFoundReuse ? .reportReuse : .renew
+        let transcript = RefreshTranscript(
+            app: begun.app, release: installation.release.keyID.description, token: oldToken,
+            attempt: begun.attempt, time: time, counter: begun.counter, nonce: nonce,
+            purpose: purpose
+        ).bytes
+        let hash = SHA256.digest(transcript.span)
+        digest = hash.indices.map { hash[$0] }
+        let sum = mac.authenticate(transcript.span)
+        let body: JSONValue = [
+            "token": .string(oldToken.description), "attempt": .bytes(begun.attempt),
+            "time": .integer(time), "counter": .integer(begun.counter),
+            "nonce": .bytes(nonce),
+            "purpose": .string(purpose.rawValue), "mac": .bytes(sum.indices.map { sum[$0] }),
+            "signature": .bytes(try begun.signer.sign(transcript)),
+        ]
         let routes = AuthorityRoutes(installation: installation, environment: environment)
-        let answered = try await routes.post(
+        // Not repeated here with a corrected time: that would be another transcript, which needs a counter of
+        // its own.
+        let answered = try await routes.postOnce(
             to: "/token", requiring: .signature { _ in [credentials.keyID: credentials.key] }
-        ) { (time) throws(ClientOperationError) in
-            let dated = time + begun.ahead
-            let transcript = RefreshTranscript(
-                app: begun.app, release: release, token: oldToken, attempt: begun.attempt, time: dated
-            ).bytes
-            let sum = mac.authenticate(transcript.span)
-            return [
-                "token": .string(oldToken.description), "attempt": .bytes(begun.attempt),
-                "time": .integer(dated),
-                "mac": .bytes(sum.indices.map { sum[$0] }),
-                "signature": .bytes(try begun.signer.sign(transcript)),
-            ]
-        }
+        ) { (_) throws(ClientOperationError) in body }
         guard answered.signer == credentials.keyID else {
             throw .notGenuine("token: not signed with the session's key")
         }
-        let renewed = try session.adoptingSuccessor(from: ResponseFields(answered.response, of: "token")) {
+        let renewed = try session.adoptingSuccessor(
+            from: ResponseFields(answered.response, of: "token"), by: installation.release.keyID
+        ) {
             (point) throws(ClientOperationError) in try environment.sharedSecret(with: point, of: begun.keys)
         }
         try keeper.change { state in
@@ -173,15 +234,16 @@ struct Refresh: Sendable {
         }
     }
 
-    /// An attempt that is stored, and so may be sent.
+    /// An attempt and a counter that are stored, and so may be sent.
     private struct Begun: Sendable {
         let session: DeviceSession
         let signer: any DeviceSigner
         let keys: DeviceKeys
         let app: String
         let attempt: [UInt8]
-        /// By how many seconds the request's date is ahead of the clock.
-        let ahead: Int64
+        let counter: Int64
+        /// The date of this copy, whole Unix seconds.
+        let time: Int64
     }
 
     /// Nil if the session has gone.
@@ -198,12 +260,13 @@ struct Refresh: Sendable {
                 throw .incomplete("the app's name is not known")
             }
             let signer = try environment.signer(keys)
-            let (attempt, ahead) = session.beginRefresh(
+            let (attempt, counter, ahead) = session.beginRefresh(
                 at: now, attempt: environment.random.bytes(RefreshTranscript.attemptCount))
             state.login?.session = .device(session)
             return .write(
                 Begun(
-                    session: session, signer: signer, keys: keys, app: app, attempt: attempt, ahead: ahead))
+                    session: session, signer: signer, keys: keys, app: app, attempt: attempt,
+                    counter: counter, time: now + ahead))
         }
     }
 
@@ -234,7 +297,8 @@ extension DeviceSession {
     /// The session after a refresh: the response names the next epoch and brings the server's half of its
     /// key.
     fileprivate func adoptingSuccessor(
-        from answer: ResponseFields, agreeing: (P256Point) throws(ClientOperationError) -> Secret
+        from answer: ResponseFields, by release: KeyID,
+        agreeing: (P256Point) throws(ClientOperationError) -> Secret
     ) throws(ClientOperationError) -> DeviceSession {
         let token = try answer.token()
         guard token.id == id, token.epoch == current.number + 1 else {
@@ -246,7 +310,7 @@ extension DeviceSession {
         let agreed = try agreeing(point)
         var session = self
         session.adoptSuccessor(
-            root: current.root.next(agreed: agreed), expires: try answer.number("expires"),
+            root: current.root.next(agreed: agreed), release: release, expires: try answer.number("expires"),
             idle: try answer.number("idle"))
         return session
     }

@@ -15,7 +15,7 @@ final class RefreshCoordinator: Sendable {
         let presence: Presence
     }
 
-    private typealias Outcome = Result<Void, ClientOperationError>
+    private typealias Outcome = Result<Refresh.Outcome, ClientOperationError>
 
     private struct PendingRefresh {
         var waiting: [UInt64: CheckedContinuation<Outcome, Never>] = [:]
@@ -30,8 +30,9 @@ final class RefreshCoordinator: Sendable {
 
     /// Waits for the running refresh for `request`, or starts `begin`.
     func join(
-        _ request: Request, begin: @escaping @Sendable () async throws(ClientOperationError) -> Void
-    ) async throws(ClientOperationError) {
+        _ request: Request,
+        begin: @escaping @Sendable () async throws(ClientOperationError) -> Refresh.Outcome
+    ) async throws(ClientOperationError) -> Refresh.Outcome {
         let number = state.with { state in
             state.lastWaiter += 1
             return state.lastWaiter
@@ -45,7 +46,7 @@ final class RefreshCoordinator: Sendable {
         } onCancel: {
             stopWaiting(number: number, request: request)
         }
-        try outcome.get()
+        return try outcome.get()
     }
 
     /// Whether it is the first waiter.
@@ -60,7 +61,8 @@ final class RefreshCoordinator: Sendable {
     }
 
     private func start(
-        _ request: Request, begin: @escaping @Sendable () async throws(ClientOperationError) -> Void
+        _ request: Request,
+        begin: @escaping @Sendable () async throws(ClientOperationError) -> Refresh.Outcome
     ) {
         Task {
             let outcome: Outcome

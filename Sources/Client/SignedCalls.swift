@@ -90,7 +90,7 @@ package struct SignedCalls: Sendable {
     /// Gets another token, whether or not the current one has expired. For tools: requests renew their token
     /// by themselves.
     package func renew() async throws(ClientOperationError) {
-        try await refresh(.tokenExpired(try signedIn().login.token))
+        _ = try await refresh(.request(try signedIn().login.token))
     }
 
     private enum Next { case sendAgain, giveUp }
@@ -110,8 +110,7 @@ package struct SignedCalls: Sendable {
             // The first refresh may find a token that another process left so long ago that it has expired,
             // too.
             guard budget.spend(.refresh) || budget.spend(.secondRefresh) else { return .giveUp }
-            try await refresh(.tokenExpired(login.token))
-            return .sendAgain
+            return try await refresh(.tokenExpired(login.token)) == .usable ? .sendAgain : .giveUp
         case .time(let told):
             guard budget.spend(.correctClock) else { return .giveUp }
             environment.correctClock(to: told)
@@ -129,8 +128,8 @@ package struct SignedCalls: Sendable {
     /// Refreshes the session. A refusal of the refresh leaves the request's own refusal as the result.
     private func refreshUnknownKey(of session: DeviceSession) async throws(ClientOperationError) -> Next {
         do {
-            try await refresh(.unknownKey(session.token, session.latestEpoch))
-            return .sendAgain
+            let outcome = try await refresh(.unknownKey(session.token, session.latestEpoch))
+            return outcome == .usable ? .sendAgain : .giveUp
         } catch {
             guard case .refused = error else { throw error }
             return .giveUp
@@ -138,14 +137,17 @@ package struct SignedCalls: Sendable {
     }
 
     /// The owner of the request. A body that can be sent only once is not sent under a token that is known to
-    /// have expired.
+    /// have expired, or under the key of the app's version before an update.
     private func prepare(
         _ owner: Owner, for body: BodyUse
     ) async throws(ClientOperationError) -> Owner {
         let login = try signedIn().login
         try owner.check(login)
-        if case .once = body, login.expires <= (try environment.now()) {
-            try await refresh(.tokenExpired(login.token))
+        if case .once = body,
+            login.expires <= (try environment.now())
+                || login.isOfAnother(than: installation.release.keyID)
+        {
+            _ = try await refresh(.request(login.token))
         }
         return owner.resolved(by: login)
     }

@@ -38,23 +38,54 @@ package struct RefreshTranscript: Sendable {
     package var attempt: [UInt8]
     /// Whole Unix seconds.
     package var time: Int64
+    /// The transcript's number among all that the device signed for this session, from 1. Nil for clients
+    /// from before transcripts were numbered, whose transcripts have another label.
+    package var counter: Int64?
+    /// 16 random bytes of a numbered transcript, which is thus unlike every other one: two holders of one
+    /// vault never sign the same.
+    package var nonce: [UInt8]
+    package var purpose: Purpose
 
-    package init(app: String, release: String, token: SessionToken, attempt: [UInt8], time: Int64) {
+    /// What the device asks for.
+    package enum Purpose: String, Sendable, CaseIterable {
+        case renew
+        /// Asks the authority to end the session: the device learnt of a transcript or of an epoch that only
+        /// another holder of its keys can have made.
+        case reportReuse = "report-reuse"
+    }
+
+    package static let nonceCount = 16
+
+    /// The highest counter that a device reaches. Larger numbers remain, so that no holder of a copied vault
+    /// can leave the other holder without a counter that is larger than its own.
+    package static let highestCounter: Int64 = 1 << 52
+
+    package init(
+        app: String, release: String, token: SessionToken, attempt: [UInt8], time: Int64,
+        counter: Int64? = nil, nonce: [UInt8] = [], purpose: Purpose = .renew
+    ) {
         self.app = app
         self.release = release
         self.token = token
         self.attempt = attempt
         self.time = time
+        self.counter = counter
+        self.nonce = nonce
+        self.purpose = purpose
     }
 
     package var bytes: [UInt8] {
-        var transcript = Transcript("refresh")
+        var transcript = Transcript(counter == nil ? "refresh" : "refresh-2")
         transcript.add(app)
         transcript.add(release)
         transcript.add(token.id.bytes)
         transcript.add(UInt64(token.epoch))
         transcript.add(attempt)
         transcript.add(UInt64(bitPattern: time))
+        guard let counter else { return transcript.bytes }
+        transcript.add(UInt64(bitPattern: counter))
+        transcript.add(nonce)
+        transcript.add(purpose.rawValue)
         return transcript.bytes
     }
 }

@@ -76,6 +76,7 @@ enum RefusalResponse {
         if let link = refusal.link { members.append(("update_url", .string(link))) }
         if let ended = refusal.endedSession { members += ended.members(at: .integer(ended.at)) }
         if let work = refusal.work { members.append(("work", work.json)) }
+        if let progress = refusal.refreshProgress { members += progress.members }
         var fields = fields(for: text)
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", value: String(seconds))) }
         return ServerResponse(
@@ -141,6 +142,11 @@ extension WorkOffer {
         [
             "challenge": encoded(challenge), "puzzles": .integer(Int64(puzzles)),
             "hashes": .integer(Int64(hashes)), "expires": .integer(expires),
+extension Refusal.RefreshProgress {
+    fileprivate var members: [(name: String, value: JSONValue)] {
+        [
+            ("counter", .integer(counter)), ("epoch", .integer(Int64(epoch))),
+            ("transcript", .string(Base64.encode(transcript.span, as: .url))),
         ]
     }
 }

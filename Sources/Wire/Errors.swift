@@ -48,6 +48,26 @@ package struct Refusal: Error, Sendable, Equatable {
     /// else.
     package var previousStatus: Int?
 
+    /// `replayed`, for a refresh: how far the session has come. Only the holder of the device's key is told.
+    package var refreshProgress: RefreshProgress?
+
+    /// How far a session has come: by this a client tells a copy of its own that was delayed from another
+    /// holder of its keys.
+    package struct RefreshProgress: Sendable, Equatable {
+        /// The highest counter of a transcript that verified; 0 before there was one.
+        package var counter: Int64
+        /// The epoch that is in use.
+        package var epoch: UInt32
+        /// SHA-256 of the transcript that this concerns: of no other session's, and of no other copy.
+        package var transcript: [UInt8]
+
+        package init(counter: Int64, epoch: UInt32, transcript: [UInt8]) {
+            self.counter = counter
+            self.epoch = epoch
+            self.transcript = transcript
+        }
+    }
+
     /// What a client is told whose session has ended.
     package struct EndedSession: Sendable, Equatable {
         package var reason: String

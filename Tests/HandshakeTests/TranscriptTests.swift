@@ -35,6 +35,13 @@ import Testing
             + Array("r_1".utf8)
             + number([16]) + [UInt8](1...16) + number([1, 2]) + number([2]) + [9, 9] + number([3])
         #expect(transcript.bytes == expected)
+        var numbered = transcript
+        (numbered.counter, numbered.nonce) = (513, [7, 7, 7])
+        let tail = number([2, 1]) + number([3]) + [7, 7, 7] + number([5]) + Array("renew".utf8)
+        #expect(
+            numbered.bytes == Array("countersign/1 refresh-2\0".utf8) + expected.dropFirst(22) + tail)
+        numbered.purpose = .reportReuse
+        #expect(numbered.bytes.suffix(20) == number([12]) + Array("report-reuse".utf8))
     }
 
     @Test func everyPartOfALoginIsBound() throws {

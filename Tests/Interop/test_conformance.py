@@ -94,9 +94,14 @@ FAULTS = [
     )),
     Fault("attempt-not-kept-before-it-is-sent", "refresh-after-restart", ("refresh", "signed-get"), (
         ("session.py",
-         '"attempt_time": moment}\n'
+         '"attempt_time": moment, "counter": counter}\n'
          "        self._state.save(session=values)\n",
-         '"attempt_time": moment}\n'),
+         '"attempt_time": moment, "counter": counter}\n'),
+    )),
+    Fault("copies-with-one-counter", "lost-refresh-request", ("refresh", "signed-get"), (
+        ("session.py",
+         'values.get("counter", 0) + 1',
+         'values.get("counter", 1)'),
     )),
     Fault("unsigned-refusal-believed", "unsigned-session-end", ("session-end-of-a-stranger", "refresh"), (
         ("channel.py",

@@ -97,7 +97,7 @@ import Testing
         let path = folder.appendingPathComponent("countersign.db").path
         try makeFirst(at: path)
         let database = try Database(path: path)
-        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m020))
+        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m016))
         for step in Migrations.steps[1..<before] { try database.execute(step) }
         try database.execute(
             """

@@ -104,8 +104,9 @@ class Driver:
                 "next_request": encode(request_key(following))}
 
     def do_known_refresh(self, action: dict) -> dict:
-        said = transcript("refresh", action["app"], action["release"], decode(action["session"]),
-                          action["epoch"], decode(action["attempt"]), action["time"])
+        said = transcript("refresh-2", action["app"], action["release"], decode(action["session"]),
+                          action["epoch"], decode(action["attempt"]), action["time"], action["counter"],
+                          decode(action["nonce"]), action["purpose"])
         return {"transcript": encode(said), "mac": encode(hmac.digest(decode(action["key"]), said, "sha256"))}
 
 

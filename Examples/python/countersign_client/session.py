@@ -1,5 +1,6 @@
 """A device's session: its epochs, their keys, the refresh that leads from one to the next, and its end."""
 
+import hashlib
 import hmac
 import os
 
@@ -98,28 +99,50 @@ class Session:
             except ClientError as error:
                 losses += error.code in ("network", "false-answer")
                 replays += error.code == "replayed"
+                if error.code == "replayed" and self._heed_progress(error):
+                    return
                 if error.code not in ("network", "false-answer", "replayed") or losses > 1:
                     self.heed(error.members.get("signer"), error)
                     raise
-                if replays > 1:
-                    # With two times: the attempt was followed, and its successor is in use.
-                    if "successor" not in self.values:
-                        raise
-                    return self._go_on_with_successor()
+                if losses + replays > 3:
+                    raise
+
+    def _heed_progress(self, error: ClientError) -> bool:
+        """What a refused copy says of the session's progress: true if the stored successor is in use. If the
+        session has come further than this device has ever asked, another holder of its keys did that: the
+        refresh that follows says so, and ends the session."""
+        values, said = self.values, error.members
+        if said.get("transcript") != self._said or not all(
+                type(said.get(name)) is int for name in ("counter", "epoch")):
+            return False
+        latest = values.get("successor", values["current"])["number"]
+        if said["counter"] > values.get("counter", 0) or said["epoch"] > latest:
+            if values.get("reuse"):
+                raise error
+            # Kept, so that each refresh says so until it is answered.
+            self._state.save(session={**values, "reuse": True})
+            return False
+        if said["epoch"] == values["current"]["number"] + 1:
+            self._go_on_with_successor()
+            return True
+        return False
 
     def _refresh_once(self) -> None:
         values, setup, device = dict(self.values), self._setup, Device(self._state)
         current = values["current"]
         attempt = decode(values["attempt"], 16) if "attempt" in values else os.urandom(16)
         moment = max(self._channel.now(), values.get("attempt_time", 0) + 1)
-        values |= {"attempt": encode(attempt), "attempt_time": moment}
+        counter = values.get("counter", 0) + 1
+        values |= {"attempt": encode(attempt), "attempt_time": moment, "counter": counter}
         self._state.save(session=values)
         root, left = decode(current["root"], 32), token(values, current)
-        said = transcript("refresh", setup.app, setup.release, decode(values["id"], 16), current["number"],
-                          attempt, moment)
+        purpose, nonce = "report-reuse" if values.get("reuse") else "renew", os.urandom(16)
+        said = transcript("refresh-2", setup.app, setup.release, decode(values["id"], 16),
+                          current["number"], attempt, moment, counter, nonce, purpose)
+        self._said = encode(hashlib.sha256(said).digest())
         reply = self._channel.ask("/token", {
             "token": left, "attempt": encode(attempt), "time": moment,
-            "mac": encode(hmac.digest(request_key(root), said, "sha256")),
+            "counter": counter, "nonce": encode(nonce), "purpose": purpose, "mac": encode(hmac.digest(request_key(root), said, "sha256")),
             "signature": encode(device.sign(said)),
         }, keys=self.answer_keys)
         agreed = device.agree(decode(reply.members.get("ephemeral"), 65))
@@ -130,7 +153,8 @@ class Session:
 
     def _go_on_with_successor(self) -> None:
         values = self.values
-        kept = {"account": values["account"], "id": values["id"], "current": values["successor"]}
+        kept = {"account": values["account"], "id": values["id"], "current": values["successor"],
+                "counter": values.get("counter", 0)}
         self._state.save(session=kept)
 
     def renew(self) -> None:

@@ -31,7 +31,12 @@ extension SessionLifecycle {
         guard let entry = ReplayEntry(request, at: now) else {
             throw Refusal(.malformed, detail: "refresh: token")
         }
-        try await replay.insert(entry)
+        do throws(Refusal) {
+            try await replay.insert(entry)
+        } catch {
+            guard error.code == .replayed else { throw error }
+            throw refusal(error, of: request, progressOf: row)
+        }
         for _ in 0..<SessionLifecycle.mostRounds {
             try checkAlive(row, at: now)
             switch try await step(request, row: row, at: now) {
@@ -39,6 +44,12 @@ extension SessionLifecycle {
                 guard let key else { break }
                 return try renewedSession(
                     leaving: request.token, row: row, successor: successor, key: key, at: now)
+            case .superseded(let row):
+                let refusal = Refusal(
+                    .replayed,
+                    detail: "refresh: session \(row.id): a copy that is older than what was seen since, or "
+                        + "whose successor of epoch \(request.token.epoch) is in use")
+                throw self.refusal(refusal, of: request, progressOf: row)
             case .moved(let moved): row = moved
             }
         }
@@ -47,6 +58,8 @@ extension SessionLifecycle {
 
     private enum Step: Sendable {
         case answered(StoredSession, DeviceCredentials.Successor)
+        /// Nothing changes for the client; this is the current row.
+        case superseded(StoredSession)
         /// Another writer changed the row first; this is the current row.
         case moved(StoredSession)
     }
@@ -57,15 +70,20 @@ extension SessionLifecycle {
     ) async throws(Refusal) -> Step {
         switch judge(request, row: row, at: now) {
         case .repeated(let successor): return .answered(row, successor)
-        case .joined: return try await write(request, offer: nil, at: now)
+        case .recorded, .superseded(.some): return try await write(request, offer: nil, at: now)
         case .first(let base):
             // Two scalar multiplications, too slow for the writer's thread.
             var next = base
-            next.successor = try successor(of: base, row: row, attempt: request.attempt)
+            next.successor = try successor(of: base, row: row, for: request)
             return try await write(request, offer: next, at: now)
-        case .superseded:
+        case .superseded(nil): return .superseded(row)
+        case .unnumbered:
+            // The session lives on: a copy that was held from before the client numbered its transcripts
+            // must not end it.
             throw Refusal(
-                .replayed, detail: "refresh: session \(row.id) left epoch \(request.token.epoch) by it")
+                .sessionEnded,
+                detail: "refresh: session \(row.id) is of a client that numbers its transcripts, and this "
+                    + "one has no `counter`; this version of the app signs in again")
         case .reused: throw try await endReused(request, row: row, at: now)
         case .unknown:
             throw Refusal(
@@ -80,45 +98,70 @@ extension SessionLifecycle {
         let id = request.token.id
         let step = try await writer.write { (store) throws(OperationalError) -> Step? in
             guard let row = try store.session(id) else { return nil }
-            guard row.end == nil, let next = next(after: request, row: row, offer: offer, at: now) else {
+            guard row.end == nil, let change = change(by: request, row: row, offer: offer, at: now) else {
                 return .moved(row)
             }
-            switch try store.swap(
-                id, from: row.credentials, to: .device(next), by: request.release.id, at: now)
+            // A copy that changes nothing for the client is no use of the session.
+            let (release, used) = change.isRenewal ? (request.release.id, now) : (nil, row.used)
+            switch try store.swap(id, from: row.credentials, to: .device(change.next), by: release, at: used)
             {
-            case .yes(let row): return next.successor.map { .answered(row, $0) } ?? .moved(row)
+            case .yes(let row):
+                guard change.isRenewal else { return .superseded(row) }
+                return change.next.successor.map { .answered(row, $0) } ?? .moved(row)
             case .moved(let row): return .moved(row)
             case .missing: return nil
             }
         }
         guard let step else { throw Refusal(.unknownKey, detail: "refresh: session \(id) is gone") }
-        if case .answered(let row, _) = step { directory.apply([row]) }
+        switch step {
+        case .answered(let row, _), .superseded(let row): directory.apply([row])
+        case .moved: break
+        }
         return step
     }
 
-    /// The credentials to store; nil if the row has changed and must be judged again.
-    private func next(
-        after request: RefreshRequest, row: StoredSession, offer: DeviceCredentials?, at now: Int64
-    ) -> DeviceCredentials? {
+    /// The credentials to store, and whether they renew the session; nil if the row has changed and must be
+    /// judged again.
+    private func change(
+        by request: RefreshRequest, row: StoredSession, offer: DeviceCredentials?, at now: Int64
+    ) -> (next: DeviceCredentials, isRenewal: Bool)? {
         switch judge(request, row: row, at: now) {
-        case .joined(let next): return next
+        case .recorded(let next): return (next, true)
+        case .superseded(let next): return next.map { ($0, false) }
         case .first(let base):
             var bare = offer
             bare?.successor = nil
-            return bare == base ? offer : nil
-        case .repeated, .superseded, .reused, .unknown: return nil
+            return bare == base ? offer.map { ($0, true) } : nil
+        case .repeated, .reused, .unknown, .unnumbered: return nil
         }
     }
 
+    /// The same refusal with the session's progress, as far as it is known here.
+    private func refusal(
+        _ refusal: Refusal, of request: RefreshRequest, progressOf row: StoredSession
+    ) -> Refusal {
+        guard case .device(let stored) = row.credentials else { return refusal }
+        let device = withFirstUse(stored, of: row.id)
+        var refusal = refusal
+        refusal.refreshProgress = Refusal.RefreshProgress(
+            counter: device.counter, epoch: device.epoch, transcript: request.transcriptDigest)
+        return refusal
+    }
+
     private func judge(_ request: RefreshRequest, row: StoredSession, at now: Int64) -> RefreshRule.Verdict {
-        guard case .device(var device) = row.credentials else { return .unknown }
-        // A first use counts from the time at which the gate saw it, not from its write.
-        if let ahead = directory.shard(of: row.id).confirmation(of: row.id), ahead.epoch == device.epoch &+ 1,
-            let confirmed = device.confirmed(at: ahead.at)
-        {
-            device = confirmed
-        }
-        return RefreshRule.judge(device, leaving: request.token.epoch, attempt: request.attempt, at: now)
+        guard case .device(let device) = row.credentials else { return .unknown }
+        let statement = RefreshRule.Statement(
+            epoch: request.token.epoch, attempt: request.attempt, counter: request.counter,
+            digest: request.transcriptDigest, purpose: request.purpose, release: request.release.id)
+        return RefreshRule.judge(withFirstUse(device, of: row.id), by: statement, at: now)
+    }
+
+    /// The credentials after a first use that the row does not show yet. It counts from the time at which the
+    /// gate saw it, not from its write.
+    private func withFirstUse(_ device: DeviceCredentials, of id: SessionID) -> DeviceCredentials {
+        guard let ahead = directory.shard(of: id).confirmation(of: id), ahead.epoch == device.epoch &+ 1
+        else { return device }
+        return device.confirmed(at: ahead.at) ?? device
     }
 
     /// Ends the session as reused and returns the refusal; if the session had just ended for another
@@ -128,7 +171,11 @@ extension SessionLifecycle {
     ) async throws(Refusal) -> Refusal {
         let draft = deployment.auditDraft(
             for: .sessionReuse, on: .session(row.id, of: row.app),
-            details: [("epoch", .integer(Int64(request.token.epoch)))], by: .server
+            details: [
+                ("epoch", .integer(Int64(request.token.epoch))),
+                ("counter", request.counter.map { .integer($0) } ?? .null),
+                ("purpose", .string(request.purpose.rawValue)),
+            ], by: .server
         )
         try await end(.one(row.id), with: SessionTermination(.reused, at: now), recording: draft)
         guard let end = try read(row.id)?.end else {
@@ -173,14 +220,16 @@ extension SessionLifecycle {
     /// key. The ephemeral private key is discarded here, so that a copy of the stored roots does not give
     /// the later ones.
     func successor(
-        of device: DeviceCredentials, row: StoredSession, attempt: [UInt8]
+        of device: DeviceCredentials, row: StoredSession, for request: RefreshRequest
     ) throws(Refusal) -> DeviceCredentials.Successor {
         try self.unavailableOnFault { () throws(OperationalError) in
             let root = try deployment.root(device.sealedRoot, of: row.id, in: row.app, epoch: device.epoch)
             let (ephemeral, agreed) = try SessionLifecycle.agree(with: device.agreementKey, of: row.id)
             let sealed = deployment.seal(
                 root.next(agreed: agreed), of: row.id, in: row.app, epoch: device.epoch + 1)
-            return DeviceCredentials.Successor(sealedRoot: sealed, ephemeral: ephemeral, attempts: [attempt])
+            return DeviceCredentials.Successor(
+                sealedRoot: sealed, ephemeral: ephemeral, release: request.release.id,
+                attempts: [request.attempt])
         }
     }
 

@@ -17,12 +17,14 @@ extension SessionDirectory {
         guard let (live, ahead) = shard.find(token.id), live.kind == .device,
             let edition = edition(of: token.epoch, record: live, confirmation: ahead)
         else { return nil }
-        guard let sealed = try sealedRoot(of: token.epoch, record: live) else { return nil }
+        guard let (sealed, release) = try epoch(token.epoch, record: live) else { return nil }
         let root = try deployment.root(
             sealed, of: token.id, in: appPlatforms[live.appPlatform].app, epoch: token.epoch)
         let entry = SessionCache.Entry(
             token: token,
-            session: try session(live, confirmation: ahead, edition: edition, epoch: token.epoch),
+            session: try session(
+                live, confirmation: ahead, edition: edition, epoch: token.epoch,
+                binding: release.map { .only($0) } ?? .unknown),
             key: SigningKey(root.requestKey))
         shard.cache(entry, for: live, confirmation: ahead, generation: season)
         return entry
@@ -37,18 +39,22 @@ extension SessionDirectory {
         return ahead == nil && live.hasSuccessor && epoch == current &+ 1 ? .offered : nil
     }
 
-    /// Memory holds the current epoch's root, which most requests need; the others are read from the store.
-    private func sealedRoot(of epoch: UInt32, record live: SessionRecord) throws(OperationalError) -> [UInt8]?
-    {
-        if epoch == live.epoch { return live.sealedRoot }
-        guard case .device(let device)? = try reader.session(live.id)?.credentials else { return nil }
-        return device.sealedRoot(of: epoch)
+    /// An epoch's root and release. Memory holds the current epoch's, which most requests need; the others
+    /// are read from the store.
+    private func epoch(
+        _ epoch: UInt32, record live: SessionRecord
+    ) throws(OperationalError) -> (sealedRoot: [UInt8], release: KeyID?)? {
+        if epoch == live.epoch { return (live.sealedRoot, appPlatforms[live.appPlatform].release) }
+        guard case .device(let device)? = try reader.session(live.id)?.credentials,
+            let root = device.sealedRoot(of: epoch)
+        else { return nil }
+        return (root, device.release(of: epoch))
     }
 
     /// The session of a bearer token, or with `epoch` of a device-bound one.
     func session(
         _ live: SessionRecord, confirmation ahead: SessionShard.Confirmation? = nil, edition: Session.Edition,
-        epoch: UInt32 = 0
+        epoch: UInt32 = 0, binding: Session.ReleaseBinding = .notApplicable
     ) throws(OperationalError) -> Session {
         let place = appPlatforms[live.appPlatform]
         guard let policy = try keys.policy(of: place.app), let account = try reader.account(live.account)
@@ -62,6 +68,7 @@ extension SessionDirectory {
             id: live.id, kind: live.kind, epoch: epoch, account: AccountIdentity(account),
             app: place.app.description,
             platform: place.platform.description, edition: edition, loginKind: live.opening, release: release,
+            binding: binding,
             expires: expiry(of: live, confirmation: ahead, edition: edition, policy: policy),
             idleEnd: policy.sessionEnd(used: live.used, created: live.created), created: live.created,
             keyPossession: live.keyPossession, end: live.end)
@@ -91,6 +98,12 @@ extension DeviceCredentials {
         return epoch &+ 1 == self.epoch ? sealedPreviousRoot : nil
     }
 
+    /// The release of an epoch whose root is stored.
+    func release(of epoch: UInt32) -> KeyID? {
+        if epoch == self.epoch { return release }
+        return epoch == self.epoch &+ 1 ? successor?.release : previousRelease
+    }
+
     /// The credentials after the offered epoch was used; nil if none is offered.
     func confirmed(at now: Int64) -> DeviceCredentials? {
         guard let successor, epoch < .max else { return nil }
@@ -99,8 +112,8 @@ extension DeviceCredentials {
         next.epochBegan = now
         next.sealedPreviousRoot = sealedRoot
         next.sealedRoot = successor.sealedRoot
-        // Attempts that led to earlier epochs are also kept, while there is room.
-        next.attempts = DeviceCredentials.newest(successor.attempts, before: attempts)
+        (next.release, next.previousRelease) = (successor.release, release)
+        next.attempts = successor.attempts
         next.successor = nil
         return next
     }

@@ -137,7 +137,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     package func apply(_ rows: [StoredSession]) {
         for row in rows {
             shard(of: row.id).put(
-                SessionRecord(row, appPlatform: appPlatforms.number(of: row.app, on: row.platform)))
+                SessionRecord(row, appPlatform: appPlatforms.number(of: row)))
         }
     }
 

@@ -48,9 +48,10 @@ package struct SessionLifecycle: Sendable {
         guard let platform = Platform(release.platform) else { throw Refusal(.malformed, detail: "platform") }
         let policy = try policy(of: app)
         let (id, device, root) = (newID(), login.binding.device, login.keys.root)
-        let credentials = DeviceCredentials(
+        var credentials = DeviceCredentials(
             signingKey: device.signingKey.bytes, agreementKey: device.agreementKey.bytes, epochBegan: now,
             sealedRoot: deployment.seal(root, of: id, in: app, epoch: 0))
+        credentials.release = release.id
         var session = StoredSession(
             id: id, account: login.account.number, app: app, platform: platform, deviceClass: device.kind,
             deviceName: device.name.description, created: now, credentials: .device(credentials))

@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignHandshake
 import CountersignSeal
+import CountersignSchemes
 import CountersignThreads
 import CountersignWire
 
@@ -33,7 +34,7 @@ struct SessionRecord {
     private let endedAt: Int64
     /// For a bearer session, the issue time of its tokens, truncated: each issue time is another edition.
     let epoch: UInt32
-    /// The app and platform, as a number in ``AppPlatformTable``.
+    /// The app, the platform and the release of `epoch`, as a number in ``AppPlatformTable``.
     let appPlatform: UInt32
     /// The sealed root of `epoch`; for a bearer session, the hashes of its current and previous tokens.
     private let bytes: InlineArray<73, UInt8>
@@ -115,22 +116,25 @@ struct SessionRecord {
     }
 }
 
-/// Apps and platforms by number, so that a session's record holds four bytes for the two names. It has as
-/// many entries as pairs with a session, which are few.
+/// Apps, platforms and releases by number, so that a session's record holds four bytes for the three names.
+/// It has as many entries as there are releases with a session, which are few.
 ///
 /// Safe to share: all state is accessed under the lock.
 final class AppPlatformTable: @unchecked Sendable {
     struct AppPlatform: Hashable {
         var app: AppName
         var platform: Platform
+        /// Of a device-bound session's current epoch.
+        var release: KeyID?
     }
 
     private let lock = ReadWriteLock()
     private var all: [AppPlatform] = []
     private var numbers: [AppPlatform: UInt32] = [:]
 
-    func number(of app: AppName, on platform: Platform) -> UInt32 {
-        let place = AppPlatform(app: app, platform: platform)
+    func number(of session: StoredSession) -> UInt32 {
+        var place = AppPlatform(app: session.app, platform: session.platform)
+        if case .device(let device) = session.credentials { place.release = device.release }
         if let number = lock.read({ numbers[place] }) { return number }
         return lock.write {
             if let number = numbers[place] { return number }
@@ -141,6 +145,6 @@ final class AppPlatformTable: @unchecked Sendable {
         }
     }
 
-    /// `number` is one that ``number(of:on:)`` returned.
+    /// `number` is one that ``number(of:)`` returned.
     subscript(number: UInt32) -> AppPlatform { lock.read { all[Int(number)] } }
 }

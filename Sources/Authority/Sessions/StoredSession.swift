@@ -67,9 +67,16 @@ package struct DeviceCredentials: Sendable, Equatable {
     /// The previous epoch's root. Its requests are accepted for 30 s after `epochBegan`, and recognised for
     /// longer.
     package var sealedPreviousRoot: [UInt8]?
-    /// The attempts that led to `epoch` and, while there is room, to earlier epochs: a repeated one is
-    /// harmless, any other is a reuse.
+    /// The release whose login or refresh made `epoch`, and the one of the epoch before; nil for epochs from
+    /// before this was stored.
+    package var release: KeyID?
+    package var previousRelease: KeyID?
+    /// The attempt that led to `epoch`; several for a client that does not number its transcripts.
     package var attempts: [[UInt8]] = []
+    /// The highest counter of a transcript that verified; 0 while the client has not numbered any.
+    package var counter: Int64 = 0
+    /// SHA-256 of that transcript.
+    package var counterDigest: [UInt8]?
     /// The epoch that was offered and not used yet.
     package var successor: Successor?
 
@@ -78,14 +85,20 @@ package struct DeviceCredentials: Sendable, Equatable {
         package var sealedRoot: [UInt8]
         /// The server's ephemeral public key, 65 bytes, kept to answer a repeated request alike.
         package var ephemeral: [UInt8]
-        /// At most ``mostAttempts``.
+        /// The release whose refresh asked for it last.
+        package var release: KeyID?
+        /// The attempt that asked for it; at most ``mostUnnumberedAttempts`` of a client that does not number
+        /// its transcripts, the newest first.
         package var attempts: [[UInt8]]
 
-        package static let mostAttempts = 8
+        package static let mostUnnumberedAttempts = 8
 
-        package init(sealedRoot: [UInt8], ephemeral: [UInt8], attempts: [[UInt8]]) {
+        package init(
+            sealedRoot: [UInt8], ephemeral: [UInt8], release: KeyID? = nil, attempts: [[UInt8]]
+        ) {
             self.sealedRoot = sealedRoot
             self.ephemeral = ephemeral
+            self.release = release
             self.attempts = attempts
         }
     }

@@ -36,7 +36,8 @@ struct AuthorityRoutes: Sendable {
         }
     }
 
-    private func postOnce(
+    /// The same without the repetition.
+    func postOnce(
         to path: String, requiring proof: RequiredProof,
         body: (_ time: Int64) throws(ClientOperationError) -> JSONValue
     ) async throws(ClientOperationError) -> VerifiedResponse {

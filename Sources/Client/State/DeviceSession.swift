@@ -15,10 +15,14 @@ package struct DeviceSession: Sendable {
         let requestKey: SigningKey
         /// When its token expires, as far as is known here: whole Unix seconds.
         package var expires: Int64
+        /// The release whose login or refresh made it: the server admits its key for that one alone. Nil for
+        /// epochs that an earlier build stored.
+        package let release: KeyID?
 
-        init(number: UInt32, root: SessionRoot, expires: Int64) {
+        init(number: UInt32, root: SessionRoot, release: KeyID?, expires: Int64) {
             self.number = number
             self.root = root
+            self.release = release
             requestKey = SigningKey(root.requestKey)
             self.expires = expires
         }
@@ -30,7 +34,13 @@ package struct DeviceSession: Sendable {
     package private(set) var successor: Epoch?
     /// The id of the attempt to leave `current`: chosen once, stored before it is sent, and used until the
     /// successor is in use.
-    private(set) var attempt: [UInt8]?
+    package private(set) var attempt: [UInt8]?
+    /// The counter of the last transcript that was begun: stored before the transcript is signed, and never
+    /// used again. 0 before the first one.
+    package private(set) var counter: Int64
+    /// Whether another holder of the device's keys was found: kept, so that each refresh says so until the
+    /// authority has answered.
+    package private(set) var hasFoundReuse: Bool
     /// The time that its last copy carries, whole Unix seconds: the authority accepts one copy for each time.
     private(set) var asked: Int64?
     /// When the session ends if it is not refreshed: whole Unix seconds.
@@ -39,7 +49,7 @@ package struct DeviceSession: Sendable {
     /// A session from a login or from the vault.
     init(
         id: SessionID, current: Epoch, idle: Int64, successor: Epoch? = nil, attempt: [UInt8]? = nil,
-        asked: Int64? = nil
+        asked: Int64? = nil, counter: Int64 = 0, hasFoundReuse: Bool = false
     ) {
         self.id = id
         self.current = current
@@ -47,6 +57,8 @@ package struct DeviceSession: Sendable {
         self.successor = successor
         self.attempt = attempt
         self.asked = asked
+        self.counter = counter
+        self.hasFoundReuse = hasFoundReuse
     }
 
     /// The epoch that requests are signed under.
@@ -67,18 +79,20 @@ package struct DeviceSession: Sendable {
         return keys
     }
 
-    /// The running attempt or a new one, and by how many seconds the date of its next copy is ahead of `now`,
-    /// so that no two copies carry the same date. The caller stores the session before it sends the copy.
+    /// The running attempt or a new one, the counter of its next copy, and by how many seconds the date of
+    /// that copy is ahead of `now`, so that no two copies carry the same date. The caller stores the session
+    /// before it signs the copy.
     mutating func beginRefresh(at now: Int64, attempt newAttempt: @autoclosure () -> [UInt8]) -> (
-        attempt: [UInt8], ahead: Int64
+        attempt: [UInt8], counter: Int64, ahead: Int64
     ) {
         let attempt = attempt ?? newAttempt()
         self.attempt = attempt
+        counter += 1
         var ahead: Int64 = 0
         // A date far ahead comes from a wrong clock that was corrected since.
         if let asked, asked >= now, asked - now < 30 { ahead = asked + 1 - now }
         asked = now + ahead
-        return (attempt, ahead)
+        return (attempt, counter, ahead)
     }
 
     /// The server has `epoch`: nothing before it is needed any more.
@@ -93,8 +107,8 @@ package struct DeviceSession: Sendable {
     /// Takes the successor from the response to a refresh of `current`; `root` is computed from its
     /// `ephemeral`, so only the server can have sent it. It replaces a successor that was offered before: the
     /// server would not have offered another if that one were in use.
-    mutating func adoptSuccessor(root: SessionRoot, expires: Int64, idle: Int64) {
-        successor = Epoch(number: current.number + 1, root: root, expires: expires)
+    mutating func adoptSuccessor(root: SessionRoot, release: KeyID, expires: Int64, idle: Int64) {
+        successor = Epoch(number: current.number + 1, root: root, release: release, expires: expires)
         self.idle = idle
     }
 
@@ -103,8 +117,26 @@ package struct DeviceSession: Sendable {
         id == other.id && current.number == other.current.number && attempt == other.attempt
     }
 
-    /// Makes the next refresh another attempt: the one so far led to an epoch that is not known here.
-    mutating func abandonAttempt() { attempt = nil }
+    /// What the authority's statement about this session's progress means here.
+    enum Progress: Sendable, Equatable {
+        /// It concerns a copy, and says nothing new.
+        case ofThisDevice
+        /// The successor that is stored here is in use.
+        case successorInUse
+        /// Only another holder of the device's keys can have come that far: this device stores each counter
+        /// before it signs, and each successor before it uses it.
+        case ofAnotherHolder
+    }
+
+    func progress(_ stated: Refusal.RefreshProgress) -> Progress {
+        if stated.counter > counter || stated.epoch > latest.number { return .ofAnotherHolder }
+        guard let successor, stated.epoch == successor.number else { return .ofThisDevice }
+        return .successorInUse
+    }
+
+    mutating func skipCounters(_ distance: Int64) { counter += distance }
+
+    mutating func noteReuse() { hasFoundReuse = true }
 }
 
 /// A session by tokens that are sent: a party that reads one has the session. For accounts that sign in by

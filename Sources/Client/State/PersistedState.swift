@@ -1,4 +1,5 @@
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignVault
 import CountersignWire
@@ -77,6 +78,20 @@ package struct ActiveLogin: Sendable {
 }
 
 extension ActiveLogin {
+    /// The release that the session's newest key is for: the server admits it for that one alone. Nil where it
+    /// is not known, and for bearer sessions, whose requests any release signs with its own key.
+    var release: KeyID? {
+        switch session {
+        case .device(let session): session.latest.release
+        case .bearer: nil
+        }
+    }
+
+    /// Whether the session's key is known to be for another release: the app was updated since.
+    package func isOfAnother(than release: KeyID) -> Bool { self.release.map { $0 != release } ?? false }
+}
+
+extension ActiveLogin {
     /// The credential that a request carried: shows whether another replaced it meanwhile.
     enum Token: Sendable, Hashable {
         case session(SessionToken)
@@ -122,7 +137,8 @@ private enum Tag {
         deviceName, slots,
         session, idle, epoch, root,
         expires,
-        attempt, nextRoot, nextExpires, asked, token, loginToken, tokenExpires,
+        attempt, nextRoot, nextExpires, asked, counter, reuse, release, nextRelease, token, loginToken,
+        tokenExpires,
     ]
 
     static let lastAccount: UInt8 = 9
@@ -138,6 +154,11 @@ private enum Tag {
     )
     static let (idle, epoch, root, expires): (UInt8, UInt8, UInt8, UInt8) = (15, 20, 21, 22)
     static let (attempt, nextRoot, nextExpires, asked): (UInt8, UInt8, UInt8, UInt8) = (23, 24, 25, 26)
+    /// Absent, as builds from before they were introduced leave them, is 0.
+    static let (counter, reuse): (UInt8, UInt8) = (27, 28)
+    /// The key ids of the releases that `root` and `nextRoot` are for. Absent where an earlier build stored
+    /// the epoch.
+    static let (release, nextRelease): (UInt8, UInt8) = (29, 33)
     static let (token, loginToken, tokenExpires): (UInt8, UInt8, UInt8) = (30, 31, 32)
 }
 
@@ -240,6 +261,10 @@ extension ActiveLogin {
             parts.set(Tag.expires, session.current.expires)
             parts.set(Tag.attempt, to: session.attempt)
             parts.set(Tag.asked, session.asked)
+            parts.set(Tag.counter, session.counter)
+            parts.set(Tag.release, to: session.current.release?.description)
+            parts.set(Tag.nextRelease, to: session.successor?.release?.description)
+            parts.set(Tag.reuse, session.hasFoundReuse ? 1 : nil)
             parts[Tag.nextRoot] = session.successor?.root.secret
             parts.set(Tag.nextExpires, session.successor?.expires)
         case .bearer(let session):
@@ -261,13 +286,19 @@ extension ActiveLogin.Session {
             let expires = parts.number(Tag.nextExpires)
         {
             successor = DeviceSession.Epoch(
-                number: number + 1, root: SessionRoot(secret: root), expires: expires)
+                number: number + 1, root: SessionRoot(secret: root),
+                release: parts.text(Tag.nextRelease).flatMap { KeyID($0) }, expires: expires)
         }
         self = .device(
             DeviceSession(
-                id: id, current: .init(number: number, root: SessionRoot(secret: root), expires: expires),
+                id: id,
+                current: .init(
+                    number: number, root: SessionRoot(secret: root),
+                    release: parts.text(Tag.release).flatMap { KeyID($0) }, expires: expires),
                 idle: idle,
-                successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked)))
+                successor: successor, attempt: parts.bytes(Tag.attempt), asked: parts.number(Tag.asked),
+                counter: max(parts.number(Tag.counter) ?? 0, 0),
+                hasFoundReuse: parts.number(Tag.reuse) == 1))
     }
 
     fileprivate init?(bearer parts: StateParts, id: SessionID, idle: Int64) {

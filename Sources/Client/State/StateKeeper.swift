@@ -1,4 +1,5 @@
 import CountersignHandshake
+import CountersignSchemes
 import CountersignSeal
 import CountersignVault
 import CountersignWire
@@ -13,6 +14,7 @@ package final class StateKeeper: Sendable {
     /// The time at the authority; for the life of the process.
     let clock = ServerClock()
     let refreshes = RefreshCoordinator()
+    let pacer = RefreshPacer()
     /// The private halves of the device's keys, which are not in the state.
     package let deviceKeys: DeviceKeyKeeper
 
@@ -228,13 +230,44 @@ extension StateKeeper {
             throw .machine("no session id")
         }
         let epoch = DeviceSession.Epoch(
-            number: 0, root: SessionRoot(secret: random.secret(SessionRoot.count)), expires: expires)
+            number: 0, root: SessionRoot(secret: random.secret(SessionRoot.count)), release: nil,
+            expires: expires)
         let login = ActiveLogin(
             account: account, deviceClass: .other, deviceName: name, slots: "",
             session: .device(DeviceSession(id: id, current: epoch, idle: expires)))
         try change { state in
             state.app = app
             state.begin(login)
+            return .write(())
+        }
+    }
+
+    /// Writes the state that a login would leave, with the session that `open` opens for this device's keys:
+    /// for a model of both ends.
+    package func makeUpSession(
+        of account: AccountName, app: String, release: KeyID, expires: Int64,
+        opening open: (Device) throws(ClientOperationError) -> (id: SessionID, root: SessionRoot)
+    ) throws(ClientOperationError) {
+        guard let name = Device.Name("made up") else { throw .machine("no device name") }
+        let keys = try deviceKeys.keysForLogin(preferring: nil)
+        let (id, root) = try open(keys.device(class: .other, name: name))
+        let epoch = DeviceSession.Epoch(number: 0, root: root, release: release, expires: expires)
+        let login = ActiveLogin(
+            account: account, deviceClass: .other, deviceName: name, slots: "",
+            session: .device(DeviceSession(id: id, current: epoch, idle: expires)))
+        try change { state in
+            (state.app, state.keys) = (app, keys)
+            state.begin(login)
+            return .write(())
+        }
+    }
+
+    /// Numbers the next transcript `distance` later, as a thief's client may: for a model of both ends.
+    package func skipCounters(_ distance: Int64) throws(ClientOperationError) {
+        try change { state in
+            guard case .device(var session)? = state.login?.session else { return .keep(()) }
+            session.skipCounters(distance)
+            state.login?.session = .device(session)
             return .write(())
         }
     }

@@ -117,7 +117,7 @@ extension ConformanceCase {
             "known-refresh", section: "Refresh",
             requirement:
                 "A refresh's transcript is its label, the app, the release, the session, the epoch, the "
-                + "attempt and the time."
+                + "attempt, the time, the counter, the nonce and the purpose."
         ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             let random = SystemRandom()
@@ -125,7 +125,8 @@ extension ConformanceCase {
             let transcript = RefreshTranscript(
                 app: "shop", release: "r_known", token: SessionToken(id: session, epoch: 7),
                 attempt: random.bytes(16),
-                time: trial.now)
+                time: trial.now, counter: Int64(random.bytes(1)[0]) + 1,
+                nonce: random.bytes(RefreshTranscript.nonceCount))
             let key = random.bytes(32)
             let tag = HMACSHA256(key: key.span).authenticate(transcript.bytes.span)
             let answer = try port.done(
@@ -133,7 +134,8 @@ extension ConformanceCase {
                 with: [
                     "app": "shop", "release": "r_known", "session": .bytes(session.bytes), "epoch": 7,
                     "attempt": .bytes(transcript.attempt), "time": .integer(transcript.time),
-                    "key": .bytes(key),
+                    "counter": .integer(transcript.counter ?? 0), "nonce": .bytes(transcript.nonce),
+                    "purpose": .string(transcript.purpose.rawValue), "key": .bytes(key),
                 ])
             try answer.expect("transcript", equals: transcript.bytes, of: "The refresh")
             try answer.expect("mac", equals: tag.indices.map { tag[$0] }, of: "The refresh")

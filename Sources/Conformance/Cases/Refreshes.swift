@@ -78,8 +78,8 @@ extension ConformanceCase {
         ConformanceCase(
             "refresh-after-restart", section: "Refresh",
             requirement:
-                "The attempt is kept before it is sent: a port that was ended before the answer came sends "
-                + "the same one when it runs again."
+                "The attempt and the counter are kept before they are sent: a port that was ended before the "
+                + "answer came sends the same attempt with a larger counter when it runs again."
         ) { (trial) throws(ConformanceError) in
             var port = try trial.signedInPort(of: .shortLived)
             trial.front.intercept("POST", path: route, times: 20) {
@@ -168,6 +168,11 @@ extension ConformanceCase {
             zip(times, times.dropFirst()).allSatisfy { $0 < $1 },
             that: "Each copy has a later `time` than the one before.",
             observed: times.map { String($0) }.joined(separator: ", "))
+        let counters = requests.map { $0.bodyNumber("counter") ?? 0 }
+        try trial.expect(
+            counters.first ?? 0 > 0 && zip(counters, counters.dropFirst()).allSatisfy { $0 < $1 },
+            that: "Each copy has a larger `counter` than the one before, from 1.",
+            observed: counters.map { String($0) }.joined(separator: ", "))
     }
 }
 

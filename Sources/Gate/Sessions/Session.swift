@@ -32,6 +32,18 @@ package final class Session: Sendable {
         case hardware
     }
 
+    /// Whose requests a key of the session signs. A session's request names its release and proves only its
+    /// session; without this, a retired version could go on under a live version's public id.
+    package enum ReleaseBinding: Sendable, Equatable {
+        /// The release whose login or refresh made the key.
+        case only(KeyID)
+        /// A key from before the server stored that: it must be renewed first.
+        case unknown
+        /// For what is not a device-bound session's key: the release's own key signs a bearer session's
+        /// requests, and an upload ticket names its release itself.
+        case notApplicable
+    }
+
     /// Which of a session's keys or bearer tokens.
     package enum Edition: Sendable {
         case current
@@ -53,6 +65,8 @@ package final class Session: Sendable {
     /// The release under which the session was last signed in or renewed; known for sessions opened without a
     /// signature.
     package let release: KeyID?
+    /// The release that this key of the session is for.
+    package let binding: ReleaseBinding
     /// From this time on, requests under this token are refused as `token-expired`; whole Unix seconds.
     package let expires: Int64
     /// When the session ends unless it is renewed before; whole Unix seconds.
@@ -66,14 +80,15 @@ package final class Session: Sendable {
 
     package init(
         id: SessionID, kind: Kind, epoch: UInt32, account: AccountIdentity, app: String, platform: String,
-        edition: Edition = .current, loginKind: LoginKind = .signed, release: KeyID? = nil, expires: Int64,
-        idleEnd: Int64 = .max, created: Int64 = 0, keyPossession: KeyPossession = .none,
-        end: SessionTermination? = nil
+        edition: Edition = .current, loginKind: LoginKind = .signed, release: KeyID? = nil,
+        binding: ReleaseBinding = .notApplicable, expires: Int64, idleEnd: Int64 = .max, created: Int64 = 0,
+        keyPossession: KeyPossession = .none, end: SessionTermination? = nil
     ) {
         self.created = created
         self.keyPossession = keyPossession
         self.loginKind = loginKind
         self.release = release
+        self.binding = binding
         self.id = id
         self.kind = kind
         self.epoch = epoch

@@ -31,7 +31,8 @@ package struct SessionCheck: Sendable {
         source.noteUse(of: session, at: now)
     }
 
-    /// Refuses a session that has ended or whose token has expired; `release` is the caller's.
+    /// Refuses a session that has ended, whose token has expired, or whose key is for another release;
+    /// `release` is the caller's.
     static func check(_ session: Session, of release: AppRelease, at now: Int64) throws(Refusal) {
         if let end = session.end { throw Refusal(end, of: session.id) }
         if session.idleEnd <= now {
@@ -42,6 +43,25 @@ package struct SessionCheck: Sendable {
             let until = CivilTime.rfc3339Text(session.expires)
             throw Refusal(
                 .tokenExpired, detail: "session \(session.id), epoch \(session.epoch): good until \(until)")
+        }
+        try checkBinding(of: session, to: release)
+    }
+
+    /// Refuses a request that names another release than the one that its key is for, as `token-expired`: an
+    /// updated app refreshes, which its new release signs, and goes on.
+    private static func checkBinding(of session: Session, to release: AppRelease) throws(Refusal) {
+        switch session.binding {
+        case .notApplicable: return
+        case .only(let bound):
+            guard bound != release.id else { return }
+            throw Refusal(
+                .tokenExpired,
+                detail: "session \(session.id), epoch \(session.epoch): its key is for release \(bound), and "
+                    + "the request names \(release.id); a refresh by that release makes it another key")
+        case .unknown:
+            throw Refusal(
+                .tokenExpired,
+                detail: "session \(session.id), epoch \(session.epoch): its key is for no known release")
         }
     }
 }

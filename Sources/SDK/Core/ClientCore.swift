@@ -1,4 +1,5 @@
 import CountersignClient
+import CountersignSchemes
 import CountersignSeal
 import CountersignTransport
 import CountersignTrust
@@ -198,10 +199,12 @@ extension ClientCore {
         }
     }
 
+    /// Whether the token is known to be refused: it has expired, or is for the app's version before an update.
     private func hasRunOut() throws(CountersignError) -> Bool {
         do throws(ClientOperationError) {
             guard let login = try keeper.state().login else { return false }
             return try login.expires <= environment.now()
+                || login.isOfAnother(than: installation.release.keyID)
         } catch {
             throw CountersignError(error)
         }

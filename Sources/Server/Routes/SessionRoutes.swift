@@ -140,7 +140,8 @@ struct TokenRoutes: Sendable {
         }
         let sent = try TokenExchange(call.request.body)
         let request = RefreshRequest(
-            release: release, token: sent.token, attempt: sent.attempt, time: sent.time, mac: sent.mac,
+            release: release, token: sent.token, attempt: sent.attempt, time: sent.time,
+            counter: sent.counter, nonce: sent.nonce, purpose: sent.purpose, mac: sent.mac,
             signature: sent.signature)
         let renewed = try await sessions.refresh(request, at: call.now)
         return RouteResult(
@@ -157,6 +158,10 @@ struct TokenRoutes: Sendable {
         let token: SessionToken
         let attempt: [UInt8]
         let time: Int64
+        /// Nil for a client from before transcripts were numbered.
+        let counter: Int64?
+        let nonce: [UInt8]
+        let purpose: RefreshTranscript.Purpose
         let mac: [UInt8]
         let signature: [UInt8]
 
@@ -168,6 +173,19 @@ struct TokenRoutes: Sendable {
             self.token = token
             attempt = try body.bytes("attempt", count: RefreshTranscript.attemptCount)
             time = try body.integer("time")
+            counter = body.has("counter") ? try body.integer("counter", in: 1...(1 << 53)) : nil
+            nonce =
+                counter == nil ? [] : try body.bytes("nonce", count: RefreshTranscript.nonceCount)
+            let words = RefreshTranscript.Purpose.allCases.map(\.rawValue)
+            let word =
+                body.has("purpose") ? try body.text("purpose") : RefreshTranscript.Purpose.renew.rawValue
+            guard let purpose = RefreshTranscript.Purpose(rawValue: word),
+                counter != nil || purpose == .renew
+            else {
+                throw body.malformed(
+                    "purpose", expected: "\(words.joined(separator: " or ")), beside a `counter`")
+            }
+            self.purpose = purpose
             mac = try body.bytes("mac", count: 32)
             signature = try body.bytes("signature", count: 64)
         }

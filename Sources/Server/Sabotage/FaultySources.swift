@@ -155,7 +155,7 @@
         fileprivate var lasting: Session {
             Session(
                 id: id, kind: kind, epoch: epoch, account: account, app: app, platform: platform,
-                edition: .previous,
+                edition: .previous, binding: binding,
                 expires: .max, idleEnd: idleEnd, end: end)
         }
     }

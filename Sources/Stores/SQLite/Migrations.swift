@@ -7,8 +7,7 @@ enum Migrations {
     static let applicationID: Int64 = 0x4353_4E31
 
     static let steps = [
-        m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m020,
-        m014, m015,
+        m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016,
     ]
 
     private static let m001 = """
@@ -353,13 +352,28 @@ extension Migrations {
             DELETE FROM upload_ticket WHERE session = OLD.id;
         END;
         """
+
+    /// The highest counter of a refresh, and the digest of the transcript that had it; null for sessions whose
+    /// client has not numbered a transcript. The releases of the epoch in use, the one before and the offered
+    /// one: what earlier versions stored is the last of them, and where that is another than an epoch's own, a
+    /// refresh mends it.
+    static let m013 = """
+        ALTER TABLE session ADD COLUMN refresh_counter INTEGER;
+        ALTER TABLE session ADD COLUMN refresh_digest BLOB;
+        ALTER TABLE session ADD COLUMN epoch_release TEXT;
+        ALTER TABLE session ADD COLUMN previous_release TEXT;
+        ALTER TABLE session ADD COLUMN next_release TEXT;
+        UPDATE session SET epoch_release = release, previous_release = release,
+            next_release = CASE WHEN next_sealed_root IS NULL THEN NULL ELSE release END
+            WHERE signing_key IS NOT NULL AND release IS NOT NULL;
+        """
 }
 
 extension Migrations {
     /// Defaults that have changed are written down for the apps that are there, so that they keep them: a
     /// release's signature opens all routes of an app without route rules, and a new password has one
     /// character.
-    static let m020 = """
+    static let m016 = """
         INSERT INTO app_setting (app, name, text)
             SELECT name, 'routes', '/ signed' FROM app WHERE NOT EXISTS (
                 SELECT 1 FROM app_setting AS setting WHERE setting.app = app.name

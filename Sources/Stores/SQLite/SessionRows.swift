@@ -14,7 +14,9 @@ enum SessionRows {
         session.sealed_root, session.sealed_previous_root, session.attempts, session.next_sealed_root,
         session.next_ephemeral, session.next_attempts, session.token_hash, session.token_expires,
         session.previous_token_hash, session.login_token_hash, session.token_issued,
-        session.previous_login_token_hash, session.release, session.opening, session.key_storage
+        session.previous_login_token_hash, session.release, session.opening, session.key_storage,
+        session.refresh_counter, session.refresh_digest, session.epoch_release, session.previous_release,
+        session.next_release
         """
 
     static let select = select(from: "session")
@@ -70,8 +72,12 @@ enum SessionRows {
         guard let id = row.sessionID(1), let app = names.app(row.text(3)),
             let platform = names.platform(row.text(4)),
             let deviceClass = Device.Class(rawValue: row.text(5)),
-            let credentials = SessionCredentialColumns.read(row, from: 12)
+            var credentials = SessionCredentialColumns.read(row, from: 12)
         else { return nil }
+        if case .device(var device) = credentials {
+            guard RefreshColumns.read(row, from: 31, into: &device, names: &names) else { return nil }
+            credentials = .device(device)
+        }
         var session = StoredSession(
             id: id, account: row.integer(2), app: app, platform: platform, deviceClass: deviceClass,
             deviceName: row.text(6), created: row.integer(7), credentials: credentials)
@@ -101,9 +107,10 @@ enum SessionRows {
                 end_reason, ended_by, signing_key, agreement_key, epoch, epoch_began, sealed_root,
                 sealed_previous_root, attempts, next_sealed_root, next_ephemeral, next_attempts,
                 token_hash, token_expires, previous_token_hash, login_token_hash, token_issued,
-                previous_login_token_hash, release, opening, key_storage)
+                previous_login_token_hash, release, opening, key_storage, refresh_counter, refresh_digest,
+                epoch_release, previous_release, next_release)
             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
-                ?, ?, ?)
+                ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             binding: [
                 .integer(session.change), .blob(session.id.bytes), .integer(session.account),
@@ -114,7 +121,7 @@ enum SessionRows {
             ] + SessionCredentialColumns.values(session.credentials) + [
                 .optional(session.release?.description), .text(session.opening.rawValue),
                 .optional(session.keyStorage?.rawValue),
-            ])
+            ] + RefreshColumns.values(session.credentials))
     }
 
     /// Replaces the session's credentials, use, release and change number; the other columns stay.
@@ -126,13 +133,50 @@ enum SessionRows {
                 sealed_previous_root = ?, attempts = ?, next_sealed_root = ?, next_ephemeral = ?,
                 next_attempts = ?, token_hash = ?, token_expires = ?, previous_token_hash = ?,
                 login_token_hash = ?, token_issued = ?, previous_login_token_hash = ?,
-                change = ?, used = ?, release = ?
+                change = ?, used = ?, release = ?, refresh_counter = ?, refresh_digest = ?,
+                epoch_release = ?, previous_release = ?, next_release = ?
             WHERE id = ?
             """,
             binding: SessionCredentialColumns.values(session.credentials) + [
                 .integer(session.change), .integer(session.used), .optional(session.release?.description),
-                .blob(session.id.bytes),
-            ])
+            ] + RefreshColumns.values(session.credentials) + [.blob(session.id.bytes)])
+    }
+}
+
+/// The five columns from `refresh_counter` to `next_release`.
+enum RefreshColumns {
+    private static let nullBearer = [SQLValue](repeating: .null, count: 5)
+
+    static func values(_ credentials: StoredSession.Credentials) -> [SQLValue] {
+        guard case .device(let device) = credentials else { return nullBearer }
+        return [
+            device.counter > 0 ? .integer(device.counter) : .null, .optional(device.counterDigest),
+            .optional(device.release?.description), .optional(device.previousRelease?.description),
+            .optional(device.successor?.release?.description),
+        ]
+    }
+
+    /// From the columns from `first` on; false if they cannot be read.
+    static func read(
+        _ row: borrowing Statement, from first: Int32, into device: inout DeviceCredentials,
+        names: inout SessionNameCache
+    ) -> Bool {
+        if !row.isNull(first) {
+            device.counter = row.integer(first)
+            device.counterDigest = row.blob(first + 1)
+        }
+        var releases: [KeyID?] = []
+        for column in first + 2...first + 4 {
+            guard !row.isNull(column) else {
+                releases.append(nil)
+                continue
+            }
+            guard let release = names.release(row.text(column)) else { return false }
+            releases.append(release)
+        }
+        (device.release, device.previousRelease) = (releases[0], releases[1])
+        device.successor?.release = releases[2]
+        return true
     }
 }
 

@@ -23,6 +23,10 @@ import Testing
         }
         add { $0.attempt[0] ^= 1 }
         add { $0.time += 1 }
+        add { $0.counter = 2 }
+        add { $0.nonce[0] ^= 1 }
+        add { $0.counter = nil }
+        add { $0.purpose = .reportReuse }
         add { $0.token.id = other.token.id }
         add { $0.release = other.release }
         add { $0.mac[31] ^= 1 }

@@ -33,10 +33,7 @@ import Testing
             scene.clock.now += 100
             let again = try await scene.answer(to: session, attempt: attempt)
             #expect(again.ephemeral == lost.ephemeral && again.token == lost.token)
-            // A client that lost its attempt makes another, and gets the same response.
-            let other = try await scene.answer(to: session)
-            #expect(other.ephemeral == lost.ephemeral)
-            session.adopt(other)
+            session.adopt(again)
             if try await scene.refusal(of: session) == nil { recovered += 1 }
         }
         #expect(recovered == rounds(1_000, short: 60))
@@ -96,13 +93,14 @@ import Testing
         let scene = try SessionScene()
         var session = try await scene.signIn(scene.addAccount("alice"))
         let (left, attempt) = (session, scene.newAttempt())
+        let held = left.refresh(attempt, at: scene.now)
         try await scene.refresh(&session, attempt: attempt)
         for _ in 0..<3 { try await scene.refresh(&session) }
         #expect(try await scene.refusal(of: session) == nil)
         scene.clock.now += 5
-        // The captured request that was held back belongs to a recorded attempt.
+        // A copy that was held back has a counter that is lower than what followed.
         let captured = await #expect(throws: Refusal.self) {
-            try await scene.answer(to: left, attempt: attempt)
+            try await scene.life.refresh(held, at: scene.now)
         }
         #expect(captured?.code == .replayed)
         var stranger = left.refresh(scene.newAttempt(), at: scene.now)
@@ -175,5 +173,125 @@ import Testing
         try await scene.life.performMaintenance(at: scene.now)
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
+    }
+
+    @Test("another attempt for a successor that was offered ends the session: a device keeps its attempt")
+    func anotherAttempt() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        _ = try await scene.answer(to: session)
+        let refusal = await #expect(throws: Refusal.self) { try await scene.answer(to: session) }
+        #expect(refusal?.endedSession?.reason == "reused")
+    }
+
+    /// Fails under the rule that remembers the last eight attempts: the held copy's attempt is forgotten.
+    @Test("a copy that is held back while refusals provoke more refreshes ends nothing")
+    func heldBack() async throws {
+        let scene = try SessionScene()
+        var session = try await scene.signIn(scene.addAccount("alice"))
+        let held = session.refresh(scene.newAttempt(), at: scene.now)
+        let (left, attempt) = (session, scene.newAttempt())
+        for second in 1...9 as ClosedRange<Int64> {
+            _ = try await scene.answer(to: left, attempt: attempt, time: scene.now + second)
+        }
+        try await scene.refresh(&session, attempt: attempt, time: scene.now + 10)
+        #expect(try await scene.refusal(of: session) == nil)
+        let refusal = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(held, at: scene.now)
+        }
+        #expect(refusal?.code == .replayed)
+        #expect(refusal?.refreshProgress?.counter == 11 && refusal?.refreshProgress?.epoch == 1)
+        #expect(refusal?.refreshProgress?.transcript == held.transcriptDigest)
+        #expect(try await scene.refusal(of: session) == nil)
+        for _ in 0..<2 { try await scene.refresh(&session) }
+    }
+
+    @Test("of two holders of a vault the second is found, whoever it is and however far the first has come")
+    func twoHolders() async throws {
+        for rounds in 1...3 {
+            for isUsed in [false, true] {
+                let scene = try SessionScene()
+                var first = try await scene.signIn(scene.addAccount("alice"))
+                let copied = first
+                for number in 1...rounds {
+                    let attempt = scene.newAttempt()
+                    let request = first.refresh(attempt, at: scene.now, counter: Int64(number))
+                    first.adopt(try await scene.life.refresh(request, at: scene.now))
+                    if isUsed { #expect(try await scene.refusal(of: first) == nil) }
+                }
+                // The same counters, since both continue from the copied one; what is told leads to a report.
+                let second = copied.refresh(scene.newAttempt(), at: scene.now, counter: 1)
+                let found = await #expect(throws: Refusal.self) {
+                    try await scene.life.refresh(second, at: scene.now)
+                }
+                if rounds > 1 {
+                    #expect(found?.refreshProgress?.counter == Int64(rounds))
+                    let report = copied.refresh(
+                        scene.newAttempt(), at: scene.now, counter: Int64(rounds) + 1, purpose: .reportReuse)
+                    let ended = await #expect(throws: Refusal.self) {
+                        try await scene.life.refresh(report, at: scene.now)
+                    }
+                    #expect(ended?.endedSession?.reason == "reused")
+                } else {
+                    #expect(found?.endedSession?.reason == "reused")
+                }
+                #expect(try await scene.refusal(of: first)?.endedSession?.reason == "reused")
+            }
+        }
+    }
+
+    @Test("the highest counter is in the store: a restart forgets neither it nor its transcript")
+    func counterIsDurable() async throws {
+        let scene = try SessionScene()
+        let session = try await scene.signIn(scene.addAccount("alice"))
+        let attempt = scene.newAttempt()
+        for _ in 0..<3 { _ = try await scene.answer(to: session, attempt: attempt) }
+        let request = session.refresh(attempt, at: scene.now)
+        _ = try await scene.life.refresh(request, at: scene.now)
+        let stored = try scene.credentials(session.token.id)
+        #expect(stored.counter == 4 && stored.counterDigest == request.transcriptDigest)
+        #expect(stored.successor?.attempts == [attempt])
+    }
+
+    @Test("a client from before transcripts were numbered goes on, and none of its copies ends the session")
+    func unnumbered() async throws {
+        let scene = try SessionScene()
+        var session = try await scene.signIn(scene.addAccount("alice"))
+        let left = session
+        for _ in 0..<3 {
+            session.adopt(try await scene.unnumberedAnswer(to: session))
+            #expect(try await scene.refusal(of: session) == nil)
+        }
+        for _ in 0..<2 {
+            let refusal = await #expect(throws: Refusal.self) { try await scene.unnumberedAnswer(to: left) }
+            #expect(refusal?.code == .replayed)
+        }
+        #expect(try await scene.refusal(of: session) == nil)
+        // It is updated: from its first counter on, copies without one are refused, and end nothing.
+        let held = session.refresh(scene.newAttempt(), at: scene.now, counter: .some(nil))
+        try await scene.refresh(&session)
+        let refusal = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(held, at: scene.now)
+        }
+        #expect(refusal?.code == .sessionEnded && refusal?.endedSession == nil)
+        #expect(try await scene.refusal(of: session) == nil)
+    }
+
+    @Test("the top of the counters leaves room for the other holder")
+    func highestCounter() async throws {
+        let scene = try SessionScene()
+        var thief = try await scene.signIn(scene.addAccount("alice"))
+        let owner = thief
+        let top = RefreshTranscript.highestCounter
+        let request = thief.refresh(scene.newAttempt(), at: scene.now, counter: top)
+        thief.adopt(try await scene.life.refresh(request, at: scene.now))
+        let told = await #expect(throws: Refusal.self) { try await scene.answer(to: owner) }
+        #expect(told?.refreshProgress?.counter == top)
+        let report = owner.refresh(
+            scene.newAttempt(), at: scene.now, counter: top + 1, purpose: .reportReuse)
+        let ended = await #expect(throws: Refusal.self) {
+            try await scene.life.refresh(report, at: scene.now)
+        }
+        #expect(ended?.endedSession?.reason == "reused")
     }
 }

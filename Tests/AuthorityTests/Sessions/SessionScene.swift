@@ -133,6 +133,14 @@ final class SessionScene: Sendable {
         try await life.refresh(session.refresh(attempt ?? newAttempt(), at: time ?? now), at: now)
     }
 
+    /// The same to a client from before transcripts were numbered.
+    func unnumberedAnswer(
+        to session: TestSession, attempt: [UInt8]? = nil, time: Int64? = nil
+    ) async throws(Refusal) -> RenewedSession {
+        try await life.refresh(
+            session.refresh(attempt ?? newAttempt(), at: time ?? now, counter: .some(nil)), at: now)
+    }
+
     func newAttempt() -> [UInt8] { SystemRandom().bytes(RefreshTranscript.attemptCount) }
 }
 
@@ -141,6 +149,8 @@ struct TestDevice: Sendable {
     let signing: PrivateKey
     let agreement: AgreementKey
     let device: Device
+    /// Of the transcripts that it signs: a copy of a session on the same device goes on counting.
+    let counter = RefreshCounter()
 
     init(_ kind: Device.Class = .phone) throws {
         signing = try PrivateKey(random: .ecdsaP256)
@@ -150,6 +160,13 @@ struct TestDevice: Sendable {
             agreementKey: agreement.publicPoint, kind: kind,
             name: try #require(Device.Name("a \(kind.rawValue)")))
     }
+}
+
+/// The number of the transcripts that a device has signed.
+final class RefreshCounter: Sendable {
+    private let last = Atomic<Int64>(0)
+
+    func next() -> Int64 { last.add(1, ordering: .relaxed).newValue }
 }
 
 /// The client's side of a session: its stored state, and the values derived from it.
@@ -168,9 +185,22 @@ struct TestSession: Sendable {
         return draft.request()
     }
 
-    func refresh(_ attempt: [UInt8], at time: Int64) -> RefreshRequest {
-        var request = RefreshRequest(
-            release: release, token: token, attempt: attempt, time: time, mac: [], signature: [])
+    /// `counter` is the device's next one unless another is given.
+    func refresh(
+        _ attempt: [UInt8], at time: Int64, counter: Int64?? = .none,
+        purpose: RefreshTranscript.Purpose = .renew
+    ) -> RefreshRequest {
+        let counter = counter ?? device.counter.next()
+        let nonce = counter == nil ? [] : SystemRandom().bytes(RefreshTranscript.nonceCount)
+        let request = RefreshRequest(
+            release: release, token: token, attempt: attempt, time: time, counter: counter, nonce: nonce,
+            purpose: purpose, mac: [], signature: [])
+        return signed(request)
+    }
+
+    /// The request with the signatures of this session and its device.
+    func signed(_ request: RefreshRequest) -> RefreshRequest {
+        var request = request
         let transcript = request.transcript
         let mac = root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
         request.mac = mac.indices.map { mac[$0] }

@@ -11,6 +11,10 @@ import CountersignWire
 actor FakeAuthority {
     let app = "demo"
     let releaseID = KeyID("r_1")
+    /// The app's next version, with the same key.
+    let updatedID = KeyID("r_2")
+    /// The release that signed the request that is answered.
+    private var signer = ""
     let release: SigningKey
     let answerKey: PrivateKey
     private let opaque: ServerKeys
@@ -128,7 +132,8 @@ actor FakeAuthority {
         }
         let signature = draft.fields.first { $0.name == "Signature" }?.value ?? []
         guard signatures.insert(signature).inserted else { return try refuse("replayed", draft) }
-        if claim.keyID == releaseID {
+        if claim.keyID == releaseID || claim.keyID == updatedID {
+            signer = claim.keyID.description
             guard claim.compare(with: release, workspace: workspace) == .equal else {
                 return try refuse("bad-signature", draft)
             }
@@ -161,6 +166,10 @@ actor FakeAuthority {
         }
         self.session?.use(epoch, at: now)
         if self.session?.isOver(epoch, at: now) != false { return try refuse("token-expired", draft, signer) }
+        let named = draft.fields.first { $0.name.lowercased() == "countersign-release" }?.value ?? []
+        guard session.releases[epoch] == String(decoding: named, as: UTF8.self) else {
+            return try refuse("token-expired", draft, signer)
+        }
         if path == "/pay", try !isSigned(draft, by: session.device) {
             return try refuse("device-unsigned", draft, signer)
         }
@@ -268,7 +277,8 @@ actor FakeAuthority {
         case "token":
             return try renew(
                 draft, token: text("token"), attempt: bytes("attempt"), mac: bytes("mac"),
-                signature: bytes("signature"), time: document)
+                signature: bytes("signature"), nonce: bytes("nonce"),
+                isReport: text("purpose") == "report-reuse", numbers: document)
         default: return try refuse("malformed", draft)
         }
     }
@@ -357,7 +367,7 @@ actor FakeAuthority {
 
     private func renew(
         _ draft: Draft, token text: String, attempt: [UInt8], mac: [UInt8], signature: [UInt8],
-        time: JSONDocument
+        nonce: [UInt8], isReport: Bool, numbers: JSONDocument
     ) throws -> Response {
         let sent = Array(text.utf8)
         if let token = SessionToken(sent.span), let old = former.first(where: { $0.id == token.id }) {
@@ -368,10 +378,12 @@ actor FakeAuthority {
                 nil)
         }
         guard var session, let token = SessionToken(sent.span), token.id == session.id,
-            let value = time.root["time"], let seconds = time.integer(value, in: 0...Int.max)
+            let time = numbers.root["time"], let seconds = numbers.integer(time, in: 0...Int.max),
+            let count = numbers.root["counter"], let counter = numbers.integer(count, in: 1...(1 << 53))
         else { return try refuse("unknown-key", draft) }
         let transcript = RefreshTranscript(
-            app: app, release: "r_1", token: token, attempt: attempt, time: Int64(seconds)
+            app: app, release: signer, token: token, attempt: attempt, time: Int64(seconds),
+            counter: Int64(counter), nonce: nonce, purpose: isReport ? .reportReuse : .renew
         ).bytes
         // The key of an epoch that was left long ago is gone; then the device alone vouches for it.
         let epoch = token.epoch
@@ -383,21 +395,56 @@ actor FakeAuthority {
         guard abs(Int64(seconds) - now) <= 60 else {
             return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
         }
-        guard transcripts.insert(transcript).inserted else { return try refuse("replayed", draft) }
+        guard transcripts.insert(transcript).inserted else {
+            return try replayed(transcript, session, draft)
+        }
         refreshes += 1
         if let reason = session.ended {
             return try reply(401, ["code": "session-ended", "reason": .string(reason)], draft, nil)
         }
+        // Nobody but another holder of the vault comes to one of these.
+        if isReport || (Int64(counter) == session.counter && session.counted != transcript) {
+            return try endReused(draft)
+        }
+        guard Int64(counter) > session.counter else {
+            return try replayed(transcript, session, draft)
+        }
         // To leave an epoch that was offered is its first use.
         session.use(epoch, at: now)
         guard epoch <= session.epoch else { return try refuse("unknown-key", draft) }
+        session.count(Int64(counter), transcript)
         guard epoch == session.epoch else {
-            if session.attempts.contains(attempt) { return try refuse("replayed", draft) }
-            session.ended = "reused"
+            guard epoch + 1 == session.epoch, attempt == session.attempt else { return try endReused(draft) }
             self.session = session
-            return try reply(401, ["code": "session-ended", "reason": "reused"], draft, nil)
+            return try replayed(transcript, session, draft)
         }
-        let successor = try session.offer(attempt)
+        guard session.successor == nil || attempt == session.asking else { return try endReused(draft) }
+        return try offer(attempt, of: session, token, draft)
+    }
+
+    private func endReused(_ draft: Draft) throws -> Response {
+        session?.ended = "reused"
+        return try reply(401, ["code": "session-ended", "reason": "reused"], draft, nil)
+    }
+
+    /// Says how far the session has come.
+    private func replayed(_ transcript: [UInt8], _ session: FakeSession, _ draft: Draft) throws -> Response {
+        let digest = SHA256.digest(transcript.span)
+        return try reply(
+            401,
+            [
+                "code": "replayed", "counter": .integer(session.counter),
+                "epoch": .integer(Int64(session.epoch)),
+                "transcript": .bytes(digest.indices.map { digest[$0] }),
+            ], draft, nil)
+    }
+
+    private func offer(
+        _ attempt: [UInt8], of current: FakeSession, _ token: SessionToken, _ draft: Draft
+    ) throws -> Response {
+        var session = current
+        let epoch = session.epoch
+        let successor = try session.offer(attempt, to: signer)
         self.session = session
         return try reply(
             200,

@@ -19,10 +19,15 @@ struct FakeSession {
     private var root: SessionRoot
     private var previousRoot: SessionRoot?
     var successor: Successor?
-    /// Those that led to `epoch`, and to those before it, newest first.
-    private(set) var attempts: [[UInt8]] = []
-    /// Those that ask for the next.
-    private var asking: [[UInt8]] = []
+    /// The one that led to `epoch`.
+    private(set) var attempt: [UInt8]?
+    /// The one that asks for the next.
+    private(set) var asking: [UInt8]?
+    /// The release that each epoch is for.
+    private(set) var releases: [UInt32: String] = [0: "r_1"]
+    /// The highest counter of a refresh that verified, and its transcript.
+    private(set) var counter: Int64 = 0
+    private(set) var counted: [UInt8] = []
     private(set) var expires: Int64
     /// When `epoch` was first used; requests under the one before are let in for 30 s more.
     private var began: Int64
@@ -74,14 +79,18 @@ struct FakeSession {
         root = successor.root
         self.epoch = epoch
         self.successor = nil
-        (attempts, asking) = (Array((asking + attempts).prefix(8)), [])
+        (attempt, asking) = (asking, nil)
         began = now
         expires = now + FakeSession.lifetime
     }
 
-    /// Offers the same successor to every attempt until it is used.
-    mutating func offer(_ attempt: [UInt8]) throws -> Successor {
-        if !asking.contains(attempt) { asking.insert(attempt, at: 0) }
+    mutating func count(_ counter: Int64, _ transcript: [UInt8]) {
+        (self.counter, counted) = (counter, transcript)
+    }
+
+    /// Offers the same successor to the attempt until it is used.
+    mutating func offer(_ attempt: [UInt8], to release: String) throws -> Successor {
+        (asking, releases[epoch + 1]) = (attempt, release)
         if let successor { return successor }
         let key = try AgreementKey()
         let agreed = try key.sharedSecret(with: device.agreementKey)

@@ -93,8 +93,9 @@ import Testing
         let server = try SessionServer()
         var own = try await server.signIn("alice")
         let release = Credentials(keyID: server.release.id, key: server.release.key)
+        let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
         let told = try await server.call(
-            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now, attempt: attempt))
         #expect(
             told.status == 200 && told["token"]?.string == "s_\(own.token.id).1" && told.number("epoch") == 1)
         let verify = ResponseVerifier([own.credentials.keyID: own.credentials.key])
@@ -103,7 +104,14 @@ import Testing
         // The response to another copy of the same request, in place of this one's.
         server.clock.now += 1
         let second = try await server.call(
-            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+            "POST", "\(prefix)/token", as: release,
+            own.refresh(at: server.clock.now, counter: 3, attempt: attempt))
+        // A copy that was held is told how far the session has come.
+        let held = try await server.call(
+            "POST", "\(prefix)/token", as: release,
+            own.refresh(at: server.clock.now, counter: 2, attempt: attempt))
+        #expect(held["code"]?.string == "replayed" && held.number("counter") == 3)
+        #expect(held.number("epoch") == 0 && held["transcript"]?.string?.count == 43)
         #expect(second["ephemeral"]?.string == told["ephemeral"]?.string)
         #expect(throws: Refusal.self) { try verify(second.response, to: told.request) }
         // A response with the same content, signed with a key from the app.

@@ -133,17 +133,23 @@ struct SignedIn {
 
     var credentials: Credentials { Credentials(token, key: SigningKey(root.requestKey), release: release) }
 
-    func refresh(at time: Int64) throws -> JSONValue {
-        let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
+    func refresh(
+        at time: Int64, counter: Int64 = 1,
+        attempt: [UInt8] = SystemRandom().bytes(RefreshTranscript.attemptCount)
+    ) throws -> JSONValue {
+        let nonce = SystemRandom().bytes(RefreshTranscript.nonceCount)
         let transcript = RefreshTranscript(
-            app: "demo", release: release.description, token: token, attempt: attempt, time: time
+            app: "demo", release: release.description, token: token, attempt: attempt, time: time,
+            counter: counter, nonce: nonce
         ).bytes
         let mac = root.requestKey.withExposedBytes { HMACSHA256(key: $0) }.authenticate(transcript.span)
         let made = signing.sign(transcript.span)
         let signature = try #require(made)
         return [
             "token": .string(token.description), "attempt": .string(Base64.encode(attempt.span, as: .url)),
-            "time": .integer(time), "mac": .string(Base64.encode(mac.span, as: .url)),
+            "time": .integer(time), "counter": .integer(counter),
+            "nonce": .string(Base64.encode(nonce.span, as: .url)), "purpose": "renew",
+            "mac": .string(Base64.encode(mac.span, as: .url)),
             "signature": .string(Base64.encode(signature.span, as: .url)),
         ]
     }
