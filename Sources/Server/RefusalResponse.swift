@@ -142,6 +142,10 @@ extension WorkOffer {
         [
             "challenge": encoded(challenge), "puzzles": .integer(Int64(puzzles)),
             "hashes": .integer(Int64(hashes)), "expires": .integer(expires),
+        ]
+    }
+}
+
 extension Refusal.RefreshProgress {
     fileprivate var members: [(name: String, value: JSONValue)] {
         [

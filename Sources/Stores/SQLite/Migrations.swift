@@ -370,20 +370,6 @@ extension Migrations {
 }
 
 extension Migrations {
-    /// Defaults that have changed are written down for the apps that are there, so that they keep them: a
-    /// release's signature opens all routes of an app without route rules, and a new password has one
-    /// character.
-    static let m016 = """
-        INSERT INTO app_setting (app, name, text)
-            SELECT name, 'routes', '/ signed' FROM app WHERE NOT EXISTS (
-                SELECT 1 FROM app_setting AS setting WHERE setting.app = app.name
-                AND setting.name IN ('routes', 'anonymous', 'device-signed'));
-        INSERT OR IGNORE INTO app_setting (app, name, text)
-            SELECT name, 'password-min', '1' FROM app;
-        """
-}
-
-extension Migrations {
     /// What is shown of a known device. Devices from before get it from their sessions, as far as those are
     /// kept.
     static let m014 = """
@@ -412,5 +398,19 @@ extension Migrations {
             tombstone BLOB NOT NULL,
             PRIMARY KEY (app, tombstone)
         ) STRICT, WITHOUT ROWID;
+        """
+}
+
+extension Migrations {
+    /// Defaults that have changed are written down for the apps that are there, so that they keep them: a
+    /// release's signature opens all routes of an app without route rules, and a new password has one
+    /// character.
+    static let m016 = """
+        INSERT INTO app_setting (app, name, text)
+            SELECT name, 'routes', '/ signed' FROM app WHERE NOT EXISTS (
+                SELECT 1 FROM app_setting AS setting WHERE setting.app = app.name
+                AND setting.name IN ('routes', 'anonymous', 'device-signed'));
+        INSERT OR IGNORE INTO app_setting (app, name, text)
+            SELECT name, 'password-min', '1' FROM app;
         """
 }
