@@ -21,7 +21,7 @@ enum Tool {
         .accountAdd, .accountList, .accountLock, .accountUnlock, .accountRemove, .accountReset,
         .accountImport,
         .sessionList, .sessionRevoke,
-        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys,
+        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
         .assertionRotate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,

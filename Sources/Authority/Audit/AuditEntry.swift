@@ -85,6 +85,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case sessionRevoke = "session.revoke"
     case sessionReuse = "session.reuse"
     case replayConfirmClock = "replay.confirm-clock"
+    case rowsAuthenticate = "rows.authenticate"
+    case rowsAccept = "rows.accept"
 }
 
 /// The object of the action.

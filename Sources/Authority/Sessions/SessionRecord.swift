@@ -17,6 +17,7 @@ struct SessionRecord {
         static let hasSuccessor = Flags(rawValue: 4)
         static let isEnded = Flags(rawValue: 8)
         static let isOpenedUnsigned = Flags(rawValue: 16)
+        static let isVerified = Flags(rawValue: 32)
     }
 
     let id: SessionID
@@ -38,7 +39,9 @@ struct SessionRecord {
     private let reason: UInt8
     private let by: UInt8
 
-    init(_ row: StoredSession, appPlatform: UInt32) {
+    /// `isVerified`: whether the row was read by ``SessionStore/session(_:)``, or is one that this server
+    /// wrote.
+    init(_ row: StoredSession, appPlatform: UInt32, isVerified: Bool = false) {
         id = row.id
         account = row.account
         change = row.change
@@ -46,6 +49,7 @@ struct SessionRecord {
         self.appPlatform = appPlatform
         var flags: Flags = row.end == nil ? [] : .isEnded
         if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
+        if isVerified { flags.insert(.isVerified) }
         let kept: [UInt8]
         switch row.credentials {
         case .device(let device):
@@ -84,6 +88,7 @@ struct SessionRecord {
     var hasSuccessor: Bool { flags.contains(.hasSuccessor) }
     var opening: Session.LoginKind { flags.contains(.isOpenedUnsigned) ? .unsigned : .signed }
     var isEnded: Bool { flags.contains(.isEnded) }
+    var isVerified: Bool { flags.contains(.isVerified) }
 
     var end: SessionTermination? {
         guard isEnded else { return nil }

@@ -6,14 +6,14 @@ import CountersignWire
 /// except the store that ``applyTogether(_:)`` passes to a change, which is valid on one thread until the
 /// change returns.
 package final class SQLiteStore: Store, @unchecked Sendable {
-    private enum Backing {
+    enum Backing {
         /// Each call is a transaction of its own.
         case file(SQLiteFile)
         /// Within a caller's transaction: each call is a savepoint that fails by itself.
         case transaction(Database)
     }
 
-    private let backing: Backing
+    let backing: Backing
 
     /// How much of a file is checked when it is opened.
     package enum Inspection: Sendable {
@@ -23,9 +23,12 @@ package final class SQLiteStore: Store, @unchecked Sendable {
         case header
     }
 
-    /// Names the file; the first call opens it, and ``prepare()`` creates it.
-    package init(path: String, inspecting inspection: Inspection = .everyPage) {
-        backing = .file(SQLiteFile(path: path, inspecting: inspection))
+    /// Names the file; the first call opens it, and ``prepare()`` creates it. `rows` may be given later, by
+    /// ``authenticate(by:)``.
+    package init(
+        path: String, inspecting inspection: Inspection = .everyPage, rows: RowAuthenticator? = nil
+    ) {
+        backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows))
     }
 
     init(within database: Database) { backing = .transaction(database) }
