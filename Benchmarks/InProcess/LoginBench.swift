@@ -44,17 +44,19 @@ package struct LoginBench: Sendable {
             environment: [MasterKeySource.variable: Hex.encode(SystemRandom().bytes(32).span)])
         app = try AppName(argument: "bench")
         release = try LoginBench.release(in: deployment, app: app, now: now)
-        writer = try GroupWriter(SQLiteStore(path: data.database))
+        writer = try GroupWriter(SQLiteStore(path: data.database, rows: deployment.rows))
         let keys = try ReleaseKeyDirectory(deployment)
         let live = try SessionDirectory(
-            deployment, keys: keys, reader: SQLiteStore(path: data.database), writer: writer)
+            deployment, keys: keys, reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            writer: writer)
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: now)
         sessions = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
         enrolment = Enrolment(sessions)
         let accountKeys = try AccountKeys(deployment)
         registration = Registration(accountKeys, for: .signUp)
         login = Login(
-            accountKeys, reading: SQLiteStore(path: data.database), pending: PendingLogins(capacity: logins))
+            accountKeys, reading: SQLiteStore(path: data.database, rows: deployment.rows),
+            pending: PendingLogins(capacity: logins))
     }
 
     private static func release(in deployment: Deployment, app: AppName, now: Int64) throws(OperationalError)

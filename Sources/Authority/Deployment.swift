@@ -11,6 +11,8 @@ package final class Deployment: Sendable {
     let masterKey: MasterKey
     let auditChain: AuditChain
     let tombstones: AccountTombstoneKey
+    /// Authenticates the rows; every connection to the store needs it.
+    package let rows: RowAuthenticator
     /// The party that changes are recorded for.
     let actor: AuditActor
     let clock: any TimeSource
@@ -27,12 +29,12 @@ package final class Deployment: Sendable {
             let found = try source.find()
             let opened = try Deployment.openCheck(check, with: found, folder: folder)
             try store.prepare()
-            (masterKey, auditChain) = try Deployment.ensureAuditLog(
+            (masterKey, auditChain, rows) = try Deployment.ensureAuditLog(
                 in: store, opened: opened, check: check, folder: folder)
         } else {
             let found = try source.findOrMake()
             try store.prepare()
-            (masterKey, auditChain) = try Deployment.ensureAuditLog(
+            (masterKey, auditChain, rows) = try Deployment.ensureAuditLog(
                 in: store, opened: MasterKeyCheck(key: found), check: nil, folder: folder)
         }
         tombstones = try AccountTombstoneKey(in: store, under: masterKey)
@@ -42,6 +44,8 @@ package final class Deployment: Sendable {
         self.folder = folder
         self.store = store
         self.generation = try DeploymentGeneration(folder.generation)
+        try store.authenticate(by: rows)
+        if let check = try store.value(of: .masterKeyCheck) { try tagRowsOnce(after: check) }
         try rewriteAuditOnce()
     }
 
@@ -66,8 +70,8 @@ package final class Deployment: Sendable {
     /// a new store.
     private static func ensureAuditLog(
         in store: any Store, opened: MasterKeyCheck, check: [UInt8]?, folder: DataFolder
-    ) throws(OperationalError) -> (MasterKey, AuditChain) {
-        if let auditKey = opened.auditKey { return (opened.key, AuditChain(key: auditKey)) }
+    ) throws(OperationalError) -> (MasterKey, AuditChain, RowAuthenticator) {
+        if let auditKey = opened.auditKey { return try parts(of: opened.key, auditKey: auditKey) }
         let auditKey = Secret(random: AuditChain.keyCount)
         let now = try store.exchange(
             .masterKeyCheck, from: check, to: MasterKeyCheck.sealed(under: opened.key, auditKey: auditKey),
@@ -78,7 +82,16 @@ package final class Deployment: Sendable {
                 .failed,
                 message: "master key: its check was restored to an earlier one while the store was opened")
         }
-        return (opened.key, AuditChain(key: kept))
+        return try parts(of: opened.key, auditKey: kept)
+    }
+
+    private static func parts(
+        of key: MasterKey, auditKey: Secret
+    ) throws(OperationalError) -> (MasterKey, AuditChain, RowAuthenticator) {
+        guard let rows = RowAuthenticator(key: auditKey) else {
+            throw OperationalError(.failed, message: "libsodium did not start")
+        }
+        return (key, AuditChain(key: auditKey), rows)
     }
 
     func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] { masterKey.seal(secret, as: binding) }
@@ -121,6 +134,8 @@ struct MasterKeyCheck {
     let key: MasterKey
     /// Nil if the store is new, or from a version without audit logs.
     let auditKey: Secret?
+    /// Whether the rows have tags: a store without this mark is from an earlier version, or new.
+    let hasTaggedRows: Bool
 
     private static let text = Array("countersign".utf8)
     private static let place = SealBinding(kind: "master-key-check", row: "check")
@@ -128,6 +143,7 @@ struct MasterKeyCheck {
     init(key: MasterKey) {
         self.key = key
         auditKey = nil
+        hasTaggedRows = false
     }
 
     /// Nil if `sealed` was not sealed under that key.
@@ -135,12 +151,14 @@ struct MasterKeyCheck {
         guard let opened = try? key.open(sealed, as: MasterKeyCheck.place) else { return nil }
         self.key = key
         let count = MasterKeyCheck.text.count
-        auditKey =
-            opened.count == count + AuditChain.keyCount
-            ? opened.withExposedBytes { Secret(copying: $0.extracting(count...)) } : nil
+        let end = count + AuditChain.keyCount
+        hasTaggedRows = opened.count == end + 1
+        auditKey = opened.count == end || hasTaggedRows ? opened.part(count..<end) : nil
     }
 
-    static func sealed(under key: MasterKey, auditKey: Secret) -> [UInt8] {
-        key.seal(auditKey.prefixed(by: "countersign"), as: place)
+    /// `countersign ‖ audit key`, and one byte more once the rows have tags.
+    static func sealed(under key: MasterKey, auditKey: Secret, hasTaggedRows: Bool = false) -> [UInt8] {
+        let mark = Secret(copying: (hasTaggedRows ? [1] : [UInt8]()).span)
+        return key.seal(Secret(joining: [auditKey.prefixed(by: "countersign"), mark]), as: place)
     }
 }

@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyStore,
-    UploadTicketStore, ErasureStore
+    UploadTicketStore, ErasureStore, RowAuthenticationStore
 {
     /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
@@ -131,6 +131,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case meterBegan = "meter-began"
     /// When a server last tested whether the store accepts changes: whole Unix seconds, in decimal.
     case writeCheck = "write-check"
+    /// When an operator last accepted the rows as they were: whole Unix seconds, in decimal.
+    case rowsAccepted = "rows-accepted"
 }
 
 package enum InsertOutcome: Sendable, Equatable {

@@ -22,7 +22,7 @@ enum Tool {
         .accountUserID, .accountReset, .accountImport, .accountDevices, .accountForgetDevice,
         .accountExport, .accountErase,
         .sessionList, .sessionRevoke,
-        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .assertionKeys,
+        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
         .assertionRotate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,

@@ -48,7 +48,7 @@ public enum Server {
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
-            configuration.openStore(), note: { log?.note(subject: "store", message: $0) },
+            configuration.openStore(of: deployment), note: { log?.note(subject: "store", message: $0) },
             didFail: { storeReadiness.writerDidFail() })
         let tellingWriter = HandoverStoreWriter(
             writer: writer, generation: deployment.generation, handOver: handOver)
@@ -57,7 +57,8 @@ public enum Server {
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys, reader: configuration.openStore(), writer: tellingWriter,
+            deployment: deployment, keys: keys, reader: configuration.openStore(of: deployment),
+            writer: tellingWriter,
             replay: replay, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
@@ -73,7 +74,7 @@ public enum Server {
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
-            configuration, log: log, signing: signing, meter: meter, replay: replay,
+            configuration, log: log, signing: signing, meter: meter, replay: replay, rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, sockets: ListeningSockets(inheritance),
@@ -82,7 +83,7 @@ public enum Server {
             composition.gate(
                 for: authorities, keys: keys, sessions: sessions.live, replay: replay, failures: failures)
         }
-        let meterStore = configuration.openStore()
+        let meterStore = configuration.openStore(of: deployment)
         defer { meterStore.close() }
         let meterWriter = MeterWriter(
             MeterPersistence(meter, store: meterStore), log: log, clock: SystemTime())
@@ -90,6 +91,10 @@ public enum Server {
         try meterWriter.start()
         try accounts.start()
         try service.start()
+        let rowStore = configuration.openStore(of: deployment)
+        defer { rowStore.close() }
+        let rowWatch = RowWatch(deployment, store: rowStore, log: log)
+        rowWatch.run()
         announce(service)
         let relations = HandoverCoordinator(
             handOver: handOver, service: service, replay: replay, limits: accounts.services.limits,
@@ -120,6 +125,7 @@ public enum Server {
             logFailure(of: "sessions", log: log) { () throws(OperationalError) in
                 try sessions.runMaintenance()
             }
+            rowWatch.run()
             logFailure(of: "replay", log: log) { () throws(OperationalError) in
                 try replays.runMaintenance(at: SystemTime().now)
             }

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignSeal
@@ -25,7 +26,7 @@ final class Service: @unchecked Sendable {
     /// Opens the ports and prepares one worker per core; accepts no connection before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
-        replay: ReplayFile,
+        replay: ReplayFile, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness,
@@ -90,7 +91,7 @@ final class Service: @unchecked Sendable {
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, clock: SystemTime(),
+                    meter: meter, registry: registry, replay: replay, rows: rows, clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)

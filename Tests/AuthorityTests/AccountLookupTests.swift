@@ -30,7 +30,7 @@ import Testing
             let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
             _ = try deployment.store.insert(account, recording: recorded)
         }
-        return FailingStore(SQLiteStore(path: deployment.folder.database))
+        return FailingStore(SQLiteStore(path: deployment.folder.database, rows: deployment.rows))
     }
 
     @Test(arguments: ["alice", "bob"]) func anUnknownNameCostsWhatAKnownOneDoes(_ first: String) throws {

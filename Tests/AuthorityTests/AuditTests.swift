@@ -219,7 +219,8 @@ import Testing
             as: SealBinding(kind: "master-key-check", row: "check"))
         try store.set(.masterKeyCheck, to: old)
         store.close()
-        try tamper("DELETE FROM meta WHERE name = 'audit-head'; DELETE FROM audit")
+        try tamper(
+            "DELETE FROM meta WHERE name = 'audit-head'; DELETE FROM audit; DELETE FROM row_digest")
         #expect(try findings() == [])
         try filledOnly("later")
         #expect(try deployment(folder.data).verifyAudit().head?.number == 1)

@@ -29,6 +29,20 @@ final class FailingStore: Store {
 
     func prepare() throws(OperationalError) { try check(); try base.prepare() }
     func close() { base.close() }
+    func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
+        try check()
+        try base.authenticate(by: rows)
+    }
+    func hasRowDigests() throws(OperationalError) -> Bool { try check(); return try base.hasRowDigests() }
+    func tagAllRows() throws(OperationalError) -> Int64 { try check(); return try base.tagAllRows() }
+    func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64 {
+        try check()
+        return try base.deleteUnverified(groups: groups)
+    }
+    func verifyRows() throws(OperationalError) -> RowVerification {
+        try check()
+        return try base.verifyRows()
+    }
     func snapshot() throws(OperationalError) -> StoreSnapshot { try check(); return try base.snapshot() }
     func revision() throws(OperationalError) -> Int64 { try check(); return try base.revision() }
     func apps() throws(OperationalError) -> [App] { try check(); return try base.apps() }

@@ -87,7 +87,7 @@ import Testing
         let keys = try ReleaseKeyDirectory(serving)
         let before = serving.generation.current
         // Simulates a process that ended between its commit and the increment of the generation.
-        let other = SQLiteStore(path: "\(folder.data)/countersign.db")
+        let other = SQLiteStore(path: "\(folder.data)/countersign.db", rows: serving.rows)
         let draft = AuditDraft { head in (AuditRow(number: 100, record: [], tag: []), head ?? []) }
         #expect(
             try other.retire(id, with: AppRelease.Retirement(at: 1, updateURL: "u:x"), recording: draft)

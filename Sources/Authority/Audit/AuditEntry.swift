@@ -97,6 +97,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     /// Accounts in earlier records were renamed to pseudonyms.
     case auditRewrite = "audit.rewrite"
     case replayConfirmClock = "replay.confirm-clock"
+    case rowsAuthenticate = "rows.authenticate"
+    case rowsAccept = "rows.accept"
 }
 
 /// The object of the action.

@@ -56,6 +56,14 @@ package struct DataFolder: Sendable, Equatable {
         return "\(path): the data folder has mode \(mode) and should have 700, which was not set: \(reason)"
     }
 
+    /// Whether a server runs on this folder: it holds the lock of the replay table.
+    package var isServed: Bool {
+        let file = open("\(replay).lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        return flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    }
+
     package func file(_ name: String) -> String { "\(path)/\(name)" }
 
     package var database: String { file("countersign.db") }

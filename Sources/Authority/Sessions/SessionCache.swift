@@ -101,7 +101,9 @@ final class SessionShard: @unchecked Sendable {
     /// Stores a row's record, unless the shard has a newer one.
     func put(_ session: SessionRecord) {
         lock.write {
-            if let before = table.find(session.id), before.change >= session.change { return }
+            if let before = table.find(session.id), before.change >= session.change {
+                guard before.change == session.change, session.isVerified, !before.isVerified else { return }
+            }
             table.put(session)
             recentlyUsed.remove(session.id)
             if let ahead = confirmations[session.id],

@@ -14,7 +14,8 @@ extension SessionDirectory {
     func makeCacheEntry(for token: SessionToken) throws(OperationalError) -> SessionCache.Entry? {
         let shard = shard(of: token.id)
         let season = shard.cacheGeneration
-        guard let (live, ahead) = shard.find(token.id), live.kind == .device,
+        guard let (known, ahead) = shard.find(token.id), known.kind == .device,
+            let live = try verified(known), live.kind == .device,
             let edition = edition(of: token.epoch, record: live, confirmation: ahead)
         else { return nil }
         guard let (sealed, release) = try epoch(token.epoch, record: live) else { return nil }

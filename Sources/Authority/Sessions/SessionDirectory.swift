@@ -32,6 +32,8 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     /// Serialises following the store.
     private let positionLock = ReadWriteLock()
     private var position: StorePosition
+    /// ``RowAuthenticator/edition`` when the caches were last cleared; guarded like `position`.
+    private var rowEdition: UInt64 = 0
     /// A copy of the position's generation that requests compare without the lock.
     private let generation: AtomicGeneration
 
@@ -112,7 +114,8 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
             try readChanges()
             // The same timer reconciles the release keys. The policy of a process that died before it
             // incremented the counter is known by now.
-            if keys.revision != position.revision { clearCaches() }
+            let isSame = keys.revision == position.revision && deployment.rows.edition == rowEdition
+            if !isSame { clearCaches() }
         }
         for shard in shards { for (id, confirmation) in shard.unsaved { save(confirmation, of: id) } }
     }
@@ -120,6 +123,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     /// Requires `positionLock`. Clears the caches, whose entries depend on policies.
     private func clearCaches() {
         position.revision = keys.revision
+        rowEdition = deployment.rows.edition
         for shard in shards { shard.clearCache() }
     }
 
@@ -127,23 +131,43 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     private func readChanges() throws(OperationalError) {
         while true {
             let page = try reader.sessions(changedAfter: position.change, limit: SessionDirectory.pageCount)
-            apply(page)
+            put(page, isVerified: false)
             if let last = page.last { position.change = last.change }
             guard page.count == SessionDirectory.pageCount else { return }
         }
     }
 
     /// Applies rows as they are in the store: the server's own changes, once they are durable.
-    package func apply(_ rows: [StoredSession]) {
+    package func apply(_ rows: [StoredSession]) { put(rows, isVerified: true) }
+
+    private func put(_ rows: [StoredSession], isVerified: Bool) {
         for row in rows {
             shard(of: row.id).put(
-                SessionRecord(row, appPlatform: appPlatforms.number(of: row)))
+                SessionRecord(row, appPlatform: appPlatforms.number(of: row), isVerified: isVerified))
         }
     }
 
     /// Reads these sessions again, which a change of their account ended.
     package func reload(_ ids: [SessionID]) throws(OperationalError) {
         for id in ids { if let row = try reader.session(id) { apply([row]) } }
+    }
+
+    /// The record of a session whose row was verified since it was read; nil if the row is gone. Throws if
+    /// the row is not authentic, or an earlier one than the server knows.
+    func verified(_ live: SessionRecord) throws(OperationalError) -> SessionRecord? {
+        let table = AuthenticatedTable.session
+        guard deployment.rows.accepts(group: table.group(ofAccount: live.account), of: table) else {
+            throw OperationalError(
+                .failed, message: "session \(live.id): the rows of its group do not add up")
+        }
+        if live.isVerified { return live }
+        guard let row = try reader.session(live.id) else { return nil }
+        guard row.change >= live.change else {
+            deployment.rows.refused(live.id.description, of: table)
+            throw OperationalError(.failed, message: "session \(live.id): its row is an earlier one")
+        }
+        apply([row])
+        return shard(of: live.id).find(live.id)?.session
     }
 
     /// Forgets sessions that the store has deleted.
@@ -196,7 +220,8 @@ extension SessionDirectory {
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)
         let season = shard.cacheGeneration
-        guard let (live, ahead) = shard.find(token.session),
+        guard let (known, ahead) = shard.find(token.session),
+            known.edition(ofTokenHash: token.hash.span) != nil, let live = try verified(known),
             let edition = live.edition(ofTokenHash: token.hash.span)
         else { return nil }
         guard edition != .previous else { return try session(live, edition: edition) }

@@ -20,6 +20,7 @@ struct SessionRecord {
         static let isEnded = Flags(rawValue: 8)
         static let isOpenedUnsigned = Flags(rawValue: 16)
         static let hasHardwareKey = Flags(rawValue: 32)
+        static let isVerified = Flags(rawValue: 64)
     }
 
     let id: SessionID
@@ -43,7 +44,9 @@ struct SessionRecord {
     private let reason: UInt8
     private let by: UInt8
 
-    init(_ row: StoredSession, appPlatform: UInt32) {
+    /// `isVerified`: whether the row was read by ``SessionStore/session(_:)``, or is one that this server
+    /// wrote.
+    init(_ row: StoredSession, appPlatform: UInt32, isVerified: Bool = false) {
         id = row.id
         account = row.account
         change = row.change
@@ -53,6 +56,7 @@ struct SessionRecord {
         var flags: Flags = row.end == nil ? [] : .isEnded
         if row.keyStorage?.isHardware == true { flags.insert(.hasHardwareKey) }
         if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
+        if isVerified { flags.insert(.isVerified) }
         let kept: [UInt8]
         switch row.credentials {
         case .device(let device):
@@ -95,6 +99,7 @@ struct SessionRecord {
         return flags.contains(.hasHardwareKey) ? .hardware : .software
     }
     var isEnded: Bool { flags.contains(.isEnded) }
+    var isVerified: Bool { flags.contains(.isVerified) }
 
     var end: SessionTermination? {
         guard isEnded else { return nil }

@@ -14,6 +14,7 @@ package protocol SessionStore: Sendable {
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
     ) throws(OperationalError) -> SessionOpenOutcome
 
+    /// Throws if the row is not authentic. The other reads leave such rows out, unless they say otherwise.
     func session(_ id: SessionID) throws(OperationalError) -> StoredSession?
     /// Live sessions by their creation, followed by the ended ones while they are retained.
     func sessions(of account: Int64) throws(OperationalError) -> [StoredSession]
@@ -50,7 +51,8 @@ package protocol SessionStore: Sendable {
     /// The number of the last change of any session.
     func sessionChange() throws(OperationalError) -> Int64
     /// Every session that changed after that number, in the order of the changes, a page at a time, ended
-    /// ones included.
+    /// ones included. The rows are not verified, so that a server can start with a million of them; a session
+    /// is verified by ``session(_:)`` before its first use.
     func sessions(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [StoredSession]
 
     /// Deletes at most `limit` sessions that ended before that time and returns their ids.

@@ -71,7 +71,7 @@ extension SessionDirectory {
         guard let token = UploadTicketToken(text), token.isIssued(under: uploadTicketKey) else { return nil }
         try refreshIfChanged()
         guard let ticket = try reader.uploadTicket(token.id),
-            let (live, _) = shard(of: ticket.session).find(ticket.session)
+            let (known, _) = shard(of: ticket.session).find(ticket.session), let live = try verified(known)
         else { return nil }
         return (ticket, try session(holdingTicket: live))
     }

@@ -26,7 +26,8 @@ extension Command {
     }
 
     static let auditVerify = Command(
-        words: ["audit", "verify"], summary: "find out whether the record of changes was altered",
+        words: ["audit", "verify"],
+        summary: "find out whether the record of changes, or a row that decides who is who, was altered",
         options: [
             .value(
                 "noted", placeholder: "NUMBER:TAG",
@@ -35,12 +36,11 @@ extension Command {
             .json,
         ],
         notes: """
-            Finds records that were altered, moved or removed, also from the end, by anybody who has the \
-            database without
-            the master key. A whole database that was put back to an earlier copy is found by --noted alone: \
-            keep the head
-            that this prints where who can write to the database cannot. Exit status 1 where anything was \
-            found.
+            Finds records that were altered, moved or removed, also from the end, by anybody who has the
+            database without the master key; and rows of apps, settings, releases, accounts, devices,
+            sessions and upload tickets that were altered, deleted or put back to an earlier state. A whole
+            database that was put back to an earlier copy is found by --noted alone: keep the head that this
+            prints where who can write to the database cannot. Exit status 1 where anything was found.
             """
     ) { (run) throws(OperationalError) in
         let noted = try run.arguments.value("noted").map { (text) throws(OperationalError) in
@@ -50,18 +50,49 @@ extension Command {
             }
             return head
         }
-        let outcome = try run.deployment().verifyAudit(noted: noted)
+        let deployment = try run.deployment()
+        let outcome = try deployment.verifyAudit(noted: noted)
+        let rows = try deployment.verifyRows()
         try run.print([
             "records": .integer(outcome.records), "head": .optional(outcome.head?.text),
             "findings": .array(outcome.findings.map(\.json)),
+            "rows": ["verified": .integer(rows.rows), "findings": .array(rows.findings.map(\.json))],
         ]) {
             let head = outcome.head.map { "head: \($0.text)" } ?? "head: unknown"
-            guard outcome.findings.isEmpty else {
-                return (outcome.findings.map(\.text) + [head]).joined(separator: "\n")
-            }
-            return "\(outcome.records) records, all of them whole\n\(head)"
+            let records =
+                outcome.findings.isEmpty
+                ? ["\(outcome.records) records, all of them whole"] : outcome.findings.map(\.text)
+            let found =
+                rows.findings.isEmpty
+                ? ["\(rows.rows) rows, all of them whole"] : rows.findings.map { AuditLine.harmless($0.text) }
+            return (records + found + [head]).joined(separator: "\n")
         }
-        return outcome.findings.isEmpty ? .success : .failed
+        return outcome.findings.isEmpty && rows.findings.isEmpty ? .success : .failed
+    }
+
+    static let auditAccept = Command(
+        words: ["audit", "accept"],
+        summary: "go on with the rows as they are, after `audit verify` found some",
+        options: [
+            .flag("yes", meaning: "the rows were looked at, and are to stay as they are"), .data, .json,
+        ],
+        notes: """
+            Restore a backup where there is one. Without one, keep what `audit verify` prints, stop the
+            server, run this, set right each row that was named (`app policy`, `account lock`,
+            `release retire`), and start the server. Rows of apps, settings, releases and accounts are taken
+            as they stand; sessions, known devices and upload tickets that do not verify are deleted, and
+            their users sign in again. The audit log records it.
+            """
+    ) { (run) throws(OperationalError) in
+        guard run.arguments.has("yes") else {
+            throw OperationalError(
+                .usage, message: "expected --yes: rows that somebody altered are taken for true from then on")
+        }
+        let outcome = try run.deployment().acceptRows()
+        try run.print(["rows": .integer(outcome.rows), "deleted": .integer(outcome.deleted)]) {
+            "\(outcome.rows) rows accepted, \(outcome.deleted) sessions, devices and tickets deleted"
+        }
+        return .success
     }
 
     private static func last(_ run: Invocation) throws(OperationalError) -> Int {
@@ -113,6 +144,22 @@ extension AuditFinding {
 
     private static func json(kind: String, range: ClosedRange<Int64>) -> JSONValue {
         ["kind": .string(kind), "first": .integer(range.lowerBound), "last": .integer(range.upperBound)]
+    }
+}
+
+extension RowFinding {
+    fileprivate var json: JSONValue {
+        switch self {
+        case .altered(let table, let row):
+            ["kind": "altered", "table": .string(table), "row": .string(row)]
+        case .unbalanced(let table, let groups, let difference):
+            [
+                "kind": "unbalanced", "table": .string(table), "difference": .integer(difference),
+                "groups": .array(groups.map { .integer(Int64($0)) }),
+            ]
+        case .digestMissing(let table): ["kind": "digest-missing", "table": .string(table)]
+        case .digestAltered(let table): ["kind": "digest-altered", "table": .string(table)]
+        }
     }
 }
 
@@ -201,7 +248,7 @@ struct AuditLine {
     }
 
     /// Without control characters, which could make a terminal show something else.
-    private static func harmless(_ text: String) -> String {
+    static func harmless(_ text: String) -> String {
         String(
             String.UnicodeScalarView(
                 text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))

@@ -148,7 +148,9 @@ extension SessionBench {
             let deployment = try Deployment(
                 folder: data, store: SQLiteStore(path: data.database), environment: [:])
             defer { deployment.store.close() }
-            let bench = try SessionBench(deployment) { SQLiteStore(path: data.database) }
+            let bench = try SessionBench(deployment) {
+                SQLiteStore(path: data.database, rows: deployment.rows)
+            }
             return try await bench.run(sessions: count) { console.note("bench: \($0)") }
         }
         try run.print(figures.json) { figures.text }

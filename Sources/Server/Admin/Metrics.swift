@@ -8,6 +8,7 @@ struct Metrics: Sendable {
     let meter: RequestMeter
     let registry: ConnectionRegistry
     let replay: ReplayFile
+    let rows: RowAuthenticator
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -32,6 +33,13 @@ struct Metrics: Sendable {
             "countersign_replay_capacity", kind: .gauge,
             help: "Requests that the replay table has room for before it grows.",
             value: use.capacity)
+        page.add(
+            "countersign_rows_refused_total", kind: .counter,
+            help: "Reads of rows that were altered in the database.", value: rows.counts.refusals)
+        page.add(
+            "countersign_row_findings", kind: .gauge,
+            help: "Findings of the last check of all rows: anything but 0 is an alarm.",
+            value: rows.counts.findings)
         page.add(
             "countersign_uptime_seconds", kind: .gauge, help: "Seconds since the server began.",
             value: max(now - began, 0))

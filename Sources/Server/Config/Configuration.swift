@@ -209,5 +209,7 @@ extension Configuration {
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
     /// not wait while the disk takes their writes.
-    func openStore() -> any Store { store.openAgain() }
+    func openStore(of deployment: Deployment) -> any Store {
+        store.openAgain(authenticatingBy: deployment.rows)
+    }
 }

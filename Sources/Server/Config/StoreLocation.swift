@@ -35,9 +35,9 @@ public enum StoreLocation: Sendable, Equatable {
     }
 
     /// One more connection, beside the one of ``open()``.
-    func openAgain() -> any Store {
+    func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
         switch self {
-        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header)
+        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header, rows: rows)
         }
     }
 }

@@ -92,9 +92,10 @@ extension SQLiteStore {
     package func knownDevice(_ id: [UInt8], of account: Int64) throws(OperationalError) -> KnownDevice? {
         try read(whenEmpty: nil) { (database) throws(OperationalError) in
             try database.rows(
-                "SELECT signing_key, last_seen FROM known_device WHERE account = ? AND id = ?",
-                binding: .integer(account),
-                .blob(id)
+                """
+                SELECT signing_key, last_seen FROM known_device
+                WHERE account = ? AND id = ? AND \(AuthenticatedTable.knownDevice.check)
+                """, binding: .integer(account), .blob(id)
             ) { KnownDevice(id: id, signingKey: $0.blob(0), lastSeen: $0.integer(1)) }.first
         }
     }
@@ -283,7 +284,7 @@ extension AccountChange {
 enum AccountRows {
     static let select = """
         SELECT number, app, name, user_id, created, state, credential, sealed_record, rung,
-            sealed_legacy, reset_hash, reset_until, pseudonym
+            sealed_legacy, reset_hash, reset_until, pseudonym, \(AuthenticatedTable.account.check)
         FROM account
         """
 
@@ -296,6 +297,9 @@ enum AccountRows {
         -> [Account]
     {
         try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            guard row.integer(13) == 1 else {
+                throw SQLiteStore.altered(.account, String(row.integer(0)), in: database)
+            }
             guard let account = account(row) else {
                 throw ReleaseRows.unreadable("account", named: String(row.integer(0)), in: database)
             }

@@ -7,6 +7,7 @@ final class Database {
     let handle: OpaquePointer
     private let statements: StatementCache
     let path: String
+    let recorder = RowRecorder()
 
     /// Opens a file that exists.
     init(path: String) throws(OperationalError) {
@@ -21,6 +22,7 @@ final class Database {
         self.handle = handle
         self.path = path
         statements = StatementCache(handle)
+        recorder.defineFunctions(on: handle)
         sqlite3_busy_timeout(handle, 5000)
         // A schema is data from a file: it must not be able to call unsafe SQL functions.
         cs_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
@@ -123,9 +125,11 @@ final class Database {
         try run(begin)
         do {
             let result = try body()
+            try recorder.flush(into: self)
             try run("COMMIT")
             return result
         } catch {
+            recorder.reset()
             // Some errors have already rolled back, and this statement then fails; the first error is the
             // one to report.
             sqlite3_exec(handle, "ROLLBACK", nil, nil, nil)
@@ -143,11 +147,13 @@ final class Database {
                 .unreachable, message: "\(path): the transaction was lost; nothing was changed")
         }
         try run("SAVEPOINT part")
+        let recorded = recorder.pending
         do {
             let result = try body()
             try run("RELEASE part")
             return result
         } catch {
+            recorder.restore(recorded)
             if isInTransaction,
                 sqlite3_exec(handle, "ROLLBACK TO part; RELEASE part", nil, nil, nil) != SQLITE_OK
             {

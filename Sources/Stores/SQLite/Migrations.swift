@@ -7,7 +7,7 @@ enum Migrations {
     static let applicationID: Int64 = 0x4353_4E31
 
     static let steps = [
-        m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016,
+        m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
     ]
 
     private static let m001 = """
@@ -413,4 +413,48 @@ extension Migrations {
         INSERT OR IGNORE INTO app_setting (app, name, text)
             SELECT name, 'password-min', '1' FROM app;
         """
+}
+
+extension Migrations {
+    /// A tag for each row that decides who a caller is, and a digest for each table. The deployment tags
+    /// existing rows once, when it has opened the store: that needs the master key.
+    ///
+    /// A later migration may add nullable columns to these tables. It changes no value of a covered column:
+    /// it runs without the key, so that the row would lose its tag.
+    static let m017 = """
+        ALTER TABLE app ADD COLUMN row_tag BLOB;
+        ALTER TABLE app_setting ADD COLUMN row_tag BLOB;
+        ALTER TABLE release ADD COLUMN row_tag BLOB;
+        ALTER TABLE release_setting ADD COLUMN row_tag BLOB;
+        ALTER TABLE release_rollout ADD COLUMN row_tag BLOB;
+        ALTER TABLE account ADD COLUMN row_tag BLOB;
+        ALTER TABLE known_device ADD COLUMN row_tag BLOB;
+        ALTER TABLE session ADD COLUMN row_tag BLOB;
+        ALTER TABLE upload_ticket ADD COLUMN row_tag BLOB;
+        ALTER TABLE erased_name ADD COLUMN row_tag BLOB;
+
+        CREATE TABLE row_digest (
+            name TEXT NOT NULL UNIQUE,
+            value BLOB NOT NULL
+        ) STRICT;
+        """
+
+    /// The triggers of the migrations as triggers of one connection, except those that keep the audit log
+    /// from mistakes by other programs.
+    static let triggers: [String] = {
+        var found: [(name: String, sql: String)] = []
+        for step in steps {
+            var rest = step[...]
+            while let word = rest.firstRange(of: " TRIGGER ") {
+                let isDropped = rest[..<word.lowerBound].hasSuffix("DROP")
+                rest = rest[word.upperBound...]
+                let name = String(rest.prefix { $0 != " " && $0 != ";" })
+                found.removeAll { $0.name == name }
+                guard !isDropped, let end = rest.firstRange(of: "END;") else { continue }
+                found.append((name, "CREATE TEMP TRIGGER \(rest[..<end.upperBound])"))
+                rest = rest[end.upperBound...]
+            }
+        }
+        return found.map(\.sql).filter { !$0.contains(" ON audit\n") }
+    }()
 }

@@ -166,6 +166,7 @@ enum ReleaseRows {
     }
 
     static func apps(_ database: Database) throws(OperationalError) -> [App] {
+        try SQLiteStore.requireAuthentic(.app, .appSetting, in: database)
         var settings: [String: [String: StoredSetting]] = [:]
         let rows = try database.rows("SELECT app, name, text, sealed FROM app_setting") {
             ($0.text(0), $0.text(1), $0.isNull(2) ? StoredSetting.sealed($0.blob(3)) : .text($0.text(2)))
@@ -181,6 +182,7 @@ enum ReleaseRows {
     }
 
     static func releases(_ database: Database) throws(OperationalError) -> [Release] {
+        try SQLiteStore.requireAuthentic(.release, .releaseSetting, .releaseRollout, in: database)
         var settings: [String: [String: String]] = [:]
         let rows = try database.rows("SELECT key_id, name, text FROM release_setting") {
             ($0.text(0), $0.text(1), $0.text(2))

@@ -9,15 +9,25 @@ import Glibc
 final class SQLiteFile: @unchecked Sendable {
     private let path: String
     private let inspection: SQLiteStore.Inspection
-    /// Guards `database`.
+    /// Nil until ``authenticate(by:)``.
+    private var rows: RowAuthenticator?
+    /// Guards `database` and `rows`.
     private let lock = ReadWriteLock()
     private var database: Database?
     /// Whether the file is known to have a layout, which it then keeps.
     private var isMade = false
 
-    init(path: String, inspecting inspection: SQLiteStore.Inspection) {
+    init(path: String, inspecting inspection: SQLiteStore.Inspection, rows: RowAuthenticator?) {
         self.path = path
         self.inspection = inspection
+        self.rows = rows
+    }
+
+    func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
+        try lock.write { () throws(OperationalError) in
+            self.rows = rows
+            if let database { try database.recorder.start(by: rows, on: database) }
+        }
     }
 
     func prepare() throws(OperationalError) {
@@ -27,6 +37,7 @@ final class SQLiteFile: @unchecked Sendable {
             database.mayCheckpoint()
             guard try Migrations.version(database) != Int64(Migrations.steps.count) else { return }
             try Migrations.run(on: database)
+            try database.recorder.start(by: rows, on: database)
         }
     }
 
@@ -97,6 +108,7 @@ final class SQLiteFile: @unchecked Sendable {
         guard opened.hasSQLiteHeader else { throw SQLiteResultCode.damaged(path) }
         try check(opened)
         try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
+        try opened.recorder.start(by: rows, on: opened)
         database = opened
         return opened
     }

@@ -23,9 +23,12 @@ package final class SQLiteStore: Store, @unchecked Sendable {
         case header
     }
 
-    /// Names the file; the first call opens it, and ``prepare()`` creates it.
-    package init(path: String, inspecting inspection: Inspection = .everyPage) {
-        backing = .file(SQLiteFile(path: path, inspecting: inspection))
+    /// Names the file; the first call opens it, and ``prepare()`` creates it. `rows` may be given later, by
+    /// ``authenticate(by:)``.
+    package init(
+        path: String, inspecting inspection: Inspection = .everyPage, rows: RowAuthenticator? = nil
+    ) {
+        backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows))
     }
 
     init(within database: Database) { backing = .transaction(database) }

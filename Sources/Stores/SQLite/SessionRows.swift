@@ -18,14 +18,25 @@ enum SessionRows {
         session.refresh_counter, session.refresh_digest, session.epoch_release, session.previous_release,
         session.next_release
         """
+    /// The place of ``AuthenticatedTable/check`` behind `columns`.
+    private static let checkColumn: Int32 = 36
 
     static let select = select(from: "session")
+    /// The same without a check of the rows, for ``SessionStore/sessions(changedAfter:limit:)``.
+    static let selectUnverified = "SELECT \(columns), 1 FROM session"
 
     /// `source` is a constant, never a value.
-    static func select(from source: StaticString) -> String { "SELECT \(columns) FROM \(source)" }
+    static func select(from source: StaticString) -> String {
+        "SELECT \(columns), \(AuthenticatedTable.session.check) FROM \(source)"
+    }
 
+    /// Throws if the row is not authentic.
     static func session(_ id: SessionID, in database: Database) throws(OperationalError) -> StoredSession? {
-        try read(in: database, sql: "\(select) WHERE id = ?", binding: .blob(id.bytes)).first
+        let sql = "\(select) WHERE id = ?"
+        if let session = try read(in: database, sql: sql, binding: .blob(id.bytes)).first { return session }
+        let exists = try database.integer("SELECT 1 FROM session WHERE id = ?", binding: .blob(id.bytes))
+        if exists != nil { throw SQLiteStore.altered(.session, id.description, in: database) }
+        return nil
     }
 
     static func live(of account: Int64, in database: Database) throws(OperationalError) -> [StoredSession] {
@@ -41,17 +52,19 @@ enum SessionRows {
                 binding: .integer(account)) ?? 0)
     }
 
-    /// `sql` begins with ``select``.
+    /// `sql` begins with ``select``. Rows that are not authentic are left out: they cannot be used, and must
+    /// not keep the account's other sessions from being read.
     static func read(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
         -> [StoredSession]
     {
         var names = SessionNameCache()
-        return try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+        return try database.rows(sql, binding: values) { (row) throws(OperationalError) -> StoredSession? in
+            guard row.integer(checkColumn) == 1 else { return nil }
             guard let session = session(from: row, names: &names) else {
                 throw ReleaseRows.unreadable("session, change", named: String(row.integer(0)), in: database)
             }
             return session
-        }
+        }.compactMap(\.self)
     }
 
     /// `sql` returns ids.

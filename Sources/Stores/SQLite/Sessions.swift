@@ -122,7 +122,7 @@ extension SQLiteStore {
     {
         try read(whenEmpty: []) { (database) throws(OperationalError) in
             try SessionRows.read(
-                in: database, sql: "\(SessionRows.select) WHERE change > ? ORDER BY change LIMIT ?",
+                in: database, sql: "\(SessionRows.selectUnverified) WHERE change > ? ORDER BY change LIMIT ?",
                 binding: .integer(change),
                 .integer(Int64(limit)))
         }
@@ -132,7 +132,10 @@ extension SQLiteStore {
     static func nextSessionChange(in database: Database) throws(OperationalError) -> Int64 {
         guard
             let number = try database.integer(
-                "UPDATE session_change SET number = number + 1 RETURNING number")
+                """
+                UPDATE session_change
+                SET number = max(number, (SELECT coalesce(max(change), 0) FROM session)) + 1 RETURNING number
+                """)
         else {
             throw OperationalError(
                 .unreachable,

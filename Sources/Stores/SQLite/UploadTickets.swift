@@ -102,9 +102,14 @@ extension SQLiteStore {
         try database.rows(
             """
             SELECT session, account, release, method, authority, target, content_type, length, sha256,
-                created, expires, claimed, attempts FROM upload_ticket WHERE id = ?
+                created, expires, claimed, attempts, \(AuthenticatedTable.uploadTicket.check)
+            FROM upload_ticket WHERE id = ?
             """, binding: .blob(id.bytes)
         ) { (row) throws(OperationalError) -> UploadTicketRecord in
+            guard row.integer(13) == 1 else {
+                throw SQLiteStore.altered(
+                    .uploadTicket, "of account \(row.integer(1))", in: database)
+            }
             guard let session = row.sessionID(0), let release = KeyID(row.text(2)), row.blob(8).count == 32
             else {
                 throw ReleaseRows.unreadable(

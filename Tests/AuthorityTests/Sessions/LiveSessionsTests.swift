@@ -54,7 +54,8 @@ import Testing
 
         let path = scene.deployment.folder.database
         let live = try SessionDirectory(
-            scene.deployment, keys: scene.keys, reader: SQLiteStore(path: path), writer: scene.writer)
+            scene.deployment, keys: scene.keys,
+            reader: SQLiteStore(path: path, rows: scene.deployment.rows), writer: scene.writer)
         #expect(live.counts == (3, 1))
         #expect(try live.find(renewed.token)?.0.edition == .current)
         #expect(try live.find(left.token)?.0.edition == .previous)
@@ -76,7 +77,8 @@ import Testing
                 + "(SELECT sealed_root FROM session WHERE id = x'\(hex(whole.token.id))') "
                 + "WHERE id = x'\(hex(altered.token.id))'")
         let live = try SessionDirectory(
-            scene.deployment, keys: scene.keys, reader: SQLiteStore(path: scene.deployment.folder.database),
+            scene.deployment, keys: scene.keys,
+            reader: SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows),
             writer: scene.writer)
         #expect(try live.find(whole.token) != nil)
         #expect(throws: OperationalError.self) { try live.find(altered.token) }
@@ -108,7 +110,8 @@ import Testing
     func failingStore() async throws {
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
-        let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
+        let store = FailingStore(
+            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.find(session.token) != nil)
@@ -138,7 +141,8 @@ import Testing
     func policyMeanwhile() async throws {
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
-        let store = FailingStore(SQLiteStore(path: scene.deployment.folder.database))
+        let store = FailingStore(
+            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         let changes = Atomic(0)

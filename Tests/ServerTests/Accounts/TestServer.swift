@@ -79,7 +79,9 @@ final class TestServer {
         let keys = try ReleaseKeyDirectory(deployment)
         let writer = DirectWriter(store: store)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys, reader: SQLiteStore(path: data.database), writer: writer,
+            deployment: deployment, keys: keys,
+            reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            writer: writer,
             replay: replay, log: nil,
             clock: clock)
         gate = Gate(

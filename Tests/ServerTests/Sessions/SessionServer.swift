@@ -45,7 +45,9 @@ final class SessionServer {
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
         let writer = DirectWriter(store: store)
         sessions = try SessionService(
-            deployment: deployment, keys: keys, reader: SQLiteStore(path: data.database), writer: writer,
+            deployment: deployment, keys: keys,
+            reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            writer: writer,
             replay: replay, log: nil,
             clock: clock)
         loop = try EventLoop()

@@ -1,0 +1,140 @@
+/// A table whose rows decide who a caller is and what it may do. Each row has a tag, and the table a digest;
+/// ``RowAuthenticator`` computes both. Source: docs/decisions/0058-authenticated-rows.md.
+///
+/// All columns are covered unless ``excluded`` names them. A null is not part of the encoding, so that a
+/// later version may add a nullable column without changing the tags of existing rows.
+package struct AuthenticatedTable: Sendable, Equatable {
+    /// The column that holds a row's tag, in every table.
+    package static let tagColumn = "row_tag"
+
+    package let name: String
+    /// The covered columns, in the order of the encoding.
+    package let columns: [String]
+    /// The primary key.
+    package let key: [String]
+    /// The columns that name a row in reports, by their places in `columns`.
+    package let label: [Int]
+    /// The place in `columns` of the account's number, by which rows are grouped; nil for tables that are
+    /// one group.
+    package let account: Int?
+    /// Columns that are written often and decide nothing.
+    package let excluded: [String]
+
+    private init(
+        _ name: String, columns: String, key: String, label: String? = nil, account: String? = nil,
+        excluding excluded: String = ""
+    ) {
+        func list(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
+        let all = list(columns)
+        self.name = name
+        self.columns = all
+        self.key = list(key)
+        self.label = list(label ?? key).compactMap { all.firstIndex(of: $0) }
+        self.account = account.flatMap { all.firstIndex(of: $0) }
+        self.excluded = list(excluded)
+    }
+
+    package static let app = AuthenticatedTable("app", columns: "name created", key: "name")
+    package static let appSetting = AuthenticatedTable(
+        "app_setting", columns: "app name text sealed", key: "app name")
+    package static let release = AuthenticatedTable(
+        "release",
+        columns: """
+            number key_id app platform version scheme sealed_secret created retired_at update_url \
+            sealed_next_secret warn_at read_only_at
+            """, key: "number", label: "key_id")
+    package static let releaseSetting = AuthenticatedTable(
+        "release_setting", columns: "key_id name text", key: "key_id name")
+    package static let releaseRollout = AuthenticatedTable(
+        "release_rollout", columns: "key_id since percent", key: "key_id since")
+    package static let account = AuthenticatedTable(
+        "account",
+        columns: """
+            number app name user_id created state credential sealed_record rung sealed_legacy reset_hash \
+            reset_until pseudonym
+            """, key: "number", account: "number")
+    package static let knownDevice = AuthenticatedTable(
+        "known_device", columns: "account id signing_key class name first_seen", key: "account id", account: "account",
+        excluding: "last_seen")
+    package static let session = AuthenticatedTable(
+        "session",
+        columns: """
+            change id account app platform device_class device_name created used ended_at end_reason ended_by \
+            signing_key agreement_key epoch epoch_began sealed_root sealed_previous_root attempts \
+            next_sealed_root next_ephemeral next_attempts token_hash token_expires previous_token_hash \
+            login_token_hash token_issued previous_login_token_hash release opening key_storage \
+            refresh_counter refresh_digest epoch_release previous_release next_release
+            """, key: "change", label: "id", account: "account")
+    package static let uploadTicket = AuthenticatedTable(
+        "upload_ticket",
+        columns: """
+            number id session account release method authority target content_type length sha256 created \
+            expires claimed attempts
+            """, key: "number", account: "account")
+
+    /// The tombstones of erased names.
+    package static let erasedName = AuthenticatedTable(
+        "erased_name", columns: "app tombstone", key: "app tombstone")
+
+    /// A table's place in this list is its number for stores.
+    package static let all = [
+        app, appSetting, release, releaseSetting, releaseRollout, account, knownDevice, session, uploadTicket,
+        erasedName,
+    ]
+
+    package var number: Int { AuthenticatedTable.all.firstIndex(of: self) ?? -1 }
+
+    /// The tables that ``AuditVerification`` reports as a whole: each read of them checks their digest.
+    package static let policies = [app, appSetting, release, releaseSetting, releaseRollout]
+
+    /// The group of a row.
+    package func group(ofAccount number: Int64?) -> Int {
+        guard account != nil, let number else { return 0 }
+        return Int(truncatingIfNeeded: UInt64(bitPattern: number) % UInt64(RowDigest.groups))
+    }
+}
+
+/// The encoding of a row that tags and digests are computed from: the table's name, and for each column that
+/// is not null its name, its type and its value. Each part has its length before it, or a fixed one, so that
+/// no two rows have the same encoding.
+package struct RowMessage {
+    package private(set) var bytes: [UInt8] = []
+
+    package init(_ table: AuthenticatedTable) {
+        bytes.reserveCapacity(1_024)
+        add(shortText: table.name)
+    }
+
+    package mutating func add(integer: Int64, column: String) {
+        add(shortText: column)
+        bytes.append(1)
+        add(UInt64(bitPattern: integer), count: 8)
+    }
+
+    package mutating func add(text: UnsafeRawBufferPointer, column: String) {
+        add(text, type: 2, column: column)
+    }
+
+    package mutating func add(blob: UnsafeRawBufferPointer, column: String) {
+        add(blob, type: 3, column: column)
+    }
+
+    private mutating func add(_ content: UnsafeRawBufferPointer, type: UInt8, column: String) {
+        add(shortText: column)
+        bytes.append(type)
+        add(UInt64(content.count), count: 4)
+        bytes.append(contentsOf: content)
+    }
+
+    /// Names of tables and columns are constants of fewer than 256 bytes.
+    private mutating func add(shortText text: String) {
+        bytes.append(UInt8(truncatingIfNeeded: text.utf8.count))
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    private mutating func add(_ number: UInt64, count: Int) {
+        for index in (0..<count).reversed() {
+            bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(8 * index)))
+        }
+    }
+}

@@ -1,0 +1,121 @@
+import CountersignMemory
+import CountersignSeal
+import CountersignWire
+
+/// Authenticates the rows of ``AuthenticatedTable/all`` under keys that are not in the database: a tag for
+/// each row, and a sealed digest for each table. A row that was altered has no valid tag; a row that was
+/// deleted, or replaced by an earlier version of itself, no longer adds up to the digest.
+///
+/// The keys are derived from the key of the audit log, which is random for each store and sealed under the
+/// master key: two deployments with one master key cannot exchange rows, and a new master key needs no new
+/// tags.
+///
+/// Safe to share: keys do not change, and the findings are under their lock.
+package final class RowAuthenticator: Sendable {
+    package static let tagCount = 32
+    /// Different rows that are reported; further ones are only counted.
+    private static let mostReported = 1_000
+
+    private let tagKey: HMACSHA256
+    private let sumKey: HMACSHA256
+    /// Encrypts digests: from two successive digests in the clear, the sum of a single row would be known.
+    private let digestKey: MasterKey
+    private let findings = Locked(Findings())
+
+    private struct Findings {
+        var refusals: UInt64 = 0
+        var reported: Set<String> = []
+        var news: [String] = []
+        var unverified = 0
+        /// The groups of each table, by its number, that do not add up to its digest.
+        var groups: [Int: Set<Int>] = [:]
+        var edition: UInt64 = 0
+
+        mutating func report(_ finding: RowFinding) {
+            guard reported.count < mostReported, reported.insert(finding.identity).inserted else { return }
+            news.append(finding.text)
+        }
+    }
+
+    /// Nil if libsodium does not start.
+    package init?(key: Secret) {
+        func part(_ purpose: String) -> Secret {
+            HKDFSHA512.expand(key, info: Array("countersign/1 rows \(purpose)".utf8), count: 32)
+        }
+        guard let digestKey = MasterKey(part("digest")) else { return nil }
+        self.digestKey = digestKey
+        tagKey = part("tag").withExposedBytes { HMACSHA256(key: $0) }
+        sumKey = part("sum").withExposedBytes { HMACSHA256(key: $0) }
+    }
+
+    package func tag(of message: RowMessage) -> [UInt8] {
+        let digest = tagKey.authenticate(message.bytes.span)
+        return digest.indices.map { digest[$0] }
+    }
+
+    package func isAuthentic(_ message: RowMessage, tag: UnsafeRawBufferPointer) -> Bool {
+        let computed = tagKey.authenticate(message.bytes.span)
+        return ConstantTime.equals(computed.span, Span(_unsafeBytes: tag)) == .equal
+    }
+
+    /// What a row adds to its table's digest. It is never stored by itself.
+    package func sum(of message: RowMessage) -> RowSum { RowSum(sumKey.authenticate(message.bytes.span)) }
+
+    package func seal(_ digest: RowDigest, of table: AuthenticatedTable) -> [UInt8] {
+        var bytes = digest.bytes
+        return digestKey.seal(Secret(taking: &bytes), as: .digest(of: table))
+    }
+
+    /// Nil if it was not sealed as the digest of this table.
+    package func open(_ sealed: [UInt8], of table: AuthenticatedTable) -> RowDigest? {
+        guard let opened = try? digestKey.open(sealed, as: .digest(of: table)) else { return nil }
+        return opened.withExposedBytes { RowDigest($0) }
+    }
+
+    // MARK: What was found
+
+    /// Whether the rows of that group add up to the table's digest, as far as is known.
+    package func accepts(group: Int, of table: AuthenticatedTable) -> Bool {
+        findings.with { !($0.groups[table.number]?.contains(group) ?? false) }
+    }
+
+    /// Counts a row that was refused, and reports it once.
+    package func refused(_ row: String, of table: AuthenticatedTable) {
+        findings.with { findings in
+            findings.refusals &+= 1
+            findings.report(.altered(table: table.name, row: row))
+        }
+    }
+
+    /// Remembers the result of a check of all rows: groups that do not add up are refused from now on.
+    package func note(_ outcome: RowVerification) {
+        findings.with { findings in
+            if findings.groups != outcome.groups { findings.edition &+= 1 }
+            findings.groups = outcome.groups
+            findings.unverified = outcome.findings.count
+            for finding in outcome.findings { findings.report(finding) }
+        }
+    }
+
+    /// The findings that were not taken yet, for a log.
+    package func takeNews() -> [String] {
+        findings.with { findings in
+            defer { findings.news = [] }
+            return findings.news
+        }
+    }
+
+    /// Increases when other groups are refused than before.
+    package var edition: UInt64 { findings.with { $0.edition } }
+
+    /// Reads of rows that were refused, and the findings of the last check of all rows.
+    package var counts: (refusals: UInt64, findings: Int) {
+        findings.with { ($0.refusals, $0.unverified) }
+    }
+}
+
+extension SealBinding {
+    fileprivate static func digest(of table: AuthenticatedTable) -> SealBinding {
+        SealBinding(kind: "row-digest", row: table.name)
+    }
+}

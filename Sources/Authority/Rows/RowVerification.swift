@@ -1,0 +1,199 @@
+import CountersignGate
+import CountersignWire
+
+/// A defect of the stored rows.
+package enum RowFinding: Sendable, Equatable {
+    /// The row was altered, moved, or written without the deployment's key.
+    case altered(table: String, row: String)
+    /// The rows do not add up: some were deleted, added twice, or replaced by earlier versions of themselves.
+    /// `difference` is the number of rows beyond those that there should be; of a table with groups, `groups`
+    /// are the accounts' numbers modulo ``RowDigest/groups``.
+    case unbalanced(table: String, groups: [Int], difference: Int64)
+    /// The table's digest is missing, or was not made with this deployment's key.
+    case digestMissing(table: String)
+    case digestAltered(table: String)
+
+    package var text: String {
+        switch self {
+        case .altered(let table, let row): return "\(table) \(row): the row was altered"
+        case .unbalanced(let table, let groups, let difference):
+            let what =
+                difference == 0
+                ? "a row was put back to an earlier state, or another row stands in its place"
+                : difference < 0 ? "\(-difference) missing, by number" : "\(difference) too many, by number"
+            let which = groups.prefix(16).map(String.init).joined(separator: ",")
+            return "\(table): the rows do not add up: \(what) (group \(which))"
+        case .digestMissing(let table): return "\(table): the table's digest is missing"
+        case .digestAltered(let table): return "\(table): the table's digest was altered"
+        }
+    }
+
+    package var table: String {
+        switch self {
+        case .altered(let table, _), .unbalanced(let table, _, _), .digestMissing(let table),
+            .digestAltered(let table):
+            table
+        }
+    }
+
+    /// The same as for a row that a read has refused, so that each is reported once.
+    var identity: String {
+        if case .altered(let table, let row) = self { return "\(table) \(row)" }
+        return text
+    }
+}
+
+/// The result of verifying all rows.
+package struct RowVerification: Sendable, Equatable {
+    /// The number of rows.
+    package var rows: Int64 = 0
+    /// Those of altered rows are at most ``mostFindings``.
+    package var findings: [RowFinding] = []
+    /// The groups that do not add up, by the table's number.
+    package var groups: [Int: Set<Int>] = [:]
+
+    package static let mostFindings = 1_000
+
+    package init() {}
+}
+
+/// Adds up the rows that a store reads, and compares them with the digests.
+package struct RowExamination {
+    private let rows: RowAuthenticator
+    private var outcome = RowVerification()
+    private var found = RowDigest()
+    private var altered: Int64 = 0
+
+    package init(_ rows: RowAuthenticator) { self.rows = rows }
+
+    package mutating func see(
+        _ message: RowMessage, tag: UnsafeRawBufferPointer, group: Int, of table: AuthenticatedTable,
+        label: @autoclosure () -> String
+    ) {
+        outcome.rows += 1
+        // A row that is not authentic does not count: its group lacks the row that it was, and the group that
+        // it claims is none the worse for it.
+        guard !rows.isAuthentic(message, tag: tag) else {
+            return found.add(rows.sum(of: message), group: group)
+        }
+        altered += 1
+        guard outcome.findings.count < RowVerification.mostFindings else { return }
+        outcome.findings.append(.altered(table: table.name, row: label()))
+    }
+
+    /// Ends a table. `pending` are the changes of the running transaction, which the stored digest does not
+    /// have yet.
+    package mutating func finish(_ table: AuthenticatedTable, sealed: [UInt8]?, pending: RowDigest?) {
+        defer {
+            found = RowDigest()
+            altered = 0
+        }
+        guard let sealed else { return outcome.findings.append(.digestMissing(table: table.name)) }
+        guard var stored = rows.open(sealed, of: table) else {
+            return outcome.findings.append(.digestAltered(table: table.name))
+        }
+        if let pending { stored.apply(pending) }
+        let groups = found.groups(differingFrom: stored)
+        guard !groups.isEmpty else { return }
+        outcome.groups[table.number] = Set(groups)
+        // Altered rows explain as many missing ones.
+        let difference = found.rows &- stored.rows &+ altered
+        guard difference != 0 || altered == 0 else { return }
+        outcome.findings.append(.unbalanced(table: table.name, groups: groups, difference: difference))
+    }
+
+    package var verification: RowVerification { outcome }
+}
+
+/// The authentication of rows, as a store does it.
+package protocol RowAuthenticationStore: Sendable {
+    /// From now on, verifies rows by `rows` and tags those that it writes. Without this call, a store whose
+    /// rows have tags accepts none of them and writes nothing.
+    func authenticate(by rows: RowAuthenticator) throws(OperationalError)
+    /// Whether the tables have digests.
+    func hasRowDigests() throws(OperationalError) -> Bool
+    /// Tags all rows as they are and begins the digests anew; returns the number of rows.
+    func tagAllRows() throws(OperationalError) -> Int64
+    /// Deletes the sessions, known devices and upload tickets that do not verify, or belong to one of
+    /// `groups` (by the table's number); returns how many they were.
+    func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
+    /// Verifies every row and digest, in one state of the store.
+    func verifyRows() throws(OperationalError) -> RowVerification
+}
+
+/// The rows, as commands and servers check them.
+extension Deployment {
+    /// Verifies every row and digest.
+    package func verifyRows() throws(OperationalError) -> RowVerification { try store.verifyRows() }
+
+    /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
+    /// devices and upload tickets that do not verify are deleted instead: their users sign in again.
+    package func acceptRows() throws(OperationalError) -> (deleted: Int64, rows: Int64) {
+        var outcome: (deleted: Int64, rows: Int64) = (0, 0)
+        let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
+            let found = try store.verifyRows()
+            let deleted = try store.deleteUnverified(groups: found.groups)
+            let rows = try store.tagAllRows()
+            let draft = self.auditDraft(
+                for: .rowsAccept, on: .deployment,
+                details: [
+                    ("findings", .integer(Int64(found.findings.count))), ("deleted", .integer(deleted)),
+                    ("rows", .integer(rows)),
+                    ("tables", .array(Set(found.findings.map(\.table)).sorted().map { .string($0) })),
+                ])
+            try store.set(.rowsAccepted, to: Array(String(self.clock.now).utf8), recording: draft)
+            outcome = (deleted, rows)
+        }
+        for fault in try store.applyTogether([change]) { if let fault { throw fault } }
+        generation.advance()
+        return outcome
+    }
+
+    /// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit
+    /// log says when.
+    func tagRowsOnce(after check: [UInt8]) throws(OperationalError) {
+        guard let opened = MasterKeyCheck(check, under: masterKey), !opened.hasTaggedRows,
+            let auditKey = opened.auditKey
+        else { return }
+        // A server of the earlier version would go on writing rows without tags.
+        guard try store.auditEnd().last == 0 || !folder.isServed else {
+            throw OperationalError(
+                .failed,
+                message:
+                    "rows: this version authenticates them; stop the server of the earlier version first, "
+                    + "then start this one")
+        }
+        let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
+            // Another process may have done it meanwhile.
+            guard try store.value(of: .masterKeyCheck) == check else { return }
+            guard try !store.hasRowDigests(), try !Deployment.recordsTagging(store) else {
+                throw OperationalError(
+                    .failed,
+                    message: "rows: the mark that they are authenticated was removed; restore a backup")
+            }
+            let count = try store.tagAllRows()
+            let marked = MasterKeyCheck.sealed(
+                under: self.masterKey, auditKey: auditKey, hasTaggedRows: true)
+            // A log that begins with this version needs no record.
+            guard try store.auditEnd().last > 0 else { return try store.set(.masterKeyCheck, to: marked) }
+            let draft = self.auditDraft(
+                for: .rowsAuthenticate, on: .deployment, details: [("rows", .integer(count))], by: .server)
+            try store.set(.masterKeyCheck, to: marked, recording: draft)
+        }
+        for fault in try store.applyTogether([change]) { if let fault { throw fault } }
+    }
+
+    /// Whether the audit log has a record of the tagging: it then happened, whatever the mark says.
+    private static func recordsTagging(_ store: any Store) throws(OperationalError) -> Bool {
+        var after = Int64.min
+        while true {
+            let rows = try store.auditRows(after: after, limit: 1_000)
+            for row in rows
+            where row.document?.root["action"]?.string == AuditAction.rowsAuthenticate.rawValue {
+                return true
+            }
+            guard let last = rows.last, rows.count == 1_000 else { return false }
+            after = last.number
+        }
+    }
+}

@@ -1,0 +1,336 @@
+import CSQLite
+import CountersignAuthority
+import CountersignWire
+
+/// Authenticates the rows that one connection reads and writes. SQLite hands the rows over: through triggers
+/// that exist for this connection only, so that no statement that changes a row can go round them, and
+/// through a function that statements call for each row they read. What is computed is the authority's.
+///
+/// Not safe to share between threads, like the connection that owns it.
+final class RowRecorder {
+    private var rows: RowAuthenticator?
+    /// Whether the rows have tags. Without an authenticator, such rows cannot be used.
+    private var isTagged = false
+    private var hasTriggers = false
+    /// What the running transaction has added to each table's digest, by the table's number.
+    private(set) var pending: [Int: RowDigest] = [:]
+    /// Whether the row that was removed last, which an update replaces, was authentic.
+    private var wasAuthentic = true
+    private var examination: RowExamination?
+
+    // MARK: Setting up
+
+    /// The functions must exist before a statement names them.
+    func defineFunctions(on handle: OpaquePointer) {
+        func define(
+            _ name: String,
+            body: @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
+        ) {
+            // Only our own statements and triggers may call them, not the schema of a file.
+            sqlite3_create_function_v2(
+                handle, name, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(self).toOpaque(),
+                body, nil, nil, nil)
+        }
+        define("cs_row_added") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: false) } }
+        define("cs_row_changed") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: true) } }
+        define("cs_row_removed") { RowCall($0, $1, $2).run { $0.removed($1) } }
+        define("cs_row_examined") { RowCall($0, $1, $2).run { $0.examined($1) } }
+        define("cs_row_is_authentic") { RowCall($0, $1, $2).run { $0.check($1) } }
+    }
+
+    /// Verifies and tags by `rows` from now on. Does nothing while the file has no place for tags. Without
+    /// `rows`, a file with tags cannot be changed.
+    func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
+        let exists = try database.integer("SELECT 1 FROM sqlite_schema WHERE name = 'row_digest'") != nil
+        guard exists else { return }
+        guard self.rows == nil else { return }
+        isTagged = try database.integer("SELECT 1 FROM row_digest LIMIT 1") != nil
+        guard rows != nil || isTagged else { return }
+        try database.execute("PRAGMA temp_store = MEMORY")
+        if !hasTriggers { for table in AuthenticatedTable.all { try database.execute(table.triggers) } }
+        hasTriggers = true
+        guard let rows else { return }
+        // Triggers of the file could change rows in our name, and views stand for tables: only this
+        // connection's own triggers run, among them copies of the file's as this build knows them.
+        cs_sqlite_set(database.handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
+        cs_sqlite_set(database.handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
+        for trigger in Migrations.triggers { try database.execute(trigger) }
+        self.rows = rows
+    }
+
+    // MARK: Transactions
+
+    func reset() { pending = [:] }
+
+    /// Takes back what was collected since `pending` was read.
+    func restore(_ earlier: [Int: RowDigest]) { pending = earlier }
+
+    /// Adds what the transaction has collected to the digests. A digest that does not open stays as it is:
+    /// making it anew would hide what was done to it.
+    func flush(into database: Database) throws(OperationalError) {
+        guard let rows, !pending.isEmpty else { return }
+        for (number, difference) in pending {
+            let table = AuthenticatedTable.all[number]
+            guard let sealed = try RowRecorder.sealedDigest(of: table, in: database),
+                var digest = rows.open(sealed, of: table)
+            else { continue }
+            digest.apply(difference)
+            try RowRecorder.set(rows.seal(digest, of: table), of: table, in: database)
+        }
+        pending = [:]
+    }
+
+    static func sealedDigest(of table: AuthenticatedTable, in database: Database) throws(OperationalError)
+        -> [UInt8]?
+    {
+        try database.rows("SELECT value FROM row_digest WHERE name = ?", binding: .text(table.name)) {
+            $0.blob(0)
+        }.first
+    }
+
+    private static func set(
+        _ sealed: [UInt8], of table: AuthenticatedTable, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            INSERT INTO row_digest (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """, binding: .text(table.name), .blob(sealed))
+    }
+
+    // MARK: Whole tables
+
+    /// Tags all rows as they are, and begins the digests anew.
+    func tagAll(in database: Database) throws(OperationalError) -> Int64 {
+        guard let rows else { return 0 }
+        var count: Int64 = 0
+        for table in AuthenticatedTable.all {
+            pending[table.number] = nil
+            try database.run(
+                "UPDATE \(table.name) SET row_tag = cs_row_added(\(table.number), \(table.list()))")
+            let digest = pending[table.number] ?? RowDigest()
+            count += digest.rows
+            try RowRecorder.set(rows.seal(digest, of: table), of: table, in: database)
+            pending[table.number] = nil
+        }
+        return count
+    }
+
+    /// Reads all rows of these tables; nil without an authenticator.
+    func examine(_ tables: [AuthenticatedTable], in database: Database) throws(OperationalError)
+        -> RowVerification?
+    {
+        guard let rows else { return nil }
+        examination = RowExamination(rows)
+        defer { examination = nil }
+        for table in tables {
+            _ = try database.rows(
+                "SELECT cs_row_examined(\(table.number), row_tag, \(table.list())) FROM \(table.name)"
+            ) { _ in }
+            let sealed = try RowRecorder.sealedDigest(of: table, in: database)
+            examination?.finish(table, sealed: sealed, pending: pending[table.number])
+        }
+        return examination?.verification
+    }
+
+    // MARK: Called by SQLite for each row
+
+    fileprivate func added(_ call: RowCall, isUpdate: Bool) {
+        guard let rows, let row = call.row(from: 1) else { return call.fail() }
+        pending[row.table.number, default: RowDigest()].add(rows.sum(of: row.message), group: row.group)
+        // A row that was not authentic does not become so by an update of some of its columns.
+        guard !isUpdate || wasAuthentic else { return call.setBlob([]) }
+        call.setBlob(rows.tag(of: row.message))
+    }
+
+    fileprivate func removed(_ call: RowCall) {
+        guard let rows, let row = call.row(from: 2) else { return call.fail() }
+        pending[row.table.number, default: RowDigest()].remove(rows.sum(of: row.message), group: row.group)
+        wasAuthentic = rows.isAuthentic(row.message, tag: call.bytes(1))
+        call.setNull()
+    }
+
+    fileprivate func examined(_ call: RowCall) {
+        guard let row = call.row(from: 2) else { return call.setNull() }
+        examination?.see(
+            row.message, tag: call.bytes(1), group: row.group, of: row.table, label: call.label(of: row.table)
+        )
+        call.setNull()
+    }
+
+    fileprivate func check(_ call: RowCall) {
+        guard let rows else { return call.setInteger(isTagged ? 0 : 1) }
+        guard let row = call.row(from: 2) else { return call.setInteger(0) }
+        let isAuthentic = rows.isAuthentic(row.message, tag: call.bytes(1))
+        if !isAuthentic { rows.refused(call.label(of: row.table), of: row.table) }
+        call.setInteger(isAuthentic && rows.accepts(group: row.group, of: row.table) ? 1 : 0)
+    }
+}
+
+/// One call of a function from SQL. The first argument is the table's number; a tag may follow; then come
+/// the covered columns.
+private struct RowCall {
+    private let context: OpaquePointer?
+    private let count: Int
+    private let values: UnsafeMutablePointer<OpaquePointer?>?
+
+    struct Row {
+        let table: AuthenticatedTable
+        let message: RowMessage
+        let group: Int
+    }
+
+    init(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+        self.context = context
+        self.count = Int(count)
+        self.values = values
+    }
+
+    func run(_ body: (RowRecorder, RowCall) -> Void) {
+        guard let recorder = sqlite3_user_data(context) else { return setNull() }
+        body(Unmanaged<RowRecorder>.fromOpaque(recorder).takeUnretainedValue(), self)
+    }
+
+    /// Nil if the arguments are not those of a row.
+    func row(from first: Int) -> Row? {
+        guard let table = table, count == first + table.columns.count else { return nil }
+        var message = RowMessage(table)
+        for (place, column) in table.columns.enumerated() {
+            let index = first + place
+            switch sqlite3_value_type(values?[index]) {
+            case SQLITE_NULL: break
+            case SQLITE_INTEGER: message.add(integer: sqlite3_value_int64(values?[index]), column: column)
+            case SQLITE_TEXT: message.add(text: bytes(index), column: column)
+            default: message.add(blob: bytes(index), column: column)
+            }
+        }
+        let account = table.account.map { sqlite3_value_int64(values?[first + $0]) }
+        return Row(table: table, message: message, group: table.group(ofAccount: account))
+    }
+
+    private var table: AuthenticatedTable? {
+        guard count > 0 else { return nil }
+        let number = Int(sqlite3_value_int64(values?[0]))
+        return AuthenticatedTable.all.indices.contains(number) ? AuthenticatedTable.all[number] : nil
+    }
+
+    /// A text's or blob's bytes, valid until the function returns. The bytes of a text are taken as they
+    /// are: decoding would repair, and so hide, an alteration.
+    func bytes(_ index: Int) -> UnsafeRawBufferPointer {
+        let start = sqlite3_value_blob(values?[index])
+        return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(values?[index])))
+    }
+
+    /// The row's name in reports.
+    func label(of table: AuthenticatedTable) -> String {
+        table.label.map { place -> String in
+            let index = count - table.columns.count + place
+            switch sqlite3_value_type(values?[index]) {
+            case SQLITE_INTEGER: return String(sqlite3_value_int64(values?[index]))
+            case SQLITE_BLOB: return Base64.encode(Array(bytes(index).prefix(64)).span, as: .url)
+            default: return String(decoding: bytes(index).prefix(128), as: UTF8.self)
+            }
+        }.joined(separator: " ")
+    }
+
+    func fail() { sqlite3_result_error(context, "the store was opened without the rows' key", -1) }
+    func setNull() { sqlite3_result_null(context) }
+    func setInteger(_ number: Int64) { sqlite3_result_int64(context, number) }
+    func setBlob(_ bytes: [UInt8]) {
+        if bytes.isEmpty {
+            sqlite3_result_zeroblob(context, 0)
+        } else {
+            sqlite3_result_blob(context, bytes, Int32(bytes.count), cs_sqlite_transient())
+        }
+    }
+}
+
+extension AuthenticatedTable {
+    /// The covered columns for SQL, each with `prefix`.
+    func list(_ prefix: String = "") -> String { columns.map { prefix + $0 }.joined(separator: ", ") }
+
+    /// For a statement that reads rows: 1 where the row is authentic.
+    var check: String { "cs_row_is_authentic(\(number), \(name).row_tag, \(list("\(name).")))" }
+
+    /// Triggers that tag each row that is written, and collect the changes of the digest.
+    fileprivate var triggers: String {
+        let row = key.map { "\($0) = NEW.\($0)" }.joined(separator: " AND ")
+        let removal = "SELECT cs_row_removed(\(number), OLD.row_tag, \(list("OLD.")));"
+        func tagging(_ function: String) -> String {
+            "UPDATE \(name) SET row_tag = \(function)(\(number), \(list("NEW."))) WHERE \(row);"
+        }
+        return """
+            CREATE TEMP TRIGGER row_added_to_\(name) AFTER INSERT ON \(name) BEGIN
+                \(tagging("cs_row_added"))
+            END;
+            CREATE TEMP TRIGGER row_changed_in_\(name) AFTER UPDATE OF \(list()) ON \(name) BEGIN
+                \(removal)
+                \(tagging("cs_row_changed"))
+            END;
+            CREATE TEMP TRIGGER row_removed_from_\(name) AFTER DELETE ON \(name) BEGIN
+                \(removal)
+            END;
+            """
+    }
+}
+
+extension SQLiteStore {
+    package func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
+        if case .file(let file) = backing { try file.authenticate(by: rows) }
+    }
+
+    package func hasRowDigests() throws(OperationalError) -> Bool {
+        try read(whenEmpty: false) { (database) throws(OperationalError) in
+            try database.integer("SELECT 1 FROM row_digest LIMIT 1") != nil
+        }
+    }
+
+    package func tagAllRows() throws(OperationalError) -> Int64 {
+        try change { (database) throws(OperationalError) in try database.recorder.tagAll(in: database) }
+    }
+
+    package func verifyRows() throws(OperationalError) -> RowVerification {
+        try read(whenEmpty: RowVerification()) { (database) throws(OperationalError) in
+            guard let found = try database.recorder.examine(AuthenticatedTable.all, in: database) else {
+                throw OperationalError(.failed, message: "\(database.path): opened without the rows' key")
+            }
+            return found
+        }
+    }
+
+    package func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64 {
+        try write { (database) throws(OperationalError) in
+            var count: Int64 = 0
+            for table in [AuthenticatedTable.uploadTicket, .knownDevice, .session] {
+                count += Int64(try database.run("DELETE FROM \(table.name) WHERE NOT \(table.check)"))
+                for group in groups[table.number] ?? [] {
+                    count += Int64(
+                        try database.run(
+                            "DELETE FROM \(table.name) WHERE account % \(RowDigest.groups) = ?",
+                            binding: .integer(Int64(group))))
+                }
+            }
+            return count
+        }
+    }
+
+    /// Throws unless every row of these tables is authentic and the rows add up to the tables' digests.
+    static func requireAuthentic(_ tables: AuthenticatedTable..., in database: Database)
+        throws(OperationalError)
+    {
+        guard let found = try database.recorder.examine(tables, in: database),
+            let first = found.findings.first
+        else { return }
+        throw OperationalError(
+            .failed, message: "\(database.path): \(first.text); `countersign audit verify` tells more")
+    }
+
+    static func altered(_ table: AuthenticatedTable, _ row: String, in database: Database) -> OperationalError
+    {
+        OperationalError(
+            .failed,
+            message:
+                "\(database.path): \(table.name) \(row): the row was altered, or its group does not add up; "
+                + "`countersign audit verify` tells more")
+    }
+}

@@ -1,0 +1,91 @@
+import CSQLite
+import CountersignGate
+import CountersignSQLite
+import CountersignSeal
+import CountersignWire
+import Glibc
+import Testing
+
+@testable import CountersignAuthority
+
+/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an operator
+/// can accept rows as they are.
+@Suite struct DeploymentRowsTests {
+    private let folder = TemporaryFolder()
+
+    /// A deployment as the version before left it, apart from empty columns.
+    private func makeEarlier() throws {
+        let made = try deployment(folder.data)
+        _ = try made.addApp(#require(AppName("demo")), settings: [], at: 5)
+        let check = try #require(try made.store.value(of: .masterKeyCheck))
+        let opened = try #require(MasterKeyCheck(check, under: made.masterKey))
+        #expect(opened.hasTaggedRows)
+        let auditKey = try #require(opened.auditKey)
+        try made.store.set(
+            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey, auditKey: auditKey))
+        made.store.close()
+        try execute(
+            "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")
+    }
+
+    private func execute(_ sql: String) throws {
+        var database: OpaquePointer?
+        try #require(sqlite3_open("\(folder.data)/countersign.db", &database) == SQLITE_OK)
+        defer { sqlite3_close(database) }
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+    }
+
+    @Test("rows of an earlier version are tagged once, and it is recorded")
+    func upgrade() throws {
+        try makeEarlier()
+        for _ in 0..<2 {
+            let opened = try deployment(folder.data)
+            #expect(try opened.verifyRows().findings == [])
+            #expect(try opened.verifyAudit().records == 2)
+            #expect(try opened.store.apps().count == 1)
+            opened.store.close()
+        }
+        // From now on, rows without tags are refused, and the tags do not come back by themselves.
+        try execute("UPDATE app_setting SET row_tag = NULL")
+        let opened = try deployment(folder.data)
+        #expect(throws: OperationalError.self) { try opened.store.apps() }
+        #expect(try opened.verifyRows().findings.count == 1)
+    }
+
+    @Test("an earlier server must have ended")
+    func servedMeanwhile() throws {
+        try makeEarlier()
+        let lock = open("\(folder.data)/replay.lock", O_RDWR | O_CREAT, 0o600)
+        #expect(lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0)
+        let fault = #expect(throws: OperationalError.self) { try deployment(folder.data) }
+        #expect(fault?.message.contains("stop the server") == true)
+        close(lock)
+        #expect(try deployment(folder.data).verifyRows().findings == [])
+    }
+
+    @Test("a mark that was taken back does not make altered rows right")
+    func markTakenBack() throws {
+        try makeEarlier()
+        try execute("CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'")
+        try deployment(folder.data).store.close()
+        try execute(
+            """
+            UPDATE meta SET value = (SELECT value FROM kept) WHERE name = 'master-key-check';
+            DROP TABLE kept; DELETE FROM row_digest; UPDATE app_setting SET text = '/ open';
+            """)
+        #expect(throws: OperationalError.self) { try deployment(folder.data) }
+    }
+
+    @Test("rows without digests are refused")
+    func digestsGone() throws {
+        try makeEarlier()
+        try deployment(folder.data).store.close()
+        try execute("DELETE FROM row_digest")
+        let opened = try deployment(folder.data)
+        #expect(throws: OperationalError.self) { try opened.store.apps() }
+        #expect(try opened.verifyRows().findings.count == AuthenticatedTable.all.count)
+        #expect(try opened.acceptRows().deleted == 0)
+        #expect(try opened.verifyRows().findings == [])
+        #expect(try opened.store.apps().count == 1)
+    }
+}

@@ -1,0 +1,196 @@
+"""A writer to the database without the master key: each table has a row that decides who is who. One that was changed, moved,
+deleted or put back is refused, never taken for another identity, and reported by `audit verify`, the metrics and the log."""
+
+import json
+import sqlite3
+import time
+import urllib.request
+
+import pytest
+
+import bearer
+from gateway import Gateway, run
+from ports import free_port
+
+
+class Shop(Gateway):
+    """A gateway with two accounts, and a session of each."""
+
+    def __init__(self, folder):
+        self.admin_port = free_port()
+        super().__init__(folder)
+        self.start()
+        bearer.add_app(self, 2)
+        self.tokens = {}
+        for name in ("user-0", "user-1"):
+            answer = self.send(bearer.login(self, name))
+            assert answer.status == 200, answer
+            self.tokens[name] = json.loads(answer.body)["token"]
+
+    def command(self, *options: object) -> list[str]:
+        return super().command(*options, "--admin", f"127.0.0.1:{self.admin_port}")
+
+    def sql(self, *statements: str) -> None:
+        with sqlite3.connect(self.data / "countersign.db", timeout=10) as database:
+            for sql in statements:
+                database.execute(sql)
+        database.close()
+
+    def found(self) -> list[dict]:
+        done = run("audit", "verify", "--json", "--data", self.data)
+        said = json.loads(done.out)
+        assert done.returncode == (1 if said["rows"]["findings"] or said["findings"] else 0)
+        assert said["findings"] == []
+        return said["rows"]["findings"]
+
+    def who(self, name: str) -> str:
+        """The account that the session of `name` acts for, or the refusal's code."""
+        answer = self.send(bearer.bearing(self, self.tokens[name]))
+        said = json.loads(answer.body)
+        return said["account"] if answer.status == 200 else said["code"]
+
+    def again(self) -> None:
+        self.stop()
+        self.start()
+
+    def metric(self, name: str) -> float:
+        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/metrics", headers={
+            "Authorization": f"Bearer {(self.data / 'admin-token').read_text().strip()}"})
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            return next(float(line.split()[1]) for line in answer.read().decode().splitlines() if line.startswith(f"{name} "))
+
+
+@pytest.fixture
+def shop(tmp_path):
+    made = Shop(tmp_path)
+    assert [made.who(name) for name in made.tokens] == ["user-0", "user-1"] and made.found() == []
+    yield made
+    made.stop()
+
+
+MOVED = "UPDATE session SET account = 3 - account WHERE account = 1"
+ATTACKS = {
+    "moved session": (MOVED, "session"),
+    "swapped sessions": ("UPDATE session SET account = 3 - account", "session"),
+    "revived session": ("UPDATE session SET used = used + 1000000 WHERE account = 1", "session"),
+    "moved account": ("UPDATE account SET user_id = 42 WHERE number = 1", "account"),
+    "renamed account": ("UPDATE account SET name = 'root' WHERE number = 1", "account"),
+    "untagged account": ("UPDATE account SET row_tag = NULL WHERE number = 1", "account"),
+}
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_changed_row_of_one_person_is_refused_and_of_no_other(shop, attack):
+    sql, table = ATTACKS[attack]
+    shop.sql(sql)
+    # What the running server has in memory stays who it was.
+    assert shop.who("user-0") in ("user-0", "unavailable")
+    assert {one["table"] for one in shop.found()} == {table} and shop.found()[0]["kind"] == "altered"
+    if attack == "moved session":
+        listed = json.loads(shop.admin("session", "list", "demo", "user-0", "--json").out)["sessions"]
+        assert listed == [] and len(shop.found()[0]["row"]) == 22
+    shop.again()
+    assert shop.who("user-0") == "unavailable"
+    assert shop.who("user-1") == ("unavailable" if attack == "swapped sessions" else "user-1")
+    told = [line["message"] for line in shop.events() if line.get("log") == "rows"]
+    deadline = time.monotonic() + 15
+    while not told:
+        assert time.monotonic() < deadline, "the log does not say it"
+        time.sleep(0.2)
+        told = [line["message"] for line in shop.events() if line.get("log") == "rows"]
+    assert told[0].startswith(f"{table} ") and len(told) == len(set(told))
+    if table == "account":
+        assert json.loads(shop.send(bearer.login(shop, "user-0")).body)["code"] in ("unavailable", "wrong-credentials")
+        assert shop.send(bearer.login(shop, "user-1")).status == 200
+
+
+def test_a_session_that_was_put_back_lives_no_more(shop):
+    """Its row is authentic: what it lacks is its place in the sum of its group."""
+    shop.sql("CREATE TABLE kept AS SELECT * FROM session WHERE account = 1")
+    shop.admin("session", "revoke", json.loads(shop.admin("session", "list", "demo", "user-0", "--json").out)["sessions"][0]["session"])
+    assert shop.who("user-0") == "session-ended"
+    shop.stop()
+    shop.sql("DELETE FROM session WHERE account = 1", "INSERT INTO session SELECT * FROM kept", "DROP TABLE kept")
+    assert shop.found() == [{"kind": "unbalanced", "table": "session", "difference": 0, "groups": [1]}]
+    shop.start()
+    deadline = time.monotonic() + 15
+    while shop.who("user-0") != "unavailable":
+        assert time.monotonic() < deadline, "the session lives again"
+        time.sleep(0.2)
+    assert shop.who("user-1") == "user-1"
+    # An operator goes on: the person signs in again.
+    assert run("audit", "accept", "--data", shop.data).returncode == 2
+    shop.admin("audit", "accept", "--yes")
+    assert shop.found() == []
+    answer = shop.send(bearer.login(shop, "user-0"))
+    deadline = time.monotonic() + 20
+    while answer.status != 200:
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.5)
+        answer = shop.send(bearer.login(shop, "user-0"))
+    assert shop.who("user-1") == "user-1"
+
+
+def test_a_deleted_row_is_missed(shop):
+    shop.sql("DELETE FROM session WHERE account = 1")
+    found, = shop.found()
+    assert (found["kind"], found["table"], found["difference"]) == ("unbalanced", "session", -1)
+    shop.again()
+    assert shop.who("user-0") in ("unknown-key", "unavailable", "session-ended", "unknown-session")
+    assert shop.who("user-1") == "user-1"
+
+
+POLICIES = {
+    "app": "UPDATE app SET created = created - 1",
+    "app_setting": "UPDATE app_setting SET text = 'off' WHERE name = 'password-login'",
+    "app_setting deleted": "DELETE FROM app_setting WHERE name = 'slots'",
+    "app_setting added": "INSERT INTO app_setting (app, name, text) VALUES ('demo', 'enforcement', 'observe=99999999999')",
+    "route": "UPDATE app_setting SET text = '/ open' WHERE name = 'routes'",
+    "release": "UPDATE release SET version = '9.9'",
+    "release deleted": "DELETE FROM release",
+    "retirement": "UPDATE release SET retired_at = 1, update_url = 'https://evil.example'",
+    "release_setting": "INSERT INTO release_setting (key_id, name, text) SELECT key_id, 'debug', 'on' FROM release",
+}
+
+
+@pytest.mark.parametrize("attack", POLICIES)
+def test_a_changed_policy_closes_the_gate(shop, attack):
+    shop.sql(POLICIES[attack])
+    table = "app" if attack == "app" else "release_setting" if attack == "release_setting" else (
+        "app_setting" if attack.startswith(("app", "route")) else "release")
+    assert {one["table"] for one in shop.found()} == {table}
+    assert shop.who("user-0") == "user-0", "memory has the policy as it was"
+    # The next look at the store is refused; no request passes under the other policy.
+    done = run("app", "policy", "demo", "--set", "debug=on", "--data", shop.data)
+    if table.startswith("app"):
+        assert done.returncode == 1 and table in done.err
+    else:
+        assert shop.who("user-0") == "unavailable"
+    shop.stop()
+    done = run("serve", "--data", shop.data, "--listen", "127.0.0.1:0", "--admin", "off")
+    assert done.returncode == 1 and table in done.err and "audit verify" in done.err
+    shop.admin("audit", "accept", "--yes")
+    assert shop.found() == []
+    shop.start()
+
+
+def test_a_device_that_was_planted_is_not_known(shop):
+    """Its place among the limits of logins is an unknown device's."""
+    shop.sql("INSERT INTO known_device (account, id, signing_key, last_seen) VALUES (1, zeroblob(32), zeroblob(65), 0)")
+    found, = shop.found()
+    assert (found["kind"], found["table"]) == ("altered", "known_device")
+
+
+def test_the_metrics_tell(shop):
+    assert shop.metric("countersign_row_findings") == 0
+    shop.sql(MOVED)
+    deadline = time.monotonic() + 40
+    while shop.metric("countersign_row_findings") < 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+def test_a_trigger_of_the_database_acts_for_nobody(shop):
+    shop.sql("CREATE TRIGGER planted AFTER UPDATE ON session BEGIN UPDATE account SET user_id = 42 WHERE number = 1; END")
+    shop.admin("session", "revoke", json.loads(shop.admin("session", "list", "demo", "user-1", "--json").out)["sessions"][0]["session"])
+    assert shop.who("user-1") == "session-ended" and shop.who("user-0") == "user-0" and shop.found() == []
