@@ -36,13 +36,19 @@ package struct StoreBench: Sendable {
     private let path: String
     private let app: AppName
     private let clock = ContinuousClock()
+    private let rows: RowAuthenticator
 
     /// Makes a database at `path`, in a folder that the caller removes.
     package init(path: String) throws(OperationalError) {
         self.path = path
         app = try AppName(argument: "bench")
-        let store = SQLiteStore(path: path)
+        guard let rows = RowAuthenticator(key: Secret(random: 32)) else {
+            throw OperationalError(.failed, message: "libsodium did not start")
+        }
+        self.rows = rows
+        let store = SQLiteStore(path: path, rows: rows)
         try store.prepare()
+        _ = try store.tagAllRows()
         _ = try store.insert(App(name: app, created: 0), recording: .unchained)
     }
 
@@ -50,7 +56,7 @@ package struct StoreBench: Sendable {
     package func reading(_ sessions: Int, progress: (Int) -> Void) throws(OperationalError) -> ReadFigures {
         var figure = ReadFigures(sessions: sessions, adding: 0, opening: 0, reading: 0)
         figure.adding = try seconds { () throws(OperationalError) in try add(sessions, progress: progress) }
-        let store = SQLiteStore(path: path)
+        let store = SQLiteStore(path: path, rows: rows)
         figure.opening = try seconds { () throws(OperationalError) in _ = try store.revision() }
         var count = 0
         figure.reading = try seconds { () throws(OperationalError) in
@@ -70,12 +76,12 @@ package struct StoreBench: Sendable {
 
     /// Needs as many sessions as callers, which ``reading(_:progress:)`` adds.
     package func writes(callers: Int, for duration: Duration) async throws(OperationalError) -> WriteFigures {
-        let store = SQLiteStore(path: path)
+        let store = SQLiteStore(path: path, rows: rows)
         let sessions = try store.sessions(changedAfter: 0, limit: callers)
         guard sessions.count == callers else {
             throw OperationalError(.failed, message: "bench: fewer sessions than callers")
         }
-        let writer = try GroupWriter(SQLiteStore(path: path))
+        let writer = try GroupWriter(SQLiteStore(path: path, rows: rows))
         _ = try? await writer.write { (store) throws(OperationalError) in try store.sessionChange() }
         let start = clock.now
         let outcome = await withTaskGroup(of: [Duration]?.self) { group in
@@ -121,7 +127,7 @@ package struct StoreBench: Sendable {
     }
 
     private func add(_ sessions: Int, progress: (Int) -> Void) throws(OperationalError) {
-        let store = SQLiteStore(path: path)
+        let store = SQLiteStore(path: path, rows: rows)
         var added = 0
         while added < sessions {
             let numbers = added..<min(added + StoreBench.page, sessions)

@@ -179,6 +179,40 @@ import Testing
         }
     }
 
+    @Test("a table that is put back with its digest does not fit the others, nor all tables the audit log")
+    func putBackWithDigest() throws {
+        try withStore { path, store in
+            try fill(store)
+            let database = try Database(path: path)
+            try database.execute(
+                """
+                CREATE TEMP TABLE sessions AS SELECT * FROM session;
+                CREATE TEMP TABLE digests AS SELECT * FROM row_digest;
+                """)
+            let app = try #require(AppName("shop"))
+            _ = try store.end(.all, with: SessionTermination(.revoked, at: 9), recording: .counting)
+            _ = try store.change(app, applying: [("debug", .text("on"))], recording: .counting)
+            #expect(try findings(path).findings == [])
+            try database.execute("DELETE FROM session; INSERT INTO session SELECT * FROM temp.sessions;")
+            let restore =
+                "UPDATE row_digest SET value = (SELECT value FROM temp.digests WHERE name = row_digest.name)"
+            try database.execute("\(restore) WHERE name = 'session'")
+            #expect(try findings(path).findings == [.putBack(table: "session")])
+            // With the summary, the other tables do not fit.
+            try database.execute("\(restore) WHERE name = 'all'")
+            let others = try findings(path).findings
+            #expect(others.first == .putBack(table: "app_setting"), "\(others.map(\.text))")
+            guard case .otherLog(let recorded, let last)? = others.last else {
+                Issue.record("the log of another state is not found")
+                return
+            }
+            #expect(recorded < last)
+            // A change of ours does not make them fit.
+            _ = try store.change(app, applying: [("debug", nil)], recording: .counting)
+            #expect(try findings(path).findings.count >= 2)
+        }
+    }
+
     @Test("a trigger or a view in the file changes nothing in our name")
     func planted() throws {
         try withStore { path, store in

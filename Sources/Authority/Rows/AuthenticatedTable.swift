@@ -59,8 +59,8 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package static let session = AuthenticatedTable(
         "session",
         columns: """
-            change id account app platform device_class device_name created used ended_at end_reason ended_by \
-            signing_key agreement_key epoch epoch_began sealed_root sealed_previous_root attempts \
+            change id account app platform device_class device_name created used ended_at end_reason \
+            ended_by signing_key agreement_key epoch epoch_began sealed_root sealed_previous_root attempts \
             next_sealed_root next_ephemeral next_attempts token_hash token_expires previous_token_hash \
             login_token_hash token_issued previous_login_token_hash release opening key_storage \
             refresh_counter refresh_digest epoch_release previous_release next_release

@@ -72,6 +72,16 @@ package final class RowAuthenticator: Sendable {
         return opened.withExposedBytes { RowDigest($0) }
     }
 
+    package func seal(_ summary: RowSummary) -> [UInt8] {
+        var bytes = summary.bytes
+        return digestKey.seal(Secret(taking: &bytes), as: .summary)
+    }
+
+    package func openSummary(_ sealed: [UInt8]) -> RowSummary? {
+        guard let opened = try? digestKey.open(sealed, as: .summary) else { return nil }
+        return opened.withExposedBytes { RowSummary($0) }
+    }
+
     // MARK: What was found
 
     /// Whether the rows of that group add up to the table's digest, as far as is known.
@@ -115,6 +125,8 @@ package final class RowAuthenticator: Sendable {
 }
 
 extension SealBinding {
+    fileprivate static let summary = SealBinding(kind: "row-summary", row: RowSummary.name)
+
     fileprivate static func digest(of table: AuthenticatedTable) -> SealBinding {
         SealBinding(kind: "row-digest", row: table.name)
     }

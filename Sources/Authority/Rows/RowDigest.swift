@@ -54,9 +54,9 @@ package struct RowSum: Sendable, Equatable {
     }
 }
 
-/// The digest of a table: a multiset hash of its rows, the sum of a keyed hash of each. A change subtracts the
-/// old row and adds the new one, whatever the size of the table. There is a sum for each group of accounts,
-/// so that a row that is missing makes only its group unusable.
+/// The digest of a table: a multiset hash of its rows, the sum of a keyed hash of each. A change subtracts
+/// the old row and adds the new one, whatever the size of the table. There is a sum for each group of
+/// accounts, so that a row that is missing makes only its group unusable.
 ///
 /// The difference of two digests is a digest too, which a transaction collects.
 package struct RowDigest: Sendable, Equatable {
@@ -116,5 +116,39 @@ package struct RowDigest: Sendable, Equatable {
                     unsafe: UnsafeRawBufferPointer(rebasing: bytes[start..<start + RowDigest.sumBytes]))
             }
         }
+    }
+}
+
+/// The state of all digests together: how often each was changed, and the last record of the audit log. It
+/// shows that a table was put back to an earlier state with its digest, or all tables without the audit log.
+package struct RowSummary: Sendable, Equatable {
+    /// The name under which a store keeps it beside the digests.
+    package static let name = "all"
+
+    /// ``RowDigest/changes`` by the table's number.
+    package var changes: [UInt64]
+    /// The number of the last audit record.
+    package var audit: Int64
+
+    package init(changes: [UInt64], audit: Int64) {
+        self.changes = changes
+        self.audit = audit
+    }
+
+    /// `audit ‖ changes…`, 8 bytes each.
+    var bytes: [UInt8] {
+        ([UInt64(bitPattern: audit)] + changes).flatMap { number in
+            (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+        }
+    }
+
+    /// Nil if it is not what ``bytes`` writes.
+    init?(_ span: Span<UInt8>) {
+        guard span.count >= 8, span.count.isMultiple(of: 8) else { return nil }
+        let numbers = (0..<span.count / 8).map { number in
+            (0..<8).reduce(UInt64(0)) { $0 << 8 | UInt64(span[number * 8 + $1]) }
+        }
+        audit = Int64(bitPattern: numbers[0])
+        changes = Array(numbers[1...])
     }
 }

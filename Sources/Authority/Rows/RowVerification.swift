@@ -12,6 +12,12 @@ package enum RowFinding: Sendable, Equatable {
     /// The table's digest is missing, or was not made with this deployment's key.
     case digestMissing(table: String)
     case digestAltered(table: String)
+    /// The table and its digest were put back to an earlier state together, or the summary of all digests is
+    /// missing or altered.
+    case putBack(table: String)
+    /// The tables belong to another state of the audit log: `recorded` is its last record when a row was
+    /// changed last, and `last` its last record now.
+    case otherLog(recorded: Int64, last: Int64)
 
     package var text: String {
         switch self {
@@ -25,14 +31,18 @@ package enum RowFinding: Sendable, Equatable {
             return "\(table): the rows do not add up: \(what) (group \(which))"
         case .digestMissing(let table): return "\(table): the table's digest is missing"
         case .digestAltered(let table): return "\(table): the table's digest was altered"
+        case .putBack(let table): return "\(table): the whole table was put back to an earlier state"
+        case .otherLog(let recorded, let last):
+            return "all: the tables belong to record \(recorded) of the audit log, whose last is \(last)"
         }
     }
 
     package var table: String {
         switch self {
         case .altered(let table, _), .unbalanced(let table, _, _), .digestMissing(let table),
-            .digestAltered(let table):
+            .digestAltered(let table), .putBack(let table):
             table
+        case .otherLog: RowSummary.name
         }
     }
 
@@ -63,8 +73,13 @@ package struct RowExamination {
     private var outcome = RowVerification()
     private var found = RowDigest()
     private var altered: Int64 = 0
+    private let summary: RowSummary?
 
-    package init(_ rows: RowAuthenticator) { self.rows = rows }
+    /// `summary` is the sealed ``RowSummary``.
+    package init(_ rows: RowAuthenticator, summary: [UInt8]?) {
+        self.rows = rows
+        self.summary = summary.flatMap { rows.openSummary($0) }
+    }
 
     package mutating func see(
         _ message: RowMessage, tag: UnsafeRawBufferPointer, group: Int, of table: AuthenticatedTable,
@@ -92,6 +107,12 @@ package struct RowExamination {
         guard var stored = rows.open(sealed, of: table) else {
             return outcome.findings.append(.digestAltered(table: table.name))
         }
+        guard let summary, summary.changes.indices.contains(table.number),
+            summary.changes[table.number] == stored.changes
+        else {
+            outcome.groups[table.number] = Set(0..<RowDigest.groups)
+            return outcome.findings.append(.putBack(table: table.name))
+        }
         if let pending { stored.apply(pending) }
         let groups = found.groups(differingFrom: stored)
         guard !groups.isEmpty else { return }
@@ -100,6 +121,12 @@ package struct RowExamination {
         let difference = found.rows &- stored.rows &+ altered
         guard difference != 0 || altered == 0 else { return }
         outcome.findings.append(.unbalanced(table: table.name, groups: groups, difference: difference))
+    }
+
+    /// Compares with the number of the last audit record.
+    package mutating func finish(audit last: Int64) {
+        guard let summary, summary.audit != last else { return }
+        outcome.findings.append(.otherLog(recorded: summary.audit, last: last))
     }
 
     package var verification: RowVerification { outcome }

@@ -159,6 +159,11 @@ extension RowFinding {
             ]
         case .digestMissing(let table): ["kind": "digest-missing", "table": .string(table)]
         case .digestAltered(let table): ["kind": "digest-altered", "table": .string(table)]
+        case .putBack(let table): ["kind": "put-back", "table": .string(table)]
+        case .otherLog(let recorded, let last):
+            [
+                "kind": "other-log", "table": "all", "recorded": .integer(recorded), "last": .integer(last),
+            ]
         }
     }
 }

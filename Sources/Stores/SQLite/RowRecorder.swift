@@ -12,8 +12,15 @@ final class RowRecorder {
     /// Whether the rows have tags. Without an authenticator, such rows cannot be used.
     private var isTagged = false
     private var hasTriggers = false
-    /// What the running transaction has added to each table's digest, by the table's number.
-    private(set) var pending: [Int: RowDigest] = [:]
+    /// What the running transaction has changed.
+    struct Pending {
+        /// The change of each table's digest, by the table's number.
+        var digests: [Int: RowDigest] = [:]
+        /// The last audit record before the transaction's first.
+        var auditBefore: Int64?
+    }
+
+    private(set) var pending = Pending()
     /// Whether the row that was removed last, which an update replaces, was authentic.
     private var wasAuthentic = true
     private var examination: RowExamination?
@@ -34,6 +41,7 @@ final class RowRecorder {
         define("cs_row_added") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: false) } }
         define("cs_row_changed") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: true) } }
         define("cs_row_removed") { RowCall($0, $1, $2).run { $0.removed($1) } }
+        define("cs_row_recorded") { RowCall($0, $1, $2).run { $0.recorded($1) } }
         define("cs_row_examined") { RowCall($0, $1, $2).run { $0.examined($1) } }
         define("cs_row_is_authentic") { RowCall($0, $1, $2).run { $0.check($1) } }
     }
@@ -55,47 +63,67 @@ final class RowRecorder {
         cs_sqlite_set(database.handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)
         cs_sqlite_set(database.handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0)
         for trigger in Migrations.triggers { try database.execute(trigger) }
+        try database.execute(
+            """
+            CREATE TEMP TRIGGER row_audit_recorded BEFORE INSERT ON audit BEGIN
+                SELECT cs_row_recorded((SELECT coalesce(max(number), 0) FROM audit));
+            END
+            """)
         self.rows = rows
     }
 
     // MARK: Transactions
 
-    func reset() { pending = [:] }
+    func reset() { pending = Pending() }
 
     /// Takes back what was collected since `pending` was read.
-    func restore(_ earlier: [Int: RowDigest]) { pending = earlier }
+    func restore(_ earlier: Pending) { pending = earlier }
 
     /// Adds what the transaction has collected to the digests. A digest that does not open stays as it is:
     /// making it anew would hide what was done to it.
     func flush(into database: Database) throws(OperationalError) {
-        guard let rows, !pending.isEmpty else { return }
-        for (number, difference) in pending {
+        guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
+        var summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+        let earlier = summary
+        for (number, difference) in pending.digests {
             let table = AuthenticatedTable.all[number]
-            guard let sealed = try RowRecorder.sealedDigest(of: table, in: database),
+            guard let sealed = try RowRecorder.sealed(table.name, in: database),
                 var digest = rows.open(sealed, of: table)
             else { continue }
+            let isLatest = summary.map {
+                $0.changes.indices.contains(number) && $0.changes[number] == digest.changes
+            }
             digest.apply(difference)
-            try RowRecorder.set(rows.seal(digest, of: table), of: table, in: database)
+            try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
+            if isLatest == true { summary?.changes[number] = digest.changes }
         }
-        pending = [:]
+        if let before = pending.auditBefore, before == summary?.audit {
+            summary?.audit = try RowRecorder.lastAuditNumber(in: database)
+        }
+        if let summary, summary != earlier {
+            try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+        }
+        pending = Pending()
     }
 
-    static func sealedDigest(of table: AuthenticatedTable, in database: Database) throws(OperationalError)
-        -> [UInt8]?
-    {
-        try database.rows("SELECT value FROM row_digest WHERE name = ?", binding: .text(table.name)) {
+    private static func lastAuditNumber(in database: Database) throws(OperationalError) -> Int64 {
+        try database.integer("SELECT max(number) FROM audit") ?? 0
+    }
+
+    private static func sealed(_ name: String, in database: Database) throws(OperationalError) -> [UInt8]? {
+        try database.rows("SELECT value FROM row_digest WHERE name = ?", binding: .text(name)) {
             $0.blob(0)
         }.first
     }
 
     private static func set(
-        _ sealed: [UInt8], of table: AuthenticatedTable, in database: Database
+        _ name: String, to sealed: [UInt8], in database: Database
     ) throws(OperationalError) {
         try database.run(
             """
             INSERT INTO row_digest (name, value) VALUES (?, ?)
             ON CONFLICT (name) DO UPDATE SET value = excluded.value
-            """, binding: .text(table.name), .blob(sealed))
+            """, binding: .text(name), .blob(sealed))
     }
 
     // MARK: Whole tables
@@ -105,14 +133,18 @@ final class RowRecorder {
         guard let rows else { return 0 }
         var count: Int64 = 0
         for table in AuthenticatedTable.all {
-            pending[table.number] = nil
+            pending.digests[table.number] = nil
             try database.run(
                 "UPDATE \(table.name) SET row_tag = cs_row_added(\(table.number), \(table.list()))")
-            let digest = pending[table.number] ?? RowDigest()
+            let digest = pending.digests[table.number] ?? RowDigest()
             count += digest.rows
-            try RowRecorder.set(rows.seal(digest, of: table), of: table, in: database)
-            pending[table.number] = nil
+            try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
+            pending.digests[table.number] = nil
         }
+        var audit = pending.auditBefore
+        if audit == nil { audit = try RowRecorder.lastAuditNumber(in: database) }
+        let summary = RowSummary(changes: AuthenticatedTable.all.map { _ in 0 }, audit: audit ?? 0)
+        try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
         return count
     }
 
@@ -121,14 +153,19 @@ final class RowRecorder {
         -> RowVerification?
     {
         guard let rows else { return nil }
-        examination = RowExamination(rows)
+        examination = RowExamination(rows, summary: try RowRecorder.sealed(RowSummary.name, in: database))
         defer { examination = nil }
         for table in tables {
             _ = try database.rows(
                 "SELECT cs_row_examined(\(table.number), row_tag, \(table.list())) FROM \(table.name)"
             ) { _ in }
-            let sealed = try RowRecorder.sealedDigest(of: table, in: database)
-            examination?.finish(table, sealed: sealed, pending: pending[table.number])
+            let sealed = try RowRecorder.sealed(table.name, in: database)
+            examination?.finish(table, sealed: sealed, pending: pending.digests[table.number])
+        }
+        if tables.count == AuthenticatedTable.all.count {
+            var last = pending.auditBefore
+            if last == nil { last = try RowRecorder.lastAuditNumber(in: database) }
+            examination?.finish(audit: last ?? 0)
         }
         return examination?.verification
     }
@@ -137,7 +174,8 @@ final class RowRecorder {
 
     fileprivate func added(_ call: RowCall, isUpdate: Bool) {
         guard let rows, let row = call.row(from: 1) else { return call.fail() }
-        pending[row.table.number, default: RowDigest()].add(rows.sum(of: row.message), group: row.group)
+        pending.digests[row.table.number, default: RowDigest()].add(
+            rows.sum(of: row.message), group: row.group)
         // A row that was not authentic does not become so by an update of some of its columns.
         guard !isUpdate || wasAuthentic else { return call.setBlob([]) }
         call.setBlob(rows.tag(of: row.message))
@@ -145,8 +183,14 @@ final class RowRecorder {
 
     fileprivate func removed(_ call: RowCall) {
         guard let rows, let row = call.row(from: 2) else { return call.fail() }
-        pending[row.table.number, default: RowDigest()].remove(rows.sum(of: row.message), group: row.group)
+        pending.digests[row.table.number, default: RowDigest()].remove(
+            rows.sum(of: row.message), group: row.group)
         wasAuthentic = rows.isAuthentic(row.message, tag: call.bytes(1))
+        call.setNull()
+    }
+
+    fileprivate func recorded(_ call: RowCall) {
+        if pending.auditBefore == nil { pending.auditBefore = call.integer(0) }
         call.setNull()
     }
 
@@ -207,6 +251,8 @@ private struct RowCall {
         let account = table.account.map { sqlite3_value_int64(values?[first + $0]) }
         return Row(table: table, message: message, group: table.group(ofAccount: account))
     }
+
+    func integer(_ index: Int) -> Int64 { sqlite3_value_int64(values?[index]) }
 
     private var table: AuthenticatedTable? {
         guard count > 0 else { return nil }
