@@ -6,8 +6,9 @@ package struct LoginStormAttack: Attack {
         "Guesses at one account's password as fast as the server answers, while another customer wants to "
         + "sign in."
 
-    /// The right password is the last one: four times as many attempts as a customer with a bad memory needs.
-    private static let guesses = 40
+    /// The right password is the last one: more guesses than the gateway examines at once, with work (ten and
+    /// thirty-two of an account) and without.
+    private static let guesses = 60
     private static let atOnce = 4
     private static let patience = 10
 

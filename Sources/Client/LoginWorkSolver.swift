@@ -7,8 +7,8 @@ import CountersignWire
 struct LoginWorkSolver: Sendable {
     let environment: ClientEnvironment
 
-    /// A device that would need longer for a challenge waits instead, as it is told: the work of a minute on a
-    /// battery is worth less than the wait.
+    /// A device that would need longer for a challenge waits instead, as it is told: the work of a minute on
+    /// a battery is worth less than the wait.
     static let mostMilliseconds: Int64 = 20_000
     /// Challenges of one login: the work may have become too easy while it was done.
     static let mostChallenges = 3
@@ -20,8 +20,8 @@ struct LoginWorkSolver: Sendable {
     /// The members that a start with a solution has in addition.
     typealias Members = [(name: String, value: JSONValue)]
 
-    /// Makes the attempt; after a genuine refusal with a challenge that this device can solve in time, makes it
-    /// again with the solution.
+    /// Makes the attempt; after a genuine refusal with a challenge that this device can solve in time, makes
+    /// it again with the solution.
     func perform<Result: Sendable>(
         _ attempt: (Members) async throws(ClientOperationError) -> Result
     ) async throws(ClientOperationError) -> Result {
@@ -43,8 +43,8 @@ struct LoginWorkSolver: Sendable {
         return try await attempt(members)
     }
 
-    /// Nil if it would take this device too long. Runs in a task of its own, which gives way to others and ends
-    /// with the caller's.
+    /// Nil if it would take this device too long. Runs in a task of its own, which gives way to others and
+    /// ends with the caller's.
     func solve(_ offer: WorkOffer) async throws(ClientOperationError) -> [UInt8]? {
         guard
             let puzzles = WorkPuzzles(

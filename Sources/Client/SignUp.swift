@@ -65,8 +65,8 @@ package struct SignUp: Sendable {
         }
     }
 
-    /// The keys that the next login presents. Nil if they cannot be used now: the reset succeeds without them,
-    /// and the device becomes known with its first login.
+    /// The keys that the next login presents. Nil if they cannot be used now: the reset succeeds without
+    /// them, and the device becomes known with its first login.
     private func resetDevice() -> LoginDevice? {
         let known = try? environment.keeper.readVault().keys
         if let known, known.isBoundToPresence {

@@ -1,8 +1,8 @@
 import CountersignSeal
 
-/// Puzzles that take many hashes to solve and one to verify. Several small ones take a more even time than one
-/// large one: with sixteen, the standard deviation is a quarter of the mean. Source: docs/protocol.md, "Proof of
-/// work"; Back, "Hashcash", 2002.
+/// Puzzles that take many hashes to solve and one to verify. Several small ones take a more even time than
+/// one large one: with sixteen, the standard deviation is a quarter of the mean. Source: docs/protocol.md,
+/// "Proof of work"; Back, "Hashcash", 2002.
 package struct WorkPuzzles: Sendable {
     /// Bytes of the number that solves a puzzle.
     package static let numberCount = 8
@@ -26,7 +26,8 @@ package struct WorkPuzzles: Sendable {
         seed = SHA256.digest(transcript.bytes.span)
     }
 
-    /// Whether `solution` has one number for each puzzle, each 8 bytes, big-endian. Ends at the first wrong one.
+    /// Whether `solution` has one number for each puzzle, each 8 bytes, big-endian. Ends at the first wrong
+    /// one.
     package func isSolved(by solution: [UInt8]) -> Bool {
         guard solution.count == puzzles * WorkPuzzles.numberCount else { return false }
         for puzzle in 0..<puzzles {

@@ -14,8 +14,8 @@ extension CountersignClient {
         try await register(name, password: password, code: nil)
     }
 
-    /// Sets a new password with the one-time code from an administrator. The account then knows this device, and
-    /// no other: strangers who guess at the password do not keep it from signing in.
+    /// Sets a new password with the one-time code from an administrator. The account then knows this device,
+    /// and no other: strangers who guess at the password do not keep it from signing in.
     public func resetPassword(_ name: String, to password: String, code: String)
         async throws(CountersignError)
     {
@@ -205,8 +205,8 @@ extension CountersignClient {
         }.map(Session.init)
     }
 
-    /// Ends another session of the account. The account then no longer knows that session's device, unless it is
-    /// this one: its guesses at the password count like those of any stranger.
+    /// Ends another session of the account. The account then no longer knows that session's device, unless it
+    /// is this one: its guesses at the password count like those of any stranger.
     public func endSession(_ id: String) async throws(CountersignError) {
         guard let session = SessionID(id) else {
             throw .misuse("session: expected an id as sessions() has it")

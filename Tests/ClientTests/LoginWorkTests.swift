@@ -76,7 +76,6 @@ import Testing
     func declined(_ isGenuine: Bool) async throws {
         let attempts = Locked(0)
         let error = refusal(hashes: isGenuine ? WorkPuzzles.mostHashes : 10, isGenuine: isGenuine)
-        let began = ContinuousClock.now
         await #expect(throws: ClientOperationError.self) {
             try await solver(step: 10).perform { (_) async throws(ClientOperationError) -> String in
                 attempts.with { $0 += 1 }
@@ -84,7 +83,6 @@ import Testing
             }
         }
         #expect(attempts.with { $0 } == 1)
-        #expect(ContinuousClock.now - began < .seconds(10))
     }
 
     @Test("cancellation ends the work")

@@ -41,8 +41,8 @@ package struct RateLimit: Sendable, Equatable {
             interval: interval * Int64(denominator) / Int64(numerator), mostDebt: mostDebt)
     }
 
-    /// What a refused attempt adds to the wait. Less than an interval: who asks again as often as attempts grow
-    /// back gets in, and who asks four times as often never does.
+    /// What a refused attempt adds to the wait. Less than an interval: who asks again as often as attempts
+    /// grow back gets in, and who asks four times as often never does.
     var refusalCharge: Int64 { max(interval / 4, 1) }
 
     /// Milliseconds in which an empty allowance becomes full.

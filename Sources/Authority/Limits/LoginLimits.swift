@@ -67,15 +67,15 @@ package struct ClientAddress: Sendable, Hashable {
 /// Address and networks are asked before the account, and keep the debit of a start that the account's limit
 /// refuses: a caller that keeps an account's limit exhausted exhausts its own.
 package struct LoginLimits: Sendable {
-    /// The limits, and the number of keys that each table has room for. The limits of IPv6 networks follow from
-    /// those of addresses.
+    /// The limits, and the number of keys that each table has room for. The limits of IPv6 networks follow
+    /// from those of addresses.
     package struct Rules: Sendable {
         package var account = RateLimit(burst: 10, refillInterval: .seconds(60))
-        /// More, since many people may share an address; a verified login costs it nothing. A refused start is
-        /// charged, up to ``mostDebt``.
+        /// More, since many people may share an address; a verified login costs it nothing. A refused start
+        /// is charged, up to ``mostDebt``.
         package var address = RateLimit(burst: 50, refillInterval: .seconds(10))
-        /// For unknown callers that have worked for it, by account. A hard bound: work is cheap for an attacker
-        /// with the right hardware.
+        /// For unknown callers that have worked for it, by account. A hard bound: work is cheap for an
+        /// attacker with the right hardware.
         package var solved = RateLimit(burst: 32, refillInterval: .seconds(60))
         package var device = RateLimit(burst: 10, refillInterval: .seconds(30))
         /// By address and ``Work``: steps that cost work and did not succeed.
@@ -270,8 +270,8 @@ package struct LoginLimits: Sendable {
     }
 
     /// The debits of a caller, from its address to the widest network. An address that is used up is refused
-    /// by itself, and costs its networks nothing: one subscriber must not use up the allowance of a provider's
-    /// whole network.
+    /// by itself, and costs its networks nothing: one subscriber must not use up the allowance of a
+    /// provider's whole network.
     private func charges(to address: ClientAddress, in kind: Kind, use: [UInt8] = []) -> [Charge] {
         let limit = table(kind).limit
         return [Charge(kind, key: address.bytes + use)]

@@ -62,8 +62,8 @@ package struct LoginWork: Sendable {
             hashes: hashes, expires: expires)
     }
 
-    /// When the solved challenge expires; nil if the challenge is not of this account, has expired, is too easy
-    /// by now, or is not solved. A wrong challenge costs one MAC, a wrong solution one hash more.
+    /// When the solved challenge expires; nil if the challenge is not of this account, has expired, is too
+    /// easy by now, or is not solved. A wrong challenge costs one MAC, a wrong solution one hash more.
     package func expiry(
         of solution: Solution, for account: AccountName, of app: AppName, used: Int, at now: Int64
     ) -> Int64? {

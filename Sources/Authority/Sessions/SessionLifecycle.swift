@@ -145,8 +145,8 @@ extension SessionLifecycle {
     }
 
     /// Ends a session of `account` on the account's own request, by its session `caller`, and forgets the
-    /// session's device unless it is the caller's own. Does nothing if the session belongs to another account.
-    /// The outcome is whether anything changed.
+    /// session's device unless it is the caller's own. Does nothing if the session belongs to another
+    /// account. The outcome is whether anything changed.
     package func revoke(
         _ id: SessionID, by account: Account, from caller: SessionID, at now: Int64
     ) async throws(Refusal) -> Bool {

@@ -61,9 +61,8 @@ extension Command {
             A running server refuses it from the next request on. Status 1 where there is no such session.
 
             A known device has guesses at the password of its own, which count against no other limit. After \
-            this, the device of
-            the session has none, until it signs in again; also where the session had ended before. Without a \
-            session,
+            this, the device of the session
+            has none, until it signs in again; also where the session had ended before. Without a session,
             `countersign account forget-device` does the same.
             """
     ) { (run) throws(OperationalError) in

@@ -45,8 +45,8 @@ extension Setting {
         allowance(
             "login-address", at: \.logins.address,
             meaning:
-                "guesses and sign-ups from an address (of IPv6: 64 bits; 1.5 times as many from 56 bits, twice "
-                + "from 48)"),
+                "guesses and sign-ups from an address (of IPv6: 64 bits; 1.5 times as many from 56 "
+                + "bits, twice from 48)"),
         allowance(
             "login-device", at: \.logins.device,
             meaning: "guesses from a device that the account has signed in on before"),
