@@ -49,6 +49,28 @@ import Testing
         #expect(message { _ = try SetupTests.make(reporting) }.contains("authority key is missing"))
     }
 
+    @Test func pinsThatDoNotNameTheHostOfTheBaseURLAreRefused() throws {
+        for pattern in ["other.example.com", "api.example.org", "*.api.example.com"] {
+            let elsewhere: Trust = try [
+                .host(pattern, pins: [Certificates.strange], backups: [SetupTests.other])
+            ]
+            for trust in [elsewhere, Trust(elsewhere.rules, others: .refused)] {
+                let said = message {
+                    _ = try SetupTests.make(trust) { $0.missingAuthorityKey = .leavesRefusalsUnverified }
+                }
+                #expect(said.contains("no rule names api.example.com"), "\(pattern)")
+            }
+        }
+        // The rule of an API's host does not keep others from the system's.
+        let both: Trust = try [
+            .host("api.example.com", .system),
+            .host("other.example.com", pins: [Certificates.strange], backups: [SetupTests.other]),
+        ]
+        #expect(throws: Never.self) {
+            try SetupTests.make(both) { $0.missingAuthorityKey = .leavesRefusalsUnverified }
+        }
+    }
+
     private static let other = "sha256/AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
     @Test func theSecretIsNoAuthorityKey() {

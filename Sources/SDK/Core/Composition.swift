@@ -31,6 +31,17 @@ struct Composition {
         let base = try BaseURL(baseURL, encryption: options.encryption)
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         options.log.follow(events.stream())
+        guard
+            base.origin.security == .plaintext || trust.rules.isEmpty
+                || !trust.rules(for: base.origin.host).isEmpty
+        else {
+            throw .misuse(
+                """
+                trust: no rule names \(base.origin.host), the host of the base URL, so its pins would \
+                protect \
+                nothing there; expected one such as .host(ofBaseURL:pins:backups:)
+                """)
+        }
         let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
         if let discarded = pins?.discarded { events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
