@@ -47,14 +47,15 @@ func staySignedIn(_ client: CountersignClient, _ isOn: Bool) async throws {
 }
 
 func logOut(_ client: CountersignClient) async throws {
-    do {
-        try await client.logOut()
-    } catch {
-        guard error.isUnreachable else { throw error }
-        // It lives on at the authority, until another device ends it.
-        try await client.forgetSession()
+    // Signed out here in any case, offline too.
+    switch try await client.logOut() {
+    case .serverKnows: print("signed out")
+    case .serverIsToldLater: print("signed out; the server is told when it can be reached")
     }
 }
+
+/// For a server that is gone for good.
+func forget(_ client: CountersignClient) async throws { try await client.forgetSession() }
 
 /// Goes on showing what it may still read.
 func later(_ client: CountersignClient) {

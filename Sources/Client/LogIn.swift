@@ -27,14 +27,17 @@ package struct LogIn: Sendable {
         _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
         keepingSigningKey place: SigningKeyPlace = .vault
     ) async throws(ClientOperationError) -> ActiveLogin {
+        let login: ActiveLogin
         do {
-            return try await logIn(
+            login = try await logIn(
                 account, password: password, on: kind, named: name, keepingSigningKey: place)
         } catch {
             guard case .refused(let notice) = error, notice.isOfExpiredLogin else { throw error }
-            return try await logIn(
+            login = try await logIn(
                 account, password: password, on: kind, named: name, keepingSigningKey: place)
         }
+        await PendingLogOuts(installation: installation, environment: environment).send()
+        return login
     }
 
     private func logIn(

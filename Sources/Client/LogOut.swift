@@ -1,7 +1,8 @@
 import CountersignWire
 
-/// Ends the session at the authority and on this device. If the authority cannot be reached, the session
-/// stays: one that only this device has forgotten would live on. Source: docs/protocol.md, "Sessions".
+/// Ends the session on this device at once, and at the authority now or later: a user who signs out offline
+/// is signed out. What the authority must be told stays in the vault until it was. Source: docs/protocol.md,
+/// "Sessions".
 package struct LogOut: Sendable {
     private let installation: Installation
     private let environment: ClientEnvironment
@@ -12,35 +13,59 @@ package struct LogOut: Sendable {
     }
 
     package enum Outcome: Sendable {
-        /// It is not stored here any more.
+        /// The authority has ended it.
         case signedOut
         /// It had ended before.
         case hadEnded(RefusalNotice)
+        /// It has ended here; the authority is told with a later request.
+        case toldLater
     }
 
+    /// Throws only if no session is stored, or if the vault cannot be written.
     package func callAsFunction() async throws(ClientOperationError) -> Outcome {
-        guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
-        let routes = AuthenticatedRoutes(installation: installation, environment: environment)
-        do {
-            // A lost copy may have ended the session. The app must still learn that the server cannot be
-            // reached now: it then forgets the session on the device.
-            _ = try await routes.send(
-                "POST", path: "/logout", body: [:], as: .session(login.id), ifLost: .askAgainWithoutHarm)
-        } catch {
-            switch error {
-            case .sessionEnded(let notice): return .hadEnded(notice)
-            // A login replaced the session meanwhile; the new session is not to be ended.
-            case .accountChanged: return .signedOut
-            default: throw error
-            }
+        guard let login = try environment.keeper.readVault().login else {
+            let left = try environment.keeper.state().pendingLogOuts
+            guard !left.isEmpty else { throw .notSignedIn }
+            await PendingLogOuts(installation: installation, environment: environment).send()
+            return try environment.keeper.state().pendingLogOuts.isEmpty ? .signedOut : .toldLater
         }
-        try environment.keeper.forget(login.id, ending: .signedOut(at: try environment.now()))
-        return .signedOut
+        let pending = PendingLogOut(login)
+        let isOurs = try end(login.id) { state in
+            state.pendingLogOuts = (state.pendingLogOuts + [pending]).suffix(PendingLogOut.most)
+        }
+        // A login replaced the session meanwhile; the new session is not to be ended.
+        guard isOurs else { return .signedOut }
+        let logOuts = PendingLogOuts(installation: installation, environment: environment)
+        guard let outcome = try? await logOuts.send(pending) else { return .toldLater }
+        switch outcome {
+        case .told: return .signedOut
+        case .later: return .toldLater
+        case .hadEnded(let notice):
+            try? environment.keeper.change { state in
+                guard state.login == nil, state.lastAccount == login.account else { return .keep(()) }
+                state.ended = SessionEndRecord(notice)
+                return .write(())
+            }
+            return .hadEnded(notice)
+        }
     }
 
     /// Removes the session from this device only, for a server that is gone for good.
     package func forgetHere() throws(ClientOperationError) {
         guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
-        try environment.keeper.forget(login.id, ending: .signedOut(at: try environment.now()))
+        _ = try end(login.id) { _ in }
+    }
+
+    /// Whether the session was still the one that is stored.
+    private func end(
+        _ session: SessionID, with change: @Sendable (inout PersistedState) -> Void
+    ) throws(ClientOperationError) -> Bool {
+        let now = try environment.now()
+        return try environment.keeper.change { state in
+            guard state.login?.id == session else { return .keep(false) }
+            state.end(.signedOut(at: now))
+            change(&state)
+            return .write(true)
+        }
     }
 }

@@ -8,15 +8,32 @@ import CountersignWire
 package struct ReleaseCalls: Sendable {
     private let installation: Installation
     private let environment: ClientEnvironment
+    private let logOuts: PendingLogOuts
 
-    package init(_ installation: Installation, environment: ClientEnvironment) {
+    /// `loggingOutOver` is the transport of pending log-outs if it differs from the requests'.
+    package init(
+        _ installation: Installation, environment: ClientEnvironment,
+        loggingOutOver other: (any Transport)? = nil
+    ) {
         self.installation = installation
         self.environment = environment
+        var telling = environment
+        if let other { telling.transport = other }
+        logOuts = PendingLogOuts(installation: installation, environment: telling)
     }
 
+    /// A server that answered is then told of the sessions that ended here while it could not be reached.
     package func send(
         _ draft: Draft, body: BodyUse = .repeatable
     ) async throws(ClientOperationError) -> VerifiedResponse {
+        let answer = try await sendTwice(draft, body: body)
+        await logOuts.send()
+        return answer
+    }
+
+    private func sendTwice(_ draft: Draft, body: BodyUse) async throws(ClientOperationError)
+        -> VerifiedResponse
+    {
         let first = try await sendOnce(draft)
         guard let told = first.notice?.timeTold else { return first }
         environment.correctClock(to: told)

@@ -185,7 +185,7 @@ package final class Gate: Sendable {
             try await bearers.identify(&caller, sending: request, claim: claim, lease: work)
         }
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
-        try sessions.check(caller, on: route, at: clock.now)
+        try sessions.check(caller, on: route, to: destination, at: clock.now)
         judgement.step = .device
         if let route, route.level == .device {
             try await devices.check(

@@ -35,7 +35,7 @@ struct HeadCheck: Sendable {
         }
         judgement.step = .session
         if let session = key.session {
-            try SessionCheck.check(session, of: release, at: now)
+            try SessionCheck.check(session, of: release, to: destination, at: now)
         } else if destination == .backend, claim.scheme == .messageSignatures,
             !request.names.contains(.authorization)
         {

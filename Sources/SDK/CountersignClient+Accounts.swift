@@ -103,13 +103,28 @@ extension CountersignClient {
         }
     }
 
-    /// Ends the session, at the authority and on this device. Throws and keeps the session if the authority
-    /// cannot be reached: a session that only this device has forgotten would live on. ``forgetSession()``
-    /// removes it all the same.
-    public func logOut() async throws(CountersignError) {
+    /// Ends the session on this device at once, whether or not the authority can be reached. If it cannot,
+    /// the
+    /// client keeps in the vault what it takes to tell it, nothing that renews the session, and tells it
+    /// after
+    /// the next login or request of the app's. Throws only if nobody is signed in, or if the vault fails.
+    @discardableResult
+    public func logOut() async throws(CountersignError) -> LogOutResult {
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
-            _ = try await LogOut(installation, environment: environment)()
+            switch try await LogOut(installation, environment: environment)() {
+            case .signedOut, .hadEnded: .serverKnows
+            case .toldLater: .serverIsToldLater
+            }
         }
+    }
+
+    /// Whether the authority knows that a session has ended; on this device it has.
+    public enum LogOutResult: Sendable, Hashable {
+        /// It has ended the session, or had before.
+        case serverKnows
+        /// It could not be reached, and is told after the next login or request of the app's. Until then, or
+        /// until the session is idle for too long, it lists the session.
+        case serverIsToldLater
     }
 
     /// The account that signed in last on this device, to fill in the login page; nil if there is none, or if

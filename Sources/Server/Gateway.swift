@@ -170,12 +170,13 @@ final class Gateway: Handler, @unchecked Sendable {
             await gate.identify(request, recordingIn: judgement)
         } else {
             let judged = try await admit(
-                exchange, request: &request, judgement: judgement, for: .ownRoute, as: route.effect)
+                exchange, request: &request, judgement: judgement,
+                for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
             requestCounter.accept(judged.release, under: judged.edition)
             caller = judged
             try Gateway.checkScheme(judged.scheme)
-            if route.admission == .session, judged.session == nil {
+            if route.admission != .release, judged.session == nil {
                 throw Refusal(.sessionEnded, detail: "this route needs a session")
             }
         }
@@ -207,7 +208,7 @@ final class Gateway: Handler, @unchecked Sendable {
             try await gate.judgeHead(
                 of: request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
                 as: effect)
-            if destination == .ownRoute {
+            if destination == .ownRoute || destination == .logOut {
                 guard let claim = judgement.claim else {
                     throw Refusal(.unsigned, detail: "no signature in the head")
                 }

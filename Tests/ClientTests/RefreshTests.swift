@@ -151,23 +151,56 @@ import Testing
         }
     }
 
-    /// A second log-out does no harm, so that only the last copy counts: an app that cannot reach the server
-    /// forgets the session on the device.
-    @Test func aLogOutFailsAsItsLastCopyDoes() async throws {
+    /// Whatever becomes of its copies, nobody is signed in here any more, and the server is told later: after
+    /// the next request of the app's, even if the token has expired meanwhile, and by another process.
+    @Test(arguments: [FakeNetwork.Mischief.lost, .notSent]) func aLogOutOfflineIsToldLater(
+        _ mischief: FakeNetwork.Mischief
+    ) async throws {
         let world = try await signedIn()
-        for mischief in [FakeNetwork.Mischief.lost, .notSent] {
-            await world.network.plan(mischief, at: "/logout")
+        await world.network.plan(mischief, at: "/logout")
+        guard case .toldLater = try await LogOut(world.installation, environment: world.environment)() else {
+            throw FakeAuthority.Problem.broken
         }
-        do {
+        #expect(try world.state.login == nil && world.state.pendingLogOuts.count == 1)
+        await #expect(throws: ClientOperationError.self) { try await world.calls.send(world.draft()) }
+        await world.pass(FakeSession.lifetime + 60)
+        let later = try world.another()
+        #expect(try later.keeper.readVault().pendingLogOuts.count == 1, "the vault keeps it")
+        _ = try await ReleaseCalls(later.installation, environment: later.environment).send(later.draft())
+        #expect(await world.authority.session?.ended == "signed-out")
+        #expect(try later.state.pendingLogOuts.isEmpty, "and it is told once")
+        await #expect(throws: ClientOperationError.self) {
+            try await LogOut(later.installation, environment: later.environment)()
+        }
+    }
+
+    /// A login tells the server of the session before; the new one stays.
+    @Test func aLogOutOfflineSparesTheNextSession() async throws {
+        let world = try await signedIn()
+        await world.network.plan(.notSent, at: "/logout")
+        let old = try #require(try world.state.login?.id)
+        _ = try await LogOut(world.installation, environment: world.environment)()
+        let new = try await world.logIn()
+        #expect(new.id != old)
+        #expect(try world.state.pendingLogOuts.isEmpty)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
+    /// No more than eight, and none beyond the end of its session.
+    @Test func logOutsThatAreToldLaterAreBounded() async throws {
+        let world = try await signedIn()
+        var sessions: [SessionID] = []
+        for _ in 0..<10 {
+            await world.network.plan(.notSent, at: "/logout")
+            sessions.append(try #require(try world.state.login?.id))
             _ = try await LogOut(world.installation, environment: world.environment)()
-            Issue.record("expected an error")
-        } catch {
-            guard case .transport(let failure) = error else {
-                Issue.record("\(error)")
-                return
-            }
-            #expect(failure.fate == .notSent)
+            await world.network.plan(.notSent, at: "/logout")
+            try await world.logIn()
         }
+        #expect(try world.keeper.readVault().pendingLogOuts.map(\.session) == Array(sessions.suffix(8)))
+        await world.pass(91 * 86_400)
+        await PendingLogOuts(installation: world.installation, environment: world.environment).send()
+        #expect(try world.state.pendingLogOuts.isEmpty)
     }
 
     @Test(arguments: ["memory", "file"]) func manyAtOnceRefreshOnce(_ kind: String) async throws {

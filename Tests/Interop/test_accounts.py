@@ -317,7 +317,7 @@ def test_a_server_that_is_down_ends_nothing(tmp_path):
         gateway.add_app("demo", registration="open")
         alice = Person(gateway, tmp_path / "alice").signs_up().logs_in()
         assert gateway.stop() == 0
-        for command in ("request", "logout", "sessions"):
+        for command in ("request", "sessions"):
             done = alice.run(command, *(["/hello"] if command == "request" else []))
             assert done.returncode == 3, (command, done.err)
         done = alice.run("status")
@@ -400,3 +400,27 @@ def test_a_password_is_sent_to_a_named_certificate_only(served, tmp_path):
     assert run(*options, "--bearer-secrets-to-any-certificate", stdin=alice.release["secret"]).returncode == 0
     done = run(*login, stdin=PASSWORD)
     assert done.returncode == 3 and "not trusted, nothing was sent" in done.err
+
+
+def test_who_signs_out_offline_is_signed_out(dropping, tmp_path):
+    gateway, proxy = dropping
+    alice = Person(gateway, tmp_path / "alice", url=f"http://127.0.0.1:{proxy.port}").signs_up().logs_in()
+    gateway.admin("app", "policy", "demo", "--set", "token-lifetime=1s")
+    session = alice.status()["session"]
+    proxy.upstream = 0
+    done = alice.run("logout", "--json")
+    assert done.returncode == 0 and json.loads(done.out) == {"profile": alice.profile, "signed_in": False, "server_told": False}
+    assert alice.run("status").returncode == 1 and alice.run("sessions").returncode == 1
+    assert "told with the next command" in alice.run("logout").out, "still to be told"
+    listed = lambda: {each["session"]: each for each in json.loads(  # noqa: E731
+        gateway.admin("session", "list", "demo", "alice", "--ended", "--json").out)["sessions"]}
+    assert listed()[session]["ended"] is None
+    # Whatever the profile keeps of it renews nothing: its token has run out by now, and ends the session all the same.
+    time.sleep(2)
+    proxy.upstream = gateway.port
+    assert alice.run("request", "--as-release", "/read").returncode == 0
+    assert listed()[session]["ended"] == "signed-out"
+    assert "nobody is signed in" in alice.run("logout").err
+    alice.logs_in()
+    assert alice.run("request", "/hello").returncode == 0
+

@@ -11,7 +11,7 @@ class DroppingProxy:
     `hold(what, where)` lets one come as far as here, "request" or "answer", and no further."""
 
     def __init__(self, port: int = 0):
-        # May be told later: the server may want to know where this is.
+        # May be told later: the server may want to know where this is. 0 is no server: each connection is closed.
         self.upstream = port
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -64,7 +64,7 @@ class DroppingProxy:
             try:
                 line, fields = reader.head()
                 body = reader.body(fields)
-                if self.is_held("request", line):
+                if self.is_held("request", line) or not self.upstream:
                     return
                 with socket.create_connection(("127.0.0.1", self.upstream), 20) as upstream:
                     head = "\r\n".join([line, *(f"{name}: {value}" for name, value in fields), "Connection: close"])

@@ -1,7 +1,8 @@
 import CountersignGate
 import CountersignWire
 
-/// Rewrites the log of a version that recorded accounts by name: each name becomes the account's pseudonym, so
+/// Rewrites the log of a version that recorded accounts by name: each name becomes the account's pseudonym,
+/// so
 /// that an account can be erased. The rewriting verifies the former chain record by record, chains the new
 /// records anew, and ends with a record that contains the former head. A log that was altered is not
 /// rewritten, because that would make it look intact.

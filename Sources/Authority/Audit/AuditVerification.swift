@@ -18,7 +18,8 @@ package enum AuditFinding: Sendable, Equatable {
     /// The log does not contain the head that was noted elsewhere: the whole log was replaced, or restored
     /// from an earlier state.
     case notedHeadMissing(AuditHead)
-    /// The head was noted before the log was rewritten at record `at`, and is not the head that was rewritten:
+    /// The head was noted before the log was rewritten at record `at`, and is not the head that was
+    /// rewritten:
     /// whether the log contained it cannot be told any more.
     case notedHeadRewritten(AuditHead, at: Int64)
 }

@@ -9,9 +9,11 @@ extension Command {
             .data, .json,
         ],
         notes: """
-            As the records stand; `countersign audit verify` tells whether they are whole. The log itself names \
+            As the records stand; `countersign audit verify` tells whether they are whole. The log itself \
+            names \
             accounts by
-            random pseudonyms, which are shown beside the names; of an erased account only the pseudonym is left.
+            random pseudonyms, which are shown beside the names; of an erased account only the pseudonym \
+            is left.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
@@ -116,8 +118,8 @@ extension AuditFinding {
         case .notedHeadMissing(let head):
             "the log does not have \(head.text): it is an earlier copy, or another log"
         case .notedHeadRewritten(let head, let number):
-            "\(head.text) was noted before the log was rewritten at record \(number), which names the head of "
-                + "then: note the head of today"
+            "\(head.text) was noted before the log was rewritten at record \(number), which names the head "
+                + "of then: note the head of today"
         }
     }
 

@@ -145,11 +145,15 @@ extension Command {
             }
             return .success
         }
-        let state = try desk.perform { (client) throws(CountersignError) in
-            try await client.logOut()
-            return client.state
+        let (result, state) = try desk.perform { (client) throws(CountersignError) in
+            let result = try await client.logOut()
+            return (result, client.state)
         }
-        try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": true]) {
+        let isTold = result == .serverKnows
+        try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": .bool(isTold)]) {
+            guard isTold else {
+                return "signed out here; the server could not be reached and is told with the next command"
+            }
             guard case .signedOut(.ended(let end)) = state, end.how != .signedOut else { return "signed out" }
             return "signed out; the session had ended: \(ProfileSession.reason(end))"
         }

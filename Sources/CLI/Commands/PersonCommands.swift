@@ -36,7 +36,8 @@ extension Command {
         words: ["account", "export"], summary: "print everything held about one person, as JSON",
         positionals: [Positional(name: "APP"), Positional(name: "NAME")], options: [.data],
         notes: """
-            Account, sessions, devices, upload tickets, stored responses and the audit log's records. Passwords \
+            Account, sessions, devices, upload tickets, stored responses and the audit log's records. \
+            Passwords \
             and keys
             are named and not printed. `not_included` lists what is held elsewhere.
             """
@@ -60,7 +61,8 @@ extension Command {
             keyed hash
             keeps it from being taken again, because the backend would take the new account for the erased \
             one. Logs,
-            backups and the backend's own data are yours to erase. `account remove` only ends the account and \
+            backups and the backend's own data are yours to erase. `account remove` only ends the account \
+            and \
             keeps its name.
             """
     ) { (run) throws(OperationalError) in

@@ -21,6 +21,8 @@ package struct PersistedState: Sendable {
     package var ended: SessionEndRecord?
     /// The account that signed in last, for the login page. It outlives the session; never the password.
     package var lastAccount: AccountName?
+    /// Sessions that ended here and that the server is yet to be told of, oldest first.
+    var pendingLogOuts: [PendingLogOut] = []
     /// The parts that a newer build stores beside these.
     var others = StateParts()
 
@@ -138,8 +140,10 @@ private enum Tag {
         session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, counter, reuse, release, nextRelease, token, loginToken,
-        tokenExpires,
+        tokenExpires, pendingLogOuts,
     ]
+
+    static let pendingLogOuts: UInt8 = 241
 
     static let lastAccount: UInt8 = 9
     static let deviceKeys: UInt8 = 0
@@ -180,6 +184,7 @@ extension PersistedState {
             SessionEndRecord(reason: $0, at: parts.number(Tag.endTime), by: parts.text(Tag.endedBy))
         }
         lastAccount = parts.bytes(Tag.lastAccount).flatMap { try? AccountName(checking: $0.span) }
+        pendingLogOuts = parts[Tag.pendingLogOuts].map { PendingLogOut.all(in: $0) } ?? []
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = ActiveLogin(parts, id: SessionID(id.span)) else { return nil }
         self.login = login
@@ -196,6 +201,7 @@ extension PersistedState {
         parts.set(Tag.endReason, to: ended?.reason)
         parts.set(Tag.endTime, ended?.at)
         parts.set(Tag.endedBy, to: ended?.by)
+        parts[Tag.pendingLogOuts] = PendingLogOut.contents(of: pendingLogOuts)
         login?.write(to: &parts)
         return parts.contents
     }

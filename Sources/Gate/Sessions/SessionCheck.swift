@@ -7,6 +7,10 @@ package enum RequestDestination: Sendable {
     case backend
     /// A route of the authority, which itself decides which callers it admits.
     case ownRoute
+    /// The authority's route that ends the caller's session: a token that has expired still ends it, because
+    /// a
+    /// device that was offline reports its log-out late and has kept nothing to renew the token with.
+    case logOut
     /// A route at which legacy clients sign in or renew their tokens; the gate does not read a token that
     /// they still send.
     case login
@@ -21,30 +25,37 @@ package struct SessionCheck: Sendable {
     /// Refuses a caller whose session has ended, or a caller without a session on a route that needs one.
     /// `route` is nil for the authority's routes; `now` is in whole Unix seconds.
     package func check(
-        _ caller: Caller, on route: RouteRules.Decision?, at now: Int64
+        _ caller: Caller, on route: RouteRules.Decision?, to destination: RequestDestination = .backend,
+        at now: Int64
     ) throws(Refusal) {
         guard let session = caller.session else {
             if let route, route.level >= .session { throw caller.release.refusalForMissingSession(on: route) }
             return
         }
-        try SessionCheck.check(session, of: caller.release, at: now)
+        try SessionCheck.check(session, of: caller.release, to: destination, at: now)
         source.noteUse(of: session, at: now)
     }
 
     /// Refuses a session that has ended, whose token has expired, or whose key is for another release;
-    /// `release` is the caller's.
-    static func check(_ session: Session, of release: AppRelease, at now: Int64) throws(Refusal) {
+    /// `release` is the caller's. A log-out under the latest epoch needs neither a live token nor the same
+    /// release: a device that was offline, or whose app was updated, cannot renew them first.
+    static func check(
+        _ session: Session, of release: AppRelease, to destination: RequestDestination = .backend,
+        at now: Int64
+    ) throws(Refusal) {
         if let end = session.end { throw Refusal(end, of: session.id) }
         if session.idleEnd <= now {
             throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
         }
-        if session.expires <= now {
+        if session.expires <= now, destination != .logOut || session.edition != .current {
             try BearerTokenResolver.checkRenewal(session, of: release)
             let until = CivilTime.rfc3339Text(session.expires)
             throw Refusal(
                 .tokenExpired, detail: "session \(session.id), epoch \(session.epoch): good until \(until)")
         }
-        try checkBinding(of: session, to: release)
+        if destination != .logOut || session.edition != .current {
+            try checkBinding(of: session, to: release)
+        }
     }
 
     /// Refuses a request that names another release than the one that its key is for, as `token-expired`: an

@@ -27,7 +27,8 @@ public enum CountersignEvent: Sendable, Hashable {
     /// Another set of pins is in force, and all connections made under the old one are cut.
     case pinsReplaced(version: Int)
     /// The stored set of pins was not adopted at the launch, because none of the built-in keys has signed it
-    /// or it is damaged; the built-in set is in force. Reported while the client is made, so only the log sees it;
+    /// or it is damaged; the built-in set is in force. Reported while the client is made, so only the log
+    /// sees it;
     /// ``CountersignClient/discardedPins`` has it for the app.
     case pinsDiscarded(ManifestError)
     /// The state has changed.

@@ -90,8 +90,10 @@ extension ClientCore {
                 .send(
                     draft, as: callOptions.owner.signing, body: body.use)
             case .app:
-                result = try await ReleaseCalls(installation, environment: callEnvironment).send(
-                    draft, body: body.use)
+                result = try await ReleaseCalls(
+                    installation, environment: callEnvironment, loggingOutOver: environment.transport
+                )
+                .send(draft, body: body.use)
             }
         } catch {
             throw note(CountersignError(error))

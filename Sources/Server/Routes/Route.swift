@@ -14,6 +14,8 @@ struct Route: Sendable {
         case release
         /// A caller that signs as a live session.
         case session
+        /// The same, also with an expired token: for the route that ends the session.
+        case endingSession
     }
 
     /// Bytes of a request's body on any of these routes: what they read is small.

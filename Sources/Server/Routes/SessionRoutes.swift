@@ -15,7 +15,7 @@ struct SessionRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/logout", admission: .session) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/logout", admission: .endingSession) { (call) throws(Refusal) in
                 try await logout(call)
             },
             Route(method: "GET", path: "/session", admission: .session) { (call) throws(Refusal) in

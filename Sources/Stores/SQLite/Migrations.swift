@@ -383,7 +383,8 @@ extension Migrations {
 }
 
 extension Migrations {
-    /// The pseudonyms by which the audit log names accounts, null once an account is erased, and the tombstones
+    /// The pseudonyms by which the audit log names accounts, null once an account is erased, and the
+    /// tombstones
     /// of erased names. The trigger is for a server of the previous version that is still running.
     static let m015 = """
         ALTER TABLE account ADD COLUMN pseudonym BLOB;

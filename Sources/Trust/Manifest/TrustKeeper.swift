@@ -45,7 +45,8 @@ public final class TrustKeeper: Sendable {
     /// do not wait.
     private let turn = Locked(())
 
-    /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest that
+    /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest
+    /// that
     /// none of `keys` has signed, as after an update with other keys, is no reason to fail at each launch: it
     /// is as if it was not there (``discarded``), and the built-in version is the floor. Throws
     /// ``ManifestError/store(_:)`` if the store cannot be read, and ``ManifestError/malformed(_:)`` for a key

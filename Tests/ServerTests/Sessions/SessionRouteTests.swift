@@ -87,6 +87,32 @@ import Testing
         #expect(try verify(after.response, to: after.request) == .holds(own.credentials.keyID))
     }
 
+    @Test("a token that has expired still ends its session, and opens nothing")
+    func lateLogOut() async throws {
+        let server = try SessionServer()
+        var own = try await server.signIn("alice")
+        let release = Credentials(keyID: server.release.id, key: server.release.key)
+        let left = own.credentials
+        let told = try await server.call(
+            "POST", "\(prefix)/token", as: release, own.refresh(at: server.clock.now))
+        let ephemeral = try #require(told["ephemeral"]?.string.flatMap { Base64.decode($0, as: .url) })
+        let agreed = try own.agreement.sharedSecret(with: #require(P256Point(ephemeral)))
+        own.root = own.root.next(agreed: agreed)
+        own.token.epoch = 1
+        #expect(try await server.call("GET", "/a", as: own.credentials).status == 200)
+        server.clock.now += 7_200
+        for path in ["/a", "\(prefix)/session", "\(prefix)/sessions"] {
+            let refused = try await server.call("GET", path, as: own.credentials)
+            #expect(refused["code"]?.string == "token-expired", "\(path)")
+        }
+        // The key that was left long ago ends nothing.
+        #expect(
+            try await server.call("POST", "\(prefix)/logout", as: left)["code"]?.string == "token-expired")
+        #expect(try await server.call("POST", "\(prefix)/logout", as: own.credentials).status == 200)
+        let after = try await server.call("GET", "\(prefix)/session", as: own.credentials)
+        #expect(after["reason"]?.string == "signed-out")
+    }
+
     @Test(
         "a refresh over the wire: its answer is signed under the key that is left, and bound to its request")
     func refresh() async throws {

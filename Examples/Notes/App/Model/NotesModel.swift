@@ -94,12 +94,11 @@ final class NotesModel {
         }
     }
 
-    /// Ends the session, at the server and on this device; on this device alone where the server cannot be
-    /// reached.
+    /// Ends the session on this device, and at the server as soon as it can be reached.
     func logOut() async {
         begin()
         do {
-            try await endSession()
+            try await client.logOut()
             finish()
         } catch {
             finish(error)
@@ -113,16 +112,6 @@ final class NotesModel {
     }
 
     // MARK: -
-
-    private func endSession() async throws(CountersignError) {
-        do {
-            try await client.logOut()
-        } catch {
-            guard error.isUnreachable else { throw error }
-            // The session goes on at the server, until another device ends it or it expires.
-            try await client.forgetSession()
-        }
-    }
 
     private func load() async {
         let session = session

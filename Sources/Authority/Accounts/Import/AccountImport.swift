@@ -103,8 +103,9 @@ package struct AccountImport: Sendable {
 
     /// Nil if memory does not suffice.
     private func draft(of account: ImportedAccount, at now: Int64) -> AccountDraft? {
-        var draft = AccountDraft(app: app, name: account.name, userID: account.userID.number, created: now,
-            tombstone: deployment.tombstone(of: account.name, in: app))
+        var draft = AccountDraft(
+            app: app, name: account.name, userID: account.userID.number,
+            created: now, tombstone: deployment.tombstone(of: account.name, in: app))
         draft.legacy = try? LegacyCredential(
             keeping: account.value, on: account.rung, of: LegacyAccountID(app: app, name: account.name),
             under: deployment.masterKey, cost: cost)
