@@ -179,8 +179,8 @@ let package = Package(
                 "CountersignWire",
             ],
             path: "Benchmarks/InProcess", swiftSettings: settings),
-        // A model of the refresh: random schedules over both ends and a man in the middle. `script/model` runs
-        // it.
+        // A model of the refresh: random schedules over both ends and a man in the middle. `script/model`
+        // runs it.
         .target(
             name: "CountersignModel",
             dependencies: [

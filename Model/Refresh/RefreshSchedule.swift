@@ -56,8 +56,7 @@ final class RefreshSchedule {
     }
 
     private func begin() async throws {
-        let box = try await openedSession()
-        id = box
+        id = try await openedSession()
     }
 
     private func openedSession() async throws -> SessionID {
@@ -91,6 +90,16 @@ final class RefreshSchedule {
     }
 
     private func act(_ device: ModelDevice) async throws {
+        // Never an operation of this device: it would wait for its own lease.
+        if thief != nil || isTheft {
+            network.interlude = { [unowned self] in
+                guard let thief else {
+                    if isTheftPlanted { stealMeanwhile() }
+                    return
+                }
+                await self.operate(device.name == thief.name ? self.owner : thief)
+            }
+        }
         let chance = network.chance.number(0...19)
         switch chance {
         case 0: pass(7_200)
@@ -105,15 +114,6 @@ final class RefreshSchedule {
         default: pass(Int64(network.chance.number(0...3)))
         }
         planKill(of: device)
-        if thief != nil || isTheft {
-            network.interlude = { [unowned self] in
-                guard let thief else {
-                    if isTheftPlanted { stealMeanwhile() }
-                    return
-                }
-                await self.operate(device.name == thief.name ? self.owner : thief)
-            }
-        }
         await operate(device)
         if device.process.isOver { try device.restart() }
         if let thief, thief.process.isOver { try thief.restart() }
@@ -259,30 +259,37 @@ final class RefreshSchedule {
     private func expectFound() async throws {
         network.isCalm = true
         guard let thief else { throw Broken(what: "no thief") }
-        var parties = [owner, thief]
-        if network.chance.one(in: 2) { parties.reverse() }
+        let parties = network.chance.one(in: 2) ? [owner, thief] : [thief, owner]
         var refreshes = 0
-        for round in 0..<3 {
-            for party in parties where try end() == nil {
-                refreshes += 1
-                let before = party.session
-                await operateCalmly(party)
-                if party.session?.latest.number ?? 0 > before?.latest.number ?? 0 {
-                    advances[party.name, default: 0] += 1
-                }
-                try checkInvariants()
-            }
-            if !sharesAttempt || round == 2 { break }
+        for round in 0..<3 where round == 0 || sharesAttempt {
+            for party in parties { refreshes += try await refreshCalmly(party) }
         }
         guard let end = try end() else { throw Broken(what: "two holders, and the session lives") }
         guard end.reason == .reused else { throw Broken(what: "ended as \(end.reason.rawValue)") }
         network.count("thief found")
         if refreshes <= 2 { network.count("thief found at the first refresh") }
         for party in parties {
-            guard (try? await party.call("GET").response.status) != 200 else {
-                throw Broken(what: "\(party.name) has a key that is accepted after the end")
-            }
+            let isAdmitted = await isAdmitted(party)
+            if isAdmitted { throw Broken(what: "\(party.name) has a key that is accepted after the end") }
         }
+    }
+
+    private func isAdmitted(_ party: ModelDevice) async -> Bool {
+        do throws(ClientOperationError) {
+            return try await party.call("GET").response.status == 200
+        } catch {
+            return false
+        }
+    }
+
+    /// The number of refreshes: none once the session has ended.
+    private func refreshCalmly(_ party: ModelDevice) async throws -> Int {
+        guard try end() == nil else { return 0 }
+        let before = party.session?.latest.number ?? 0
+        await operateCalmly(party)
+        if party.session?.latest.number ?? 0 > before { advances[party.name, default: 0] += 1 }
+        try checkInvariants()
+        return 1
     }
 
     private func operateCalmly(_ party: ModelDevice) async {

@@ -98,7 +98,7 @@ FAULTS = [
          "        self._state.save(session=values)\n",
          '"attempt_time": moment, "counter": counter}\n'),
     )),
-    Fault("copies-with-one-counter", "lost-refresh-request", ("refresh", "signed-get"), (
+    Fault("copies-with-one-counter", "lost-refresh-request", ("signed-get",), (
         ("session.py",
          'values.get("counter", 0) + 1',
          'values.get("counter", 1)'),

@@ -80,8 +80,8 @@ package struct ActiveLogin: Sendable {
 }
 
 extension ActiveLogin {
-    /// The release that the session's newest key is for: the server admits it for that one alone. Nil where it
-    /// is not known, and for bearer sessions, whose requests any release signs with its own key.
+    /// The release that the session's newest key is for: the server admits it for that one alone. Nil where
+    /// it is not known, and for bearer sessions, whose requests any release signs with its own key.
     var release: KeyID? {
         switch session {
         case .device(let session): session.latest.release

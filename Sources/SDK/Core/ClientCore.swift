@@ -199,7 +199,8 @@ extension ClientCore {
         }
     }
 
-    /// Whether the token is known to be refused: it has expired, or is for the app's version before an update.
+    /// Whether the token is known to be refused: it has expired, or is for the app's version before an
+    /// update.
     private func hasRunOut() throws(CountersignError) -> Bool {
         do throws(ClientOperationError) {
             guard let login = try keeper.state().login else { return false }

@@ -353,10 +353,10 @@ extension Migrations {
         END;
         """
 
-    /// The highest counter of a refresh, and the digest of the transcript that had it; null for sessions whose
-    /// client has not numbered a transcript. The releases of the epoch in use, the one before and the offered
-    /// one: what earlier versions stored is the last of them, and where that is another than an epoch's own, a
-    /// refresh mends it.
+    /// The highest counter of a refresh, and the digest of the transcript that had it; null for sessions
+    /// whose client has not numbered a transcript. The releases of the epoch in use, the one before and the
+    /// offered one: what earlier versions stored is the last of them, and where that is another than an
+    /// epoch's own, a refresh mends it.
     static let m013 = """
         ALTER TABLE session ADD COLUMN refresh_counter INTEGER;
         ALTER TABLE session ADD COLUMN refresh_digest BLOB;
