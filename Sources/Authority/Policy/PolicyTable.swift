@@ -174,7 +174,8 @@ extension PolicyKey {
             meaning:
                 "the fewest characters of a new password: told to devices, which check it, and checked here "
                 + "where a password comes in clear",
-            fallback: "8", expected: "a number from 1 to 64", visibility: .shown, apply: applyPasswordMinimum),
+            fallback: "8", expected: "a number from 1 to 64", visibility: .shown,
+            apply: applyPasswordMinimum),
         PolicyKey(
             name: "breached-passwords", value: "/FILE",
             meaning:

@@ -54,8 +54,8 @@ package struct AuthenticatedTable: Sendable, Equatable {
             reset_until pseudonym
             """, key: "number", account: "number")
     package static let knownDevice = AuthenticatedTable(
-        "known_device", columns: "account id signing_key class name first_seen", key: "account id", account: "account",
-        excluding: "last_seen")
+        "known_device", columns: "account id signing_key class name first_seen", key: "account id",
+        account: "account", excluding: "last_seen")
     package static let session = AuthenticatedTable(
         "session",
         columns: """

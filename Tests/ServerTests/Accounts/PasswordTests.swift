@@ -159,7 +159,8 @@ import Testing
     func knownDevices() async throws {
         let server = try TestServer(policy: ["registration=open", "slots=unlimited"])
         let (phone, tablet) = (
-            try TestClient(server, "bob", "old and gone"), try TestClient(server, "bob", "old and gone", on: "tablet")
+            try TestClient(server, "bob", "old and gone"),
+            try TestClient(server, "bob", "old and gone", on: "tablet")
         )
         try await phone.signUp()
         let app = try #require(AppName("demo"))
