@@ -1,6 +1,7 @@
 import Countersign
 import CountersignLab
 import CountersignTestKit
+import Foundation
 import Testing
 
 /// Proves that legacy clients work with the lab's reference servers.
@@ -21,6 +22,10 @@ import Testing
     @Test(arguments: plain) func aClientOfTheSchemeIsServed(_ row: String) async throws {
         let scene = try Scene(row)
         let client = try scene.client()
+        // Its value is for one minute, and on a busy machine a login takes seconds.
+        while row == "hmac-md5-time", Int(Date().timeIntervalSince1970) % 60 > 40 {
+            try await Task.sleep(for: .seconds(1))
+        }
         if scene.row.hasPasswords { try await client.logIn("anna", Scene.password) }
         #expect(try await client.value(for: scene.order, as: Said.self).moved == 10)
         let said = try await client.value(for: scene.question, as: Said.self)
