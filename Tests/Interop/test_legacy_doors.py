@@ -422,22 +422,24 @@ def test_the_paths_are_the_backend_s_where_tokens_are(tmp_path):
 class TestNewPasswords:
     """What comes in clear is checked by the app's rule; what comes hashed cannot be."""
 
-    def test_a_short_or_breached_one_is_refused(self, place, tmp_path):
+    def test_a_short_or_breached_one_is_refused(self, tmp_path):
         listed = "breached password"
         digests = sorted(hashlib.sha1(text.encode()).hexdigest().upper() for text in (listed, "another", "a third"))
         known = tmp_path / "breached.txt"
         known.write_text("".join(f"{digest}:{count}\n" for count, digest in enumerate(digests)))
-        place.set(breached_passwords=str(known))
-        for bad in ("seven77", listed):
-            status, answer = place.status("/user/register", phoneNo="clara", pwd=bad)
-            assert answer["err"]["code"] == -1, (status, answer)
-        assert place.post("/user/register", phoneNo="clara", pwd="eight888")["uid"] > 0
-        for bad in ("seven77", listed):
-            status, answer = place.status("/user/password", phoneNo="clara", pwd="eight888", newPwd=bad)
-            assert answer["err"]["code"] == -1, (status, answer)
-        place.set(password_min="7")
-        assert place.post("/user/password", phoneNo="clara", pwd="eight888", newPwd="seven77")["uid"] > 0
-        known.unlink()
-        status, _ = place.status("/user/register", phoneNo="dora", pwd="eight888")
-        assert status == 503, "a list that is gone lets nothing pass"
-        place.set(breached_passwords="", password_min="")
+        with Backend() as backend, Gateway(tmp_path / "own", "--upstream", backend.url) as running:
+            place = Place(running, backend)
+            place.set(breached_passwords=str(known))
+            for bad in ("seven77", listed):
+                status, answer = place.status("/user/register", phoneNo="clara", pwd=bad)
+                assert answer["err"]["code"] == -1, (status, answer)
+            made = place.post("/user/register", phoneNo="clara", pwd="eight888")
+            assert made.get("uid", 0) > 0, made
+            for bad in ("seven77", listed):
+                status, answer = place.status("/user/password", phoneNo="clara", pwd="eight888", newPwd=bad)
+                assert answer["err"]["code"] == -1, (status, answer)
+            place.set(password_min="7")
+            assert place.post("/user/password", phoneNo="clara", pwd="eight888", newPwd="seven77")["uid"] > 0
+            known.unlink()
+            status, _ = place.status("/user/register", phoneNo="dora", pwd="eight888")
+            assert status == 503, "a list that is gone lets nothing pass"
