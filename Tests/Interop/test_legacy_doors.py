@@ -50,7 +50,7 @@ class Place:
     def add(self, rung: str, password: str = PASSWORD) -> str:
         """An account on that rung, as an import brings it."""
         name = f"{rung}-{secrets.token_hex(4)}"
-        row = {"name": name, "user_id": secrets.randbelow(1 << 40) + 1, "rung": rung,
+        row = {"name": name, "user_id": secrets.randbelow(1_999_999_999) + 1, "rung": rung,
                "value": kept(rung, password, SALT, KEY)}
         self.running.admin("account", "import", "shop", "-", stdin=json.dumps(row))
         return name
