@@ -143,7 +143,7 @@ def missing(database: pathlib.Path, facts: set[Fact], passwords: dict[str, bytes
     """What the database does not have of it."""
     with sqlite3.connect(database) as book:
         sessions = {text(row[0]): row[1] for row in book.execute("SELECT id, end_reason FROM session")}
-        accounts = {row[0]: row[1:] for row in book.execute("SELECT name, state, sealed_record FROM account")}
+        accounts = {row[0]: row[1:] for row in book.execute("SELECT name, state, sealed_record, pseudonym FROM account")}
         begun = {row[0] for row in book.execute("SELECT key FROM idempotent_request")}
         records = "\n".join(row[0] for row in book.execute("SELECT record FROM audit"))
     book.close()
@@ -159,8 +159,11 @@ def missing(database: pathlib.Path, facts: set[Fact], passwords: dict[str, bytes
             return accounts[name][1] == passwords[name]
         # What was made is soon locked. Each change stands in the log, too.
         action = {"active": "account.add", "locked": "account.lock"}[more[0]]
-        state = accounts.get(name, ("",))[0]
-        return state in {more[0], "locked"} and re.search(rf'"{re.escape(action)}".*"{name}"', records) is not None
+        if name not in accounts:
+            return False
+        state, _, pseudonym = accounts[name]
+        recorded = re.search(rf'"{re.escape(action)}".*"a_{text(pseudonym)}"', records)
+        return state in {more[0], "locked"} and recorded is not None
 
     return [fact for fact in facts if not holds(*fact)]
 
