@@ -48,7 +48,8 @@ func staySignedIn(_ client: CountersignClient, _ isOn: Bool) async throws {
 
 func logOut(_ client: CountersignClient) async throws {
     // Signed out here in any case, offline too.
-    switch try await client.logOut() {
+    let result: CountersignClient.LogOutResult = try await client.logOut()
+    switch result {
     case .serverKnows: print("signed out")
     case .serverIsToldLater: print("signed out; the server is told when it can be reached")
     }

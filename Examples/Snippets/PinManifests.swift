@@ -8,6 +8,9 @@ func keeper(_ builtIn: Trust, folder: String, keys: [[UInt8]]) throws -> TrustKe
         builtIn: builtIn, version: 3, app: "notes", keys: keys, store: ManifestFile("\(folder)/pins.json"))
 }
 
+/// Why the manifest that was kept is not in force, for the app's log.
+func problem(of keeper: TrustKeeper) -> ManifestError? { keeper.discarded }
+
 /// A manifest that was fetched, from wherever: only its signature counts.
 func takeUp(_ text: [UInt8], _ keeper: TrustKeeper, _ carrier: any RequestTransport, at time: Int64) {
     do throws(ManifestError) {

@@ -197,7 +197,7 @@ struct ForgedIdentityAttack: Attack {
                 RawRequest.transfer(json: order, namingThePayer: nil),
             ].flatMap { plain in
                 var alone = plain
-                alone.fields.lines.append(.init(name: spelling, value: order.payer))
+                alone.fields.lines.append(.init(name: spelling, value: "name:\(order.payer)"))
                 var whole = alone
                 for (name, value) in beside { whole.fields.lines.append(.init(name: name, value: value)) }
                 return [alone, whole]
