@@ -50,7 +50,7 @@ final class ModelDevice: @unchecked Sendable {
         (keeper, calls) = try ModelDevice.start(vault, process, name, time, network)
     }
 
-    /// The session in the vault; nil if there is none.
+    /// The session in the vault; nil if the device is signed out.
     var session: DeviceSession? {
         let reader = StateKeeper(
             vault.vault(for: ModelProcess()), item: ModelDevice.item ?? keeperItem)

@@ -30,7 +30,7 @@ struct LoginWorkSolver: Sendable {
             do {
                 return try await attempt(members)
             } catch {
-                // Nobody but the authority makes this device work.
+                // Only a work offer that the authority has signed is solved.
                 guard case .refused(let notice) = error, notice.isGenuine,
                     notice.code == Refusal.Code.tooManyAttempts.rawValue, let offer = notice.work,
                     let solution = try await solve(offer)

@@ -107,7 +107,7 @@ extension CountersignClient {
     /// the
     /// client keeps in the vault what it takes to tell it, nothing that renews the session, and tells it
     /// after
-    /// the next login or request of the app's. Throws only if nobody is signed in, or if the vault fails.
+    /// the next login or request of the app's. Throws only if no account is signed in, or if the vault fails.
     @discardableResult
     public func logOut() async throws(CountersignError) -> LogOutResult {
         try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in

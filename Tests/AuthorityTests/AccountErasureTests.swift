@@ -12,7 +12,7 @@ import Testing
     private let folder = TemporaryFolder()
 
     /// A record as former versions wrote it, at its place in the chain.
-    private static func former(_ deployment: Deployment, _ members: String) -> AuditDraft {
+    private static func former(_ deployment: Deployment, members: String) -> AuditDraft {
         let chain = deployment.auditChain
         return AuditDraft { (sealed) throws(OperationalError) in
             guard let head = sealed.flatMap({ chain.head($0) }) else {
@@ -39,13 +39,14 @@ import Testing
         let actor = #""actor":{"kind":"account","app":"demo","name":\#(text)}"#
         let added = Self.former(
             deployment,
-            #"\#(actor),"action":"account.register","app":"demo","account":\#(text),"details":{}"#)
+            members: #"\#(actor),"action":"account.register","app":"demo","account":\#(text),"details":{}"#)
         guard case .yes = try deployment.store.insert(draft, recording: added) else {
             throw OperationalError(.failed, message: "taken")
         }
         let stranger = Self.former(
             deployment,
-            #""actor":{"kind":"os-user","uid":0,"name":"root"},"action":"account.lock","app":"demo","account":"stranger","details":{"n":1}"#
+            members: #""actor":{"kind":"os-user","uid":0,"name":"root"},"action":"account.lock","#
+                + #""app":"demo","account":"stranger","details":{"n":1}"#
         )
         try deployment.store.set(.meterBegan, to: [1], recording: stranger)
         return (deployment, name, app)

@@ -342,7 +342,7 @@ extension StoreContract {
             }
             return session.id
         }
-        func revoke(_ id: SessionID, _ device: RevokedDevice, of number: Int64? = nil) throws -> [Bool] {
+        func revoke(_ id: SessionID, device: RevokedDevice, of number: Int64? = nil) throws -> [Bool] {
             let outcome = try make().revoke(
                 id, of: number, device: device, with: SessionTermination(.revoked, at: 90),
                 recording: .counting)
@@ -359,16 +359,17 @@ extension StoreContract {
         let entries = try make().knownDevices(of: account.number)
         #expect(entries.map(\.firstSeen) == [13, 12, 10] && entries.map(\.device.lastSeen) == [13, 12, 11])
         #expect(entries.allSatisfy { $0.kind != nil && $0.name != nil })
-        #expect(try revoke(kept, .kept) == [true, false] && known() == [33, 32, 31])
-        #expect(try revoke(stolen, .forgotten, of: account.number + 1) == [false, false])
-        #expect(try revoke(stolen, .forgottenUnlessOf(own), of: account.number) == [true, true])
+        #expect(try revoke(kept, device: .kept) == [true, false] && known() == [33, 32, 31])
+        #expect(try revoke(stolen, device: .forgotten, of: account.number + 1) == [false, false])
+        #expect(try revoke(stolen, device: .forgottenUnlessOf(own), of: account.number) == [true, true])
         #expect(try known() == [33, 31])
         #expect(
-            try revoke(second, .forgottenUnlessOf(own)) == [true, false], "it is the caller's own device")
-        #expect(try revoke(kept, .forgotten) == [false, true], "the session had ended")
+            try revoke(second, device: .forgottenUnlessOf(own)) == [true, false],
+            "it is the caller's own device")
+        #expect(try revoke(kept, device: .forgotten) == [false, true], "the session had ended")
         #expect(try known() == [31])
         let audited = try make().auditEnd().last
-        #expect(try revoke(kept, .forgotten) == [false, false] && make().auditEnd().last == audited)
+        #expect(try revoke(kept, device: .forgotten) == [false, false] && make().auditEnd().last == audited)
         let device = try make().knownDevices(of: account.number)[0].device.id
         #expect(try !make().forgetDevice(device, of: account.number + 1, recording: .counting))
         #expect(try make().forgetDevice(device, of: account.number, recording: .counting) && known() == [])

@@ -28,7 +28,7 @@ package struct Account: Sendable, Equatable {
     package var reset: StoredReset?
     /// How the audit log names the account; nil once the account was erased.
     package var pseudonym: AccountPseudonym?
-    /// Whether nothing is held about the person any more. The name is then one that nobody has.
+    /// Whether the account was erased: its data are gone, and its name is a placeholder.
     package var isErased: Bool { pseudonym == nil }
 
     package init(number: Int64, app: AppName, name: AccountName, userID: Int64? = nil, created: Int64) {

@@ -189,9 +189,8 @@ package final class Login: PasswordLogin {
     }
 
     /// Takes the pending login of that id and returns its account if every proof holds. Refuses with
-    /// `login-expired` if there is none, with `wrong-credentials` if a proof does not hold, and with
-    /// `forbidden` for a locked account, which only a client
-    /// that knows the password learns.
+    /// `login-expired` if no login of that id is pending, with `wrong-credentials` if a proof does not hold,
+    /// and with `forbidden` for a locked account, which only a client that knows the password learns.
     package func finish(
         _ finish: LoginFinish, for purpose: LoginBinding.Purpose, of session: SessionID?, at now: Int64
     ) throws(Refusal) -> VerifiedLogin {

@@ -172,16 +172,16 @@ package struct LoginLimits: Sendable {
 
     private init(_ rules: Rules, in memory: LimitMemory, origin: LimitTable.Origin) {
         self.memory = memory
-        func table(_ kind: Kind, _ limit: RateLimit) -> LimitTable {
+        func table(_ kind: Kind, limit: RateLimit) -> LimitTable {
             memory.table(kind, limit: limit, capacity: rules.capacity, origin: origin)
         }
-        account = table(.account, rules.account)
-        address = table(.address, rules.address.charging(refusalsUpTo: Rules.mostDebt))
-        device = table(.device, rules.device)
-        work = table(.work, rules.work)
+        account = table(.account, limit: rules.account)
+        address = table(.address, limit: rules.address.charging(refusalsUpTo: Rules.mostDebt))
+        device = table(.device, limit: rules.device)
+        work = table(.work, limit: rules.work)
         // Each key is counted by the limit of its network.
-        network = table(.network, rules.address)
-        solved = table(.solved, rules.solved)
+        network = table(.network, limit: rules.address)
+        solved = table(.solved, limit: rules.solved)
     }
 
     /// The memory for a process that is to count together with this one; nil if it cannot be shared.

@@ -26,7 +26,7 @@ package struct LoginWork: Sendable {
     package static let solutionCount = puzzles * WorkPuzzles.numberCount
     /// Seconds for which a challenge is good.
     package static let lifetime: Int64 = 90
-    /// Hashes of one puzzle while nobody has solved any for this account: 131,072 for all sixteen.
+    /// Hashes of one puzzle before any was solved for this account: 131,072 for all sixteen.
     static let fewestHashes = 1 << 13
     /// Solutions of an account after which the work doubles.
     static let solutionsPerDoubling = 4

@@ -24,10 +24,10 @@ package struct RowSum: Sendable, Equatable {
 
     package static func += (sum: inout RowSum, other: RowSum) {
         var carry = false
-        (sum.limbs.0, carry) = add(sum.limbs.0, other.limbs.0, carry: carry)
-        (sum.limbs.1, carry) = add(sum.limbs.1, other.limbs.1, carry: carry)
-        (sum.limbs.2, carry) = add(sum.limbs.2, other.limbs.2, carry: carry)
-        (sum.limbs.3, _) = add(sum.limbs.3, other.limbs.3, carry: carry)
+        (sum.limbs.0, carry) = add(other.limbs.0, to: sum.limbs.0, carry: carry)
+        (sum.limbs.1, carry) = add(other.limbs.1, to: sum.limbs.1, carry: carry)
+        (sum.limbs.2, carry) = add(other.limbs.2, to: sum.limbs.2, carry: carry)
+        (sum.limbs.3, _) = add(other.limbs.3, to: sum.limbs.3, carry: carry)
     }
 
     package static prefix func - (sum: RowSum) -> RowSum {
@@ -39,7 +39,7 @@ package struct RowSum: Sendable, Equatable {
         return negated
     }
 
-    private static func add(_ left: UInt64, _ right: UInt64, carry: Bool) -> (UInt64, Bool) {
+    private static func add(_ left: UInt64, to right: UInt64, carry: Bool) -> (UInt64, Bool) {
         let (sum, first) = left.addingReportingOverflow(right)
         let (all, second) = sum.addingReportingOverflow(carry ? 1 : 0)
         return (all, first || second)

@@ -2,11 +2,12 @@ import Countersign
 import CountersignHTTP
 import CountersignWire
 
-/// Shows an answer: as it comes, or whole, as JSON.
-/// Safe to share: one task uses it, and the command's thread reads it when that is over.
+/// Prints a response: as it comes, or whole, as JSON.
+///
+/// Safe to share: one task uses it, and the command's thread reads it after that task has ended.
 final class ResponseOutput: @unchecked Sendable {
     private let run: Invocation
-    /// 0 till there is one.
+    /// 0 until the response has begun.
     private(set) var status = 0
     private var fields: [HeaderField] = []
     /// All of the body for JSON; otherwise its beginning.

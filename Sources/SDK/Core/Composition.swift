@@ -122,7 +122,7 @@ struct Composition {
     }
 
     /// Refuses a trust whose rules name other hosts only: the app's own server would go by the rule for all
-    /// others, and nobody would notice that its certificate is not pinned.
+    /// others, and its certificate would not be pinned, without any sign of it.
     static func checkCoverage(of trust: Trust, for origin: Origin) throws(CountersignError) {
         guard origin.security == .tls, !trust.rules.isEmpty, trust.rules(for: origin.host).isEmpty else {
             return

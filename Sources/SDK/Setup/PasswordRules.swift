@@ -4,8 +4,8 @@ public struct PasswordRules: Sendable {
     /// The fewest characters, each code point of Unicode as one. The authority may demand more (policy
     /// `password-min`). Source: NIST SP 800-63B §3.1.1.2.
     public var minimumLength = 8
-    /// Whether the password is known from a breach, by a list of the app's own or a service's; nil to ask
-    /// nobody. The password must not leave the device: a service is asked for the first digits of its hash.
+    /// Whether the password is known from a breach, by a list of the app's own or a service's; nil for no
+    /// such check. The password must not leave the device: send a service only the first digits of its hash.
     public var isBreached: (@Sendable (_ password: String) async -> Bool)?
 
     /// At least eight characters.

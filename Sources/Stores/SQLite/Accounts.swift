@@ -298,7 +298,7 @@ enum AccountRows {
     {
         try database.rows(sql, binding: values) { (row) throws(OperationalError) in
             guard row.integer(13) == 1 else {
-                throw SQLiteStore.altered(.account, String(row.integer(0)), in: database)
+                throw SQLiteStore.altered(.account, row: String(row.integer(0)), in: database)
             }
             guard let account = account(row) else {
                 throw ReleaseRows.unreadable("account", named: String(row.integer(0)), in: database)

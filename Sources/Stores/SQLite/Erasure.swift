@@ -74,7 +74,7 @@ extension SQLiteStore {
             try database.run(
                 "INSERT INTO erased_name (app, tombstone) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 binding: .text(account.app.description), .blob(tombstone.bytes))
-            // The row stays, under a name that nobody has, because its number is never given again.
+            // The row stays, under a placeholder name, so that its number is not used again.
             try database.run(
                 """
                 UPDATE account SET name = 'erased-' || lower(hex(randomblob(16))), user_id = NULL,

@@ -38,12 +38,16 @@ final class RowRecorder {
                 handle, name, -1, SQLITE_UTF8 | SQLITE_DIRECTONLY, Unmanaged.passUnretained(self).toOpaque(),
                 body, nil, nil, nil)
         }
-        define("cs_row_added") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: false) } }
-        define("cs_row_changed") { RowCall($0, $1, $2).run { $0.added($1, isUpdate: true) } }
-        define("cs_row_removed") { RowCall($0, $1, $2).run { $0.removed($1) } }
-        define("cs_row_recorded") { RowCall($0, $1, $2).run { $0.recorded($1) } }
-        define("cs_row_examined") { RowCall($0, $1, $2).run { $0.examined($1) } }
-        define("cs_row_is_authentic") { RowCall($0, $1, $2).run { $0.check($1) } }
+        define("cs_row_added") {
+            RowCall(in: $0, count: $1, values: $2).run { $0.added($1, isUpdate: false) }
+        }
+        define("cs_row_changed") {
+            RowCall(in: $0, count: $1, values: $2).run { $0.added($1, isUpdate: true) }
+        }
+        define("cs_row_removed") { RowCall(in: $0, count: $1, values: $2).run { $0.removed($1) } }
+        define("cs_row_recorded") { RowCall(in: $0, count: $1, values: $2).run { $0.recorded($1) } }
+        define("cs_row_examined") { RowCall(in: $0, count: $1, values: $2).run { $0.examined($1) } }
+        define("cs_row_is_authentic") { RowCall(in: $0, count: $1, values: $2).run { $0.check($1) } }
     }
 
     /// Verifies and tags by `rows` from now on. Does nothing while the file has no place for tags. Without
@@ -224,7 +228,7 @@ private struct RowCall {
         let group: Int
     }
 
-    init(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    init(in context: OpaquePointer?, count: Int32, values: UnsafeMutablePointer<OpaquePointer?>?) {
         self.context = context
         self.count = Int(count)
         self.values = values
@@ -371,8 +375,7 @@ extension SQLiteStore {
             .failed, message: "\(database.path): \(first.text); `countersign audit verify` tells more")
     }
 
-    static func altered(_ table: AuthenticatedTable, _ row: String, in database: Database) -> OperationalError
-    {
+    static func altered(_ table: AuthenticatedTable, row: String, in database: Database) -> OperationalError {
         OperationalError(
             .failed,
             message:

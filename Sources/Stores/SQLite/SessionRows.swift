@@ -35,7 +35,7 @@ enum SessionRows {
         let sql = "\(select) WHERE id = ?"
         if let session = try read(in: database, sql: sql, binding: .blob(id.bytes)).first { return session }
         let exists = try database.integer("SELECT 1 FROM session WHERE id = ?", binding: .blob(id.bytes))
-        if exists != nil { throw SQLiteStore.altered(.session, id.description, in: database) }
+        if exists != nil { throw SQLiteStore.altered(.session, row: id.description, in: database) }
         return nil
     }
 

@@ -108,7 +108,7 @@ extension SQLiteStore {
         ) { (row) throws(OperationalError) -> UploadTicketRecord in
             guard row.integer(13) == 1 else {
                 throw SQLiteStore.altered(
-                    .uploadTicket, "of account \(row.integer(1))", in: database)
+                    .uploadTicket, row: "of account \(row.integer(1))", in: database)
             }
             guard let session = row.sessionID(0), let release = KeyID(row.text(2)), row.blob(8).count == 32
             else {

@@ -178,7 +178,7 @@ public struct SignedManifest: Sendable {
         self.signature = signature
     }
 
-    /// Throws for a key that is none of Ed25519.
+    /// Throws for a key that is not an Ed25519 public key.
     static func check(_ keys: [[UInt8]]) throws(ManifestError) {
         for bytes in keys where (try? PublicKey(ed25519: bytes)) == nil {
             throw .malformed("the manifest's key: expected an Ed25519 public key of 32 bytes")

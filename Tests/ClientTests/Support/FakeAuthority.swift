@@ -399,7 +399,7 @@ actor FakeAuthority {
             return try reply(401, ["code": "stale", "time": .integer(now)], draft, nil)
         }
         guard transcripts.insert(transcript).inserted else {
-            return try replayed(transcript, session, draft)
+            return try replayed(transcript, of: session, answering: draft)
         }
         refreshes += 1
         if let reason = session.ended {
@@ -410,16 +410,16 @@ actor FakeAuthority {
             return try endReused(draft)
         }
         guard Int64(counter) > session.counter else {
-            return try replayed(transcript, session, draft)
+            return try replayed(transcript, of: session, answering: draft)
         }
         // To leave an epoch that was offered is its first use.
         session.use(epoch, at: now)
         guard epoch <= session.epoch else { return try refuse("unknown-key", draft) }
-        session.count(Int64(counter), transcript)
+        session.count(Int64(counter), of: transcript)
         guard epoch == session.epoch else {
             guard epoch + 1 == session.epoch, attempt == session.attempt else { return try endReused(draft) }
             self.session = session
-            return try replayed(transcript, session, draft)
+            return try replayed(transcript, of: session, answering: draft)
         }
         guard session.successor == nil || attempt == session.asking else { return try endReused(draft) }
         return try offer(attempt, of: session, token, draft)
@@ -431,7 +431,9 @@ actor FakeAuthority {
     }
 
     /// Says how far the session has come.
-    private func replayed(_ transcript: [UInt8], _ session: FakeSession, _ draft: Draft) throws -> Response {
+    private func replayed(
+        _ transcript: [UInt8], of session: FakeSession, answering draft: Draft
+    ) throws -> Response {
         let digest = SHA256.digest(transcript.span)
         return try reply(
             401,

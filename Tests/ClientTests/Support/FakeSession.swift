@@ -84,7 +84,7 @@ struct FakeSession {
         expires = now + FakeSession.lifetime
     }
 
-    mutating func count(_ counter: Int64, _ transcript: [UInt8]) {
+    mutating func count(_ counter: Int64, of transcript: [UInt8]) {
         (self.counter, counted) = (counter, transcript)
     }
 
