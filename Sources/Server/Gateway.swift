@@ -29,7 +29,7 @@ final class Gateway: Handler, @unchecked Sendable {
     let identity: CallerIdentityFields
     let idempotency: IdempotencyCoordinator
     let requestCounter: LoopRequestCounter
-    private var events: EventGenerator
+    private var events: SplitMix64
     private var logClock = LogClock()
     private var line: [UInt8] = []
     var legacyScreen: LegacyPathFilter?
@@ -54,7 +54,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.requestCounter = tally
         self.log = log
         self.clock = clock
-        events = EventGenerator(seed: seed)
+        events = SplitMix64(seed: seed)
     }
 
     func handle(_ exchange: any Exchange) async {

@@ -130,7 +130,7 @@ struct EventID {
     let bytes: InlineArray<36, UInt8>
 
     /// Not secret, so the loop's own fast generator suffices.
-    init(_ generator: inout EventGenerator) {
+    init(_ generator: inout SplitMix64) {
         var high = generator.next()
         var low = generator.next()
         high = high & ~0xF000 | 0x4000
@@ -155,19 +155,4 @@ struct EventID {
     }
 
     var text: String { String(decoding: (0..<36).map { bytes[$0] }, as: UTF8.self) }
-}
-
-/// A sequence of numbers without repetition: SplitMix64 from a random seed.
-struct EventGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignSeal
+import CountersignWire
 import Testing
 
 @Suite struct LimitTableTests {
@@ -28,7 +29,7 @@ import Testing
     func model(_ seed: UInt64) {
         let table = table(RateLimit(burst: 3, refillInterval: .milliseconds(100)))
         var model = Model(burst: 3, interval: 100)
-        var random = Seeded(seed)
+        var random = SplitMix64(seed: seed)
         var now: Int64 = 1_000_000
         var outstanding: [(String, LimitTable.Debit, Int64)] = []
         for _ in 0..<3_000 {
@@ -181,20 +182,5 @@ private struct Model {
     mutating func refund(_ name: String, debitedAt: Int64, at now: Int64) {
         let owed = max(0, 1 - Double(now - debitedAt) / interval)
         tokens[name] = (min(burst, left(name, at: now) + owed), now)
-    }
-}
-
-/// A small seeded generator, so that failures can be reproduced. Source: SplitMix64.
-struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

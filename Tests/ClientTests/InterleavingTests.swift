@@ -48,7 +48,7 @@ private final class Interleaving: Sendable {
         /// Whether an event since the last login may have ended the session.
         var mayBeOver = false
         var marks = 0
-        var random: Steps
+        var random: SplitMix64
     }
 
     private let name: String

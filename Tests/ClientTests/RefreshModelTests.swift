@@ -31,7 +31,7 @@ private final class History {
     let name: String
     private(set) var world: FakeWorld
     private let vault = MemoryVault()
-    private var random: Steps
+    private var random: SplitMix64
     /// Calls that ended with the process.
     private(set) var deaths = 0
     private(set) var steps = 0

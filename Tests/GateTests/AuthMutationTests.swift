@@ -13,7 +13,7 @@ import Testing
         let deployment = try Deployment()
         let scheme = try #require(SchemeRegistry.standard.scheme(named: name))
         let seed = UInt64.random(in: 0...UInt64.max)
-        var random = SeededGenerator(state: seed)
+        var random = SplitMix64(seed: seed)
         var flips = 0
         for number in 0..<800 {
             let request = try randomRequest(name, number, deployment, &random)
@@ -113,7 +113,7 @@ import Testing
     }
 
     private func randomRequest(
-        _ name: SchemeName, _ number: Int, _ deployment: Deployment, _ random: inout SeededGenerator
+        _ name: SchemeName, _ number: Int, _ deployment: Deployment, _ random: inout SplitMix64
     ) throws -> Request {
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
         func word(_ lengths: ClosedRange<Int>) -> String {

@@ -14,7 +14,7 @@ import Testing
     /// sets the number of forgeries.
     @Test("no cause is named of what was forged", arguments: SchemeName.signing)
     func forged(_ scheme: SchemeName) async throws {
-        var random = SeededGenerator(state: 7)
+        var random = SplitMix64(seed: 7)
         let count = getenv("COUNTERSIGN_FORGERIES").flatMap { Int(String(cString: $0)) } ?? 48
         for number in 0..<count {
             var mistaken = Mistaken(scheme)
@@ -43,7 +43,7 @@ import Testing
     }
 
     /// Flips bits anywhere, the signature's own parameters included.
-    private static func scramble(_ request: inout Request, _ random: inout SeededGenerator) {
+    private static func scramble(_ request: inout Request, _ random: inout SplitMix64) {
         for _ in 0..<Int.random(in: 1...3, using: &random) {
             if request.body.isEmpty || Bool.random(using: &random) {
                 guard let field = request.fields.randomElement(using: &random), !field.value.isEmpty else {

@@ -17,7 +17,7 @@ import Testing
     @Test("every covered part, one bit changed, is refused", arguments: TestKeys.signing)
     func mutated(_ algorithm: KeyAlgorithm) async throws {
         let deployment = try Paired(algorithm)
-        var random = SeededGenerator(state: 9421)
+        var random = SplitMix64(seed: 9421)
         let request = try deployment.signed(nonce: "n1")
         var flips = 0
         for part in MessageSignatures().coverage.covered {

@@ -6,7 +6,7 @@ enum Mutation {
     /// Flips one bit of a covered part. Nil where this request does not have that part, or where the bit
     /// makes no difference by the standard's own rule (a host has no case, a form has many spellings).
     static func flipBit(
-        in part: Coverage.Part, of request: Request, _ scheme: any Scheme, _ random: inout SeededGenerator
+        in part: Coverage.Part, of request: Request, _ scheme: any Scheme, _ random: inout SplitMix64
     ) -> Request? {
         var changed = request
         let bit = UInt8(1) << UInt8.random(in: 0..<8, using: &random)

@@ -14,7 +14,7 @@ import Testing
             getenv("COUNTERSIGN_TEST_SEED").flatMap { UInt64(String(cString: $0)) }
             ?? UInt64.random(in: 0...UInt64.max)
         print("mutation test: COUNTERSIGN_TEST_SEED=\(seed)")
-        var random = SeededGenerator(state: seed)
+        var random = SplitMix64(seed: seed)
         var flips = 0
         for number in 0..<2000 {
             let scheme: any Scheme = schemes[number % schemes.count]
@@ -76,7 +76,7 @@ import Testing
     }
 
     private func randomRequest(
-        _ scheme: SchemeName, _ number: Int, _ deployment: Deployment, _ random: inout SeededGenerator
+        _ scheme: SchemeName, _ number: Int, _ deployment: Deployment, _ random: inout SplitMix64
     ) throws -> Request {
         let letters = Array("abcdefghijklmnopqrstuvwxyzABCXYZ0123456789-._~")
         func word(_ lengths: ClosedRange<Int>) -> String {

@@ -26,6 +26,8 @@ import Testing
             ("a=1; Path=x; Expires=soon", "/shop", nil, false),
             ("__Host-a=1; Secure; Path=/", "/", nil, true),
             ("a=1; Max-Age=99999999999999999999", "/shop", .max, false),
+            // A combining character joins the delimiter before it in a Swift `Character`.
+            ("a=1;\u{6EC}x; Secure", "/shop", nil, true), ("a=\u{6EC}; Path=/\u{301}", "/\u{301}", nil, false),
         ] as [(String, String, Int64?, Bool)])
     func whatAFieldSets(_ field: String, _ path: String, _ expires: Int64?, _ isSecure: Bool) throws {
         let cookie = try #require(Cookie(field, setting: CookieTests.setting))
@@ -41,6 +43,13 @@ import Testing
         "a=" + String(repeating: "x", count: 4096),
     ])
     func whatSetsNothing(_ field: String) { #expect(Cookie(field, setting: CookieTests.setting) == nil) }
+
+    @Test func aCombiningCharacterHidesNoDelimiter() throws {
+        let cookie = try #require(Cookie("a=1;\u{6EC} Secure=\u{301}2", setting: CookieTests.setting))
+        #expect(cookie.name == "a" && cookie.value == "1" && !cookie.isSecure)
+        #expect(cookie.isFor(path: "/shop/\u{301}", isEncrypted: true, at: 0))
+        #expect(!cookie.isFor(path: "/shop\u{301}", isEncrypted: true, at: 0))
+    }
 
     @Test func anAddressIsNoDomain() {
         let address = Cookie.Setting(host: "192.0.2.1", path: "/", isEncrypted: true, time: 0)

@@ -8,6 +8,23 @@ import Testing
 @testable import CountersignSQLite
 
 @Suite struct MigrationTests {
+    private func makeFolder() throws -> URL {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+            "countersign-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        return folder
+    }
+
+    /// The database of ``makeFirst(at:)`` with all migrations up to `step`, which is not applied.
+    private func makeFile(at path: String, before step: String) throws -> Database {
+        try makeFirst(at: path)
+        let database = try Database(path: path)
+        let count = try #require(Migrations.steps.firstIndex(of: step))
+        for step in Migrations.steps[1..<count] { try database.execute(step) }
+        try database.execute("PRAGMA user_version = \(count)")
+        return database
+    }
+
     /// A database as the first layout left it, with an app and a release in it.
     private func makeFirst(at path: String) throws {
         #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -26,9 +43,7 @@ import Testing
 
     @Test("sessions of before have no release, and get one when they are renewed")
     func releases() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "countersign-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
         #expect(FileManager.default.createFile(atPath: path, contents: nil))
@@ -62,18 +77,12 @@ import Testing
 
     @Test("apps whose old clients have had tokens of ours go on renewing them, unless they said otherwise")
     func renewal() throws {
-        let name = "countersign-\(UUID().uuidString)"
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(name)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
-        try makeFirst(at: path)
-        let database = try Database(path: path)
-        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m010))
-        for step in Migrations.steps[1..<before] { try database.execute(step) }
+        let database = try makeFile(at: path, before: Migrations.m010)
         try database.execute(
             """
-            PRAGMA user_version = \(before);
             INSERT INTO app VALUES ('ours', 12), ('silent', 12), ('theirs', 12);
             INSERT INTO app_setting VALUES
                 ('ours', 'legacy-session', 'authority', NULL),
@@ -90,18 +99,12 @@ import Testing
 
     @Test("apps keep the defaults that they were made under")
     func defaults() throws {
-        let name = "countersign-\(UUID().uuidString)"
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(name)
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
-        try makeFirst(at: path)
-        let database = try Database(path: path)
-        let before = try #require(Migrations.steps.firstIndex(of: Migrations.m016))
-        for step in Migrations.steps[1..<before] { try database.execute(step) }
+        let database = try makeFile(at: path, before: Migrations.m016)
         try database.execute(
             """
-            PRAGMA user_version = \(before);
             INSERT INTO app VALUES ('old', 12), ('older', 12), ('ruled', 12);
             INSERT INTO app_setting VALUES
                 ('older', 'anonymous', 'none', NULL), ('ruled', 'routes', '/ session', NULL);
@@ -121,9 +124,7 @@ import Testing
 
     @Test("what is kept of keyed requests is added up where it was not yet")
     func keyedRequests() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "countersign-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
         try makeFirst(at: path)
@@ -155,9 +156,7 @@ import Testing
 
     @Test("each earlier layout opens, and keeps what it holds")
     func first() throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-            "countersign-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let folder = try makeFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
         try makeFirst(at: path)

@@ -41,7 +41,7 @@ import Testing
         let request = draft.request()
         let caller = try await server.gate.judge(request)
         let keys = try AssertionKeys(server.deployment)
-        var (generator, lines) = (EventGenerator(seed: 1), [UInt8]())
+        var (generator, lines) = (SplitMix64(seed: 1), [UInt8]())
         try AssertionIssuer(keys, issuer: "urn:us", audience: "urn:backend").append(
             for: request, caller: caller, from: "192.0.2.1", event: EventID(&generator), at: now, to: &lines)
         let line = try #require(

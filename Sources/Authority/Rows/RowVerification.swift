@@ -86,8 +86,8 @@ package struct RowExamination {
         label: @autoclosure () -> String
     ) {
         outcome.rows += 1
-        // A row that is not authentic is left out of the sums: the sum of its original group then differs, and
-        // that of the group that it claims to belong to does not.
+        // A row that is not authentic is left out of the sums: the sum of its original group then differs,
+        // and that of the group that it claims to belong to does not.
         guard !rows.isAuthentic(message, tag: tag) else {
             return found.add(rows.sum(of: message), group: group)
         }

@@ -228,7 +228,7 @@ struct AuditLine {
         ].map(AuditLine.harmless)
     }
 
-    /// The name that the pseudonym in `value` stands for, else the pseudonym; nil if `value` has no pseudonym.
+    /// The name that the pseudonym in `value` stands for, else the pseudonym; nil if `value` has none.
     private func account(_ value: JSON) -> String? {
         value["pseudonym"]?.string.map { names[$0] ?? $0 }
     }

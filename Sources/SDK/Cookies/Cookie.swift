@@ -46,7 +46,9 @@ extension Cookie {
     /// name. Source: RFC 6265 §5.2; the prefixes of names: draft-ietf-httpbis-rfc6265bis §4.1.3.
     init?(_ field: String, setting: Setting) {
         guard field.utf8.count <= Cookie.mostBytes, field.utf8.allSatisfy(Cookie.isText) else { return nil }
-        let parts = field.split(separator: ";", omittingEmptySubsequences: false)
+        // Bytes, not characters: a combining character behind `;` would join it and hide it.
+        let parts = field.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+            .map(Substring.init)
         guard let pair = parts.first, let (name, value) = Cookie.pair(pair), !name.isEmpty, let value else {
             return nil
         }
@@ -60,7 +62,8 @@ extension Cookie {
             case ("domain", let text?) where !text.isEmpty:
                 guard Cookie.domain(text.lowercased(), matches: setting.host) else { return nil }
                 hasDomain = true
-            case ("path", let text?) where text.hasPrefix("/"): (path, hasPath) = (text, true)
+            case ("path", let text?) where text.utf8.first == UInt8(ascii: "/"):
+                (path, hasPath) = (text, true)
             case ("secure", _): isSecure = true
             default: break
             }
@@ -78,9 +81,10 @@ extension Cookie {
     /// Whether it goes with a request for `path` at `time`. Source: RFC 6265 §5.1.4, §5.4.
     func isFor(path: String, isEncrypted: Bool, at time: Int64) -> Bool {
         guard isEncrypted || !isSecure, isAlive(at: time) else { return false }
-        guard path != self.path else { return true }
-        return path.hasPrefix(self.path)
-            && (self.path.hasSuffix("/") || path.dropFirst(self.path.count).hasPrefix("/"))
+        guard path.utf8.starts(with: self.path.utf8) else { return false }
+        let slash = UInt8(ascii: "/")
+        let rest = path.utf8.dropFirst(self.path.utf8.count)
+        return rest.isEmpty || self.path.utf8.last == slash || rest.first == slash
     }
 
     func isAlive(at time: Int64) -> Bool { expires.map { $0 > time } ?? true }
@@ -89,16 +93,17 @@ extension Cookie {
 
     /// A name and, behind `=`, a value; nil for white space alone.
     private static func pair(_ text: Substring) -> (name: String, value: String?)? {
-        let halves = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let halves = text.utf8.split(
+            separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
         guard let name = halves.first.map(trimmed), halves.count == 2 || !name.isEmpty else { return nil }
         return (name, halves.count == 2 ? trimmed(halves[1]) : nil)
     }
 
-    private static func trimmed(_ text: Substring) -> String {
-        var text = text
-        while let first = text.first, first == " " || first == "\t" { text = text.dropFirst() }
-        while let last = text.last, last == " " || last == "\t" { text = text.dropLast() }
-        return String(text)
+    private static func trimmed(_ text: Substring.UTF8View) -> String {
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return String(Substring(text))
     }
 
     /// Seconds, negative ones too. A number that does not fit means no end. Source: RFC 6265 §5.2.2.
@@ -118,7 +123,9 @@ extension Cookie {
 
     /// Source: RFC 6265 §5.1.4.
     private static func defaultPath(of path: String) -> String {
-        guard path.hasPrefix("/"), let last = path.lastIndex(of: "/"), last != path.startIndex else {
+        let slash = UInt8(ascii: "/")
+        guard path.utf8.first == slash, let last = path.utf8.lastIndex(of: slash), last != path.startIndex
+        else {
             return "/"
         }
         return String(path[..<last])

@@ -157,6 +157,11 @@ extension AccountServices {
         let entry = ReplayEntry(
             keyID: scope, scheme: .messageSignatures, replayKey: solution.replayKey, created: expires,
             now: now)
+        return await isFirstUse(entry)
+    }
+
+    /// False if the entry is in the guard, and if the guard cannot tell.
+    private func isFirstUse(_ entry: ReplayEntry) async -> Bool {
         do {
             try await replay.insert(entry)
             return true
@@ -256,12 +261,7 @@ extension AccountServices {
             keyID: release.id, scheme: .messageSignatures, replayKey: start.replayKey(for: time),
             created: time,
             now: now)
-        do {
-            try await replay.insert(entry)
-            return true
-        } catch {
-            return false
-        }
+        return await isFirstUse(entry)
     }
 
     /// A device's proof is fresh within this many seconds before or after now.

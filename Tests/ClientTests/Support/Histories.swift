@@ -1,3 +1,4 @@
+import CountersignWire
 import Foundation
 
 /// Histories that are drawn from one seed, which is said whatever comes of them: `COUNTERSIGN_SEED` has the
@@ -7,7 +8,7 @@ struct Histories {
     struct Drawn: Sendable {
         /// Where a failure says it was.
         let name: String
-        let steps: Steps
+        let steps: SplitMix64
     }
 
     let all: [Drawn]
@@ -18,9 +19,9 @@ struct Histories {
     init(_ kind: String, _ count: Int, long: Int) {
         let given = ProcessInfo.processInfo.environment["COUNTERSIGN_SEED"].flatMap(UInt64.init)
         let seed = given ?? .random(in: 0...UInt64.max)
-        var seeds = Steps(state: seed)
+        var seeds = SplitMix64(seed: seed)
         all = (1...(Histories.isLong ? long : count)).map { number in
-            Drawn(name: "history \(number) of seed \(seed)", steps: Steps(state: seeds.next()))
+            Drawn(name: "history \(number) of seed \(seed)", steps: SplitMix64(seed: seeds.next()))
         }
         (self.kind, self.seed) = (kind, seed)
     }

@@ -151,7 +151,7 @@ final class TestServer {
         guard case .route(let route, let parameter) = routes.find(request) else {
             throw OperationalError(.failed, message: "no route: \(request.text(request.path))")
         }
-        var generator = EventGenerator(seed: 1)
+        var generator = SplitMix64(seed: 1)
         let event = EventID(&generator)
         do {
             let caller = try await gate.judge(request)
