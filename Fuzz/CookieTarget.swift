@@ -20,13 +20,14 @@ import CountersignTransport
             unlessRemovedSince: 0)
         precondition(store.cookies.count <= 50)
         for cookie in store.cookies {
-            precondition(!cookie.name.isEmpty && cookie.path.hasPrefix("/"))
+            precondition(!cookie.name.isEmpty && cookie.path.utf8.first == UInt8(ascii: "/"))
             precondition(cookie.expires.map { $0 > time } ?? true)
             precondition(
                 !cookie.name.utf8.contains(UInt8(ascii: ";"))
                     && !cookie.value.utf8.contains(UInt8(ascii: ";")))
             let sent = store.field(path: cookie.path, isEncrypted: true, at: time)
-            precondition(sent.map { "; \($0);".contains("; \(cookie.name)=\(cookie.value);") } == true)
+            let expected = Array("; \(cookie.name)=\(cookie.value);".utf8)
+            precondition(sent.map { Array("; \($0);".utf8).contains(expected) } == true)
         }
         let field = store.field(path: path, isEncrypted: false, at: time) ?? ""
         precondition(field.utf8.allSatisfy { $0 == 9 || ($0 >= 32 && $0 != 127) })
