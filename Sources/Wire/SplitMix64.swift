@@ -1,6 +1,6 @@
-/// Numbers that follow from a seed alone: for ids that need not be secret, and for tests that can be repeated.
-/// Each of its 2^64 states comes once before the first returns. Never for keys or nonces. Source: Steele, Lea
-/// and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+/// Numbers that follow from a seed alone: for ids that need not be secret, and for tests that can be
+/// repeated. Each of its 2^64 states comes once before the first returns. Never for keys or nonces. Source:
+/// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
 package struct SplitMix64: RandomNumberGenerator, Sendable {
     @usableFromInline var state: UInt64
 

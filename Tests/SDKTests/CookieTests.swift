@@ -27,7 +27,8 @@ import Testing
             ("__Host-a=1; Secure; Path=/", "/", nil, true),
             ("a=1; Max-Age=99999999999999999999", "/shop", .max, false),
             // A combining character joins the delimiter before it in a Swift `Character`.
-            ("a=1;\u{6EC}x; Secure", "/shop", nil, true), ("a=\u{6EC}; Path=/\u{301}", "/\u{301}", nil, false),
+            ("a=1;\u{6EC}x; Secure", "/shop", nil, true),
+            ("a=\u{6EC}; Path=/\u{301}", "/\u{301}", nil, false),
         ] as [(String, String, Int64?, Bool)])
     func whatAFieldSets(_ field: String, _ path: String, _ expires: Int64?, _ isSecure: Bool) throws {
         let cookie = try #require(Cookie(field, setting: CookieTests.setting))
