@@ -58,8 +58,7 @@ extension Deployment {
     }
 
     private func opened(_ stored: [UInt8]) throws(OperationalError) -> AssertionSeeds {
-        // Seeds and public keys are 32 bytes each, so their sealed forms have the same length.
-        let each = seal(Secret(random: AnswerKey.seedCount), as: .assertionKey("current")).count
+        let each = AssertionSeeds.sealedCount
         guard stored.count == 2 * each || stored.count == 3 * each + 8,
             let current = open(Array(stored[..<each]), as: .assertionKey("current")),
             let next = open(Array(stored[each..<2 * each]), as: .assertionKey("next"))
@@ -82,6 +81,30 @@ extension Deployment {
         OperationalError(
             .failed, message: "assertion keys: their sealed value does not open; the row was altered")
     }
+}
+
+extension AssertionSeeds {
+    /// Seals each part of a stored value anew; nil if one does not open.
+    static func sealAgain(
+        _ stored: [UInt8], by seal: (_ part: [UInt8], _ binding: SealBinding) -> [UInt8]?
+    ) -> [UInt8]? {
+        let each = sealedCount
+        guard stored.count == 2 * each || stored.count == 3 * each + 8,
+            let current = seal(Array(stored[..<each]), .assertionKey("current")),
+            let next = seal(Array(stored[each..<2 * each]), .assertionKey("next"))
+        else { return nil }
+        guard stored.count > 2 * each else { return current + next }
+        let time = Array(stored[2 * each..<2 * each + 8])
+        let replaced = time.reduce(0) { $0 << 8 | UInt64($1) }
+        guard
+            let previous = seal(
+                Array(stored[(2 * each + 8)...]), .assertionKey("previous", replaced: replaced))
+        else { return nil }
+        return current + next + time + previous
+    }
+
+    /// Seeds and public keys are 32 bytes each, so their sealed forms have the same length.
+    fileprivate static let sealedCount = MasterKey.sealedCount(of: AnswerKey.seedCount)
 }
 
 extension SealBinding {

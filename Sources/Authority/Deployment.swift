@@ -8,7 +8,8 @@ package final class Deployment: Sendable {
     package let folder: DataFolder
     package let store: any Store
     package let generation: DeploymentGeneration
-    let masterKey: MasterKey
+    let masterKey: MasterKeyRing
+    let masterKeySource: MasterKeySource
     let auditChain: AuditChain
     let tombstones: AccountTombstoneKey
     /// Authenticates the rows; every connection to the store needs it.
@@ -25,76 +26,76 @@ package final class Deployment: Sendable {
         clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer()
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
-        if let check = try store.value(of: .masterKeyCheck) {
-            let found = try source.find()
-            let opened = try Deployment.openCheck(check, with: found, folder: folder)
+        masterKeySource = source
+        generation = try DeploymentGeneration(folder.generation)
+        if try store.value(of: .masterKeyCheck) != nil {
+            _ = try MasterKeyRing.find(in: store, source: source)
             try store.prepare()
-            (masterKey, auditChain, rows) = try Deployment.ensureAuditLog(
-                in: store, opened: opened, check: check, folder: folder)
         } else {
-            let found = try source.findOrMake()
+            let fresh = try source.findOrMake()
             try store.prepare()
-            (masterKey, auditChain, rows) = try Deployment.ensureAuditLog(
-                in: store, opened: MasterKeyCheck(key: found), check: nil, folder: folder)
+            try Deployment.beginAuditLog(in: store, under: fresh)
         }
+        let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
+        (auditChain, rows) = try Deployment.openAuditLog(in: store, under: keys)
+        masterKey = try MasterKeyRing(
+            keys, checks: checks, in: store, source: source, generation: generation)
         tombstones = try AccountTombstoneKey(in: store, under: masterKey)
         self.actor = actor
         self.clock = clock
         self.rootSealer = rootSealer
         self.folder = folder
         self.store = store
-        self.generation = try DeploymentGeneration(folder.generation)
         try store.authenticate(by: rows)
         if let check = try store.value(of: .masterKeyCheck) { try tagRowsOnce(after: check) }
         try rewriteAuditOnce()
     }
 
-    private static func openCheck(
-        _ check: [UInt8], with key: MasterKey?, folder: DataFolder
-    ) throws(OperationalError) -> MasterKeyCheck {
-        guard let key else {
-            throw OperationalError(
-                .failed,
-                message: "master key: there is none, but the store was sealed with one; expected it in "
-                    + "\(MasterKeySource.variable), a systemd credential or \(folder.masterKey)")
-        }
-        guard let opened = MasterKeyCheck(check, under: key) else {
-            throw OperationalError(
-                .failed, message: "master key: not the one this store was sealed with; nothing was changed")
-        }
-        return opened
+    /// Begins the audit log of a new store, unless another process has begun it meanwhile.
+    private static func beginAuditLog(in store: any Store, under key: MasterKey) throws(OperationalError) {
+        let auditKey = Secret(random: AuditChain.keyCount)
+        _ = try store.exchange(
+            .masterKeyCheck, from: nil, to: MasterKeyCheck.sealed(under: key, auditKey: auditKey),
+            with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
     }
 
-    /// Ensures that the store has an audit log: a new store's log begins here, and so does that of a store
-    /// from a version without audit logs. `check` is the stored value that `opened` was read from; nil in
-    /// a new store.
-    private static func ensureAuditLog(
-        in store: any Store, opened: MasterKeyCheck, check: [UInt8]?, folder: DataFolder
-    ) throws(OperationalError) -> (MasterKey, AuditChain, RowAuthenticator) {
-        if let auditKey = opened.auditKey { return try parts(of: opened.key, auditKey: auditKey) }
+    /// What the audit log's key makes. The log of a store from a version without audit logs begins here.
+    private static func openAuditLog(
+        in store: any Store, under keys: MasterKeyRing.Keys
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator) {
+        guard let check = try store.value(of: .masterKeyCheck),
+            let opened = MasterKeyCheck(check, under: keys.current)
+        else {
+            throw OperationalError(
+                .failed, message: "master key: its check was replaced while the store was opened")
+        }
+        if let auditKey = opened.auditKey { return try parts(of: auditKey) }
         let auditKey = Secret(random: AuditChain.keyCount)
         let now = try store.exchange(
-            .masterKeyCheck, from: check, to: MasterKeyCheck.sealed(under: opened.key, auditKey: auditKey),
+            .masterKeyCheck, from: check,
+            to: MasterKeyCheck.sealed(under: keys.current, auditKey: auditKey),
             with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
         // Of two processes that start at once one succeeds, and both use its key.
-        guard let kept = try Deployment.openCheck(now, with: opened.key, folder: folder).auditKey else {
+        guard let kept = MasterKeyCheck(now, under: keys.current)?.auditKey else {
             throw OperationalError(
                 .failed,
                 message: "master key: its check was restored to an earlier one while the store was opened")
         }
-        return try parts(of: opened.key, auditKey: kept)
+        return try parts(of: kept)
     }
 
     private static func parts(
-        of key: MasterKey, auditKey: Secret
-    ) throws(OperationalError) -> (MasterKey, AuditChain, RowAuthenticator) {
+        of auditKey: Secret
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator) {
         guard let rows = RowAuthenticator(key: auditKey) else {
             throw OperationalError(.failed, message: "libsodium did not start")
         }
-        return (key, AuditChain(key: auditKey), rows)
+        return (AuditChain(key: auditKey), rows)
     }
 
-    func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] { masterKey.seal(secret, as: binding) }
+    func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] {
+        masterKey.seal(secret, as: binding, random: SystemRandom())
+    }
 
     /// Nil if `sealed` was not sealed for this binding.
     func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
@@ -132,7 +133,8 @@ extension SealBinding {
 /// log's key the deployment does not open.
 struct MasterKeyCheck {
     let key: MasterKey
-    /// Nil if the store is new, or from a version without audit logs.
+    let slot: SealSlot
+    /// Nil if the store is from a version without audit logs.
     let auditKey: Secret?
     /// Whether the rows have tags: a store without this mark is from an earlier version, or new.
     let hasTaggedRows: Bool
@@ -140,16 +142,13 @@ struct MasterKeyCheck {
     private static let text = Array("countersign".utf8)
     private static let place = SealBinding(kind: "master-key-check", row: "check")
 
-    init(key: MasterKey) {
-        self.key = key
-        auditKey = nil
-        hasTaggedRows = false
-    }
-
     /// Nil if `sealed` was not sealed under that key.
     init?(_ sealed: [UInt8], under key: MasterKey) {
-        guard let opened = try? key.open(sealed, as: MasterKeyCheck.place) else { return nil }
+        guard let slot = sealed.first.flatMap(SealSlot.init(rawValue:)),
+            let opened = try? key.open(sealed, as: MasterKeyCheck.place, slot: slot)
+        else { return nil }
         self.key = key
+        self.slot = slot
         let count = MasterKeyCheck.text.count
         let end = count + AuditChain.keyCount
         hasTaggedRows = opened.count == end + 1
@@ -157,8 +156,11 @@ struct MasterKeyCheck {
     }
 
     /// `countersign ‖ audit key`, and one byte more once the rows have tags.
-    static func sealed(under key: MasterKey, auditKey: Secret, hasTaggedRows: Bool = false) -> [UInt8] {
+    static func sealed(
+        under key: MasterKey, slot: SealSlot = .first, auditKey: Secret, hasTaggedRows: Bool = false
+    ) -> [UInt8] {
         let mark = Secret(copying: (hasTaggedRows ? [1] : [UInt8]()).span)
-        return key.seal(Secret(joining: [auditKey.prefixed(by: "countersign"), mark]), as: place)
+        let content = Secret(joining: [auditKey.prefixed(by: "countersign"), mark])
+        return key.seal(content, as: place, slot: slot)
     }
 }

@@ -85,15 +85,18 @@ extension PublicKey {
 
 extension SealBinding {
     fileprivate static func secret(of release: Release, edition: AppRelease.Edition) -> SealBinding {
-        SealBinding(
-            kind: edition == .current ? "release-secret" : "release-next-secret",
-            app: release.app.description,
-            row: release.id.description)
+        keys(of: release.id, app: release.app.description, edition: edition)[0]
     }
 
     fileprivate static func publicKey(of release: Release, edition: AppRelease.Edition) -> SealBinding {
-        SealBinding(
-            kind: edition == .current ? "release-public-key" : "release-next-public-key",
-            app: release.app.description, row: release.id.description)
+        keys(of: release.id, app: release.app.description, edition: edition)[1]
+    }
+
+    /// Of a secret, and of a public key.
+    static func keys(of id: KeyID, app: String, edition: AppRelease.Edition) -> [SealBinding] {
+        let kinds =
+            edition == .current
+            ? ["release-secret", "release-public-key"] : ["release-next-secret", "release-next-public-key"]
+        return kinds.map { SealBinding(kind: $0, app: app, row: id.description) }
     }
 }

@@ -8,8 +8,7 @@ import CountersignWire
 /// store's revision in the same transaction; accounts and sessions do not change it, and sessions have a
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
-    IdempotencyStore,
-    UploadTicketStore, ErasureStore, RowAuthenticationStore
+    IdempotencyStore, UploadTicketStore, ErasureStore, RowAuthenticationStore, SealStore
 {
     /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
@@ -100,11 +99,16 @@ package protocol MetaStore: Sendable {
     /// Sets the value unless there is one; returns the current value. Concurrent callers get the same
     /// result.
     func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8]
+    func remove(_ name: MetaName) throws(OperationalError)
 }
 
 package enum MetaName: String, Sendable, CaseIterable {
     /// A fixed text and the audit log's key, sealed under the master key, by which a wrong key is detected.
     case masterKeyCheck = "master-key-check"
+    /// The same under the next master key, while the master key is replaced.
+    case masterKeyNextCheck = "master-key-next-check"
+    /// The first byte of values that the store accepts (``SealSlot``).
+    case sealSlot = "seal-slot"
     /// The authenticated head of the audit log.
     case auditHead = "audit-head"
     /// The replay file that belongs to this store, so that its loss is detected.

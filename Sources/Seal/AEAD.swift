@@ -38,14 +38,23 @@ package struct SealBinding: Sendable, Equatable {
 /// XChaCha20-Poly1305 (draft-irtf-cfrg-xchacha-03, libsodium's `_ietf`). Its 24-byte nonces may be random for
 /// any number of values, so no counter has to survive a crash or a restored backup.
 ///
-/// A sealed value is `1 ‖ nonce (24) ‖ ciphertext ‖ tag (16)`; the first byte identifies this layout.
+/// A sealed value is `slot ‖ nonce (24) ‖ ciphertext ‖ tag (16)`.
 extension MasterKey {
-    private static let layout: UInt8 = 1
     private static let nonceCount = Int(crypto_aead_xchacha20poly1305_ietf_NPUBBYTES)
     private static let tagCount = Int(crypto_aead_xchacha20poly1305_ietf_ABYTES)
 
+    /// The length of a sealed value.
+    package static func sealedCount(of count: Int) -> Int { 1 + nonceCount + count + tagCount }
+
     package func seal(
         _ secret: Secret, as binding: SealBinding, random: some RandomSource = SystemRandom()
+    ) -> [UInt8] {
+        seal(secret, as: binding, slot: .first, random: random)
+    }
+
+    /// The same as a value of a store that `slot` names this key in.
+    package func seal(
+        _ secret: Secret, as binding: SealBinding, slot: SealSlot, random: some RandomSource = SystemRandom()
     ) -> [UInt8] {
         let nonce = random.bytes(MasterKey.nonceCount)
         let data = binding.associatedData(keyID: id)
@@ -56,12 +65,17 @@ extension MasterKey {
                     &ciphertext, nil, plain, UInt64(secret.count), data, UInt64(data.count), nil, nonce, key)
             }
         }
-        return [MasterKey.layout] + nonce + ciphertext
+        return [slot.rawValue] + nonce + ciphertext
     }
 
     package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {
+        try open(sealed, as: binding, slot: .first)
+    }
+
+    package func open(_ sealed: [UInt8], as binding: SealBinding, slot: SealSlot) throws(SealError) -> Secret
+    {
         let start = 1 + MasterKey.nonceCount
-        guard sealed.count >= start + MasterKey.tagCount, sealed[0] == MasterKey.layout else {
+        guard sealed.count >= start + MasterKey.tagCount, sealed[0] == slot.rawValue else {
             throw SealError.notOpened
         }
         let nonce = Array(sealed[1..<start])
@@ -75,6 +89,34 @@ extension MasterKey {
         }
         guard verdict == 0 else { throw SealError.notOpened }
         return Secret(copying: plain.span)
+    }
+}
+
+/// The first byte of a sealed value. It says which key to open it with where two may be in use, as while a
+/// master key is replaced; a wrong one does not open, because the seal binds the key's id.
+package enum SealSlot: UInt8, Sendable, CaseIterable {
+    /// A key that one process made for values in its own memory.
+    case process = 0
+    /// Also the only slot of values that have no successor key, such as a client's vault.
+    case first = 1
+    case second = 2
+
+    /// The slot of the key that follows a stored value's.
+    package var next: SealSlot { self == .first ? .second : .first }
+}
+
+/// Seals values, and opens what it has sealed.
+package protocol Sealer: Sendable {
+    /// For a value that is stored.
+    func seal(_ secret: Secret, as binding: SealBinding, random: some RandomSource) -> [UInt8]
+    /// For a value that this process alone keeps, in memory, and that costs the same to open as a stored one.
+    func sealForMemory(_ secret: Secret, as binding: SealBinding) -> [UInt8]
+    func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret
+}
+
+extension MasterKey: Sealer {
+    package func sealForMemory(_ secret: Secret, as binding: SealBinding) -> [UInt8] {
+        seal(secret, as: binding)
     }
 }
 

@@ -18,11 +18,11 @@ import Testing
         let made = try deployment(folder.data)
         _ = try made.addApp(#require(AppName("demo")), settings: [], at: 5)
         let check = try #require(try made.store.value(of: .masterKeyCheck))
-        let opened = try #require(MasterKeyCheck(check, under: made.masterKey))
+        let opened = try #require(MasterKeyCheck(check, under: made.masterKey.keys.current))
         #expect(opened.hasTaggedRows)
         let auditKey = try #require(opened.auditKey)
         try made.store.set(
-            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey, auditKey: auditKey))
+            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey))
         made.store.close()
         try execute(
             "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")

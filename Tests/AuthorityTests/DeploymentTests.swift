@@ -92,7 +92,7 @@ import Testing
         let folder = TemporaryFolder()
         let data = try DataFolder(folder.data, absence: .create)
         func id(_ environment: [String: String]) throws -> [UInt8]? {
-            try MasterKeySource(environment: environment, folder: data).find()?.id
+            try MasterKeySource(environment: environment, folder: data).find().current?.id
         }
         #expect(try id([:]) == nil)
         #expect(

@@ -158,3 +158,21 @@ final class FailingStore: Store {
         return try base.forgetUploadTickets(expiredBefore: time, limit: limit)
     }
 }
+
+extension FailingStore {
+    func remove(_ name: MetaName) throws(OperationalError) {
+        try check()
+        try base.remove(name)
+    }
+    func countSealed(otherThan slot: UInt8) throws(OperationalError) -> Int64 {
+        try check()
+        return try base.countSealed(otherThan: slot)
+    }
+    func sealAgain(
+        _ table: SealedTable, after position: Int64, limit: Int, unlessIn slot: UInt8,
+        by seal: (SealedValue) -> [UInt8]?
+    ) throws(OperationalError) -> SealProgress {
+        try check()
+        return try base.sealAgain(table, after: position, limit: limit, unlessIn: slot, by: seal)
+    }
+}

@@ -28,7 +28,7 @@ package final class AccountKeys: Sendable {
         let credential = [UInt8](repeating: 0, count: StoredRegistration.credentialCount)
         fake = StoredRegistration(
             credential: credential,
-            sealedRecord: deployment.seal(
+            sealedRecord: deployment.masterKey.sealForMemory(
                 keys.fakeRecord.bytes, as: .record(app: "", row: "fake", credential: credential)))
     }
 
@@ -76,8 +76,11 @@ package final class AccountKeys: Sendable {
 }
 
 extension SealBinding {
+    static let opaqueKeys = SealBinding(kind: "opaque-keys", row: "opaque-keys")
+    static let registrationKey = SealBinding(kind: "registration-key", row: "registration-key")
+
     /// The credential has a fixed length, so no part before it can be read as part of it.
-    fileprivate static func record(app: String, row: String, credential: [UInt8]) -> SealBinding {
+    static func record(app: String, row: String, credential: [UInt8]) -> SealBinding {
         SealBinding(kind: "opaque-record", app: app, row: "\(row) \(Hex.encode(credential.span))")
     }
 }
@@ -87,7 +90,7 @@ extension Deployment {
     /// OPAQUE's seed and key pair. Every registration depends on them: without them each account would have
     /// to register anew.
     func opaqueKeys() throws(OperationalError) -> ServerKeys {
-        let bytes = try loadOrCreate(.opaqueKeys, as: SealBinding(kind: "opaque-keys", row: "opaque-keys")) {
+        let bytes = try loadOrCreate(.opaqueKeys, as: .opaqueKeys) {
             () throws(OperationalError) in
             try OperationalError.translating("OPAQUE keys") { () throws(SealError) in
                 try ServerKeys.random().bytes
@@ -104,8 +107,7 @@ extension Deployment {
 
     /// The X25519 key that clients encrypt registrations to.
     func registrationKey() throws(OperationalError) -> SealedBox.Receiver {
-        let place = SealBinding(kind: "registration-key", row: "registration-key")
-        let scalar = try loadOrCreate(.registrationKey, as: place) { () throws(OperationalError) in
+        let scalar = try loadOrCreate(.registrationKey, as: .registrationKey) { () throws(OperationalError) in
             Secret(random: SealedBox.Receiver.count)
         }
         guard let key = SealedBox.Receiver(scalar) else {

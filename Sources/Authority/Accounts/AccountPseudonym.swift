@@ -39,15 +39,16 @@ package struct AccountTombstone: Sendable, Hashable {
 
 /// Computes tombstones under a key of their own, which is sealed under the master key.
 struct AccountTombstoneKey: Sendable {
-    private static let binding = SealBinding(kind: "tombstone-key", row: "tombstone-key")
+    static let binding = SealBinding(kind: "tombstone-key", row: "tombstone-key")
     private let hmac: HMACSHA256
 
     /// The store's key; created at first use.
-    init(in store: any Store, under masterKey: MasterKey) throws(OperationalError) {
+    init(in store: any Store, under masterKey: MasterKeyRing) throws(OperationalError) {
         var sealed = try store.value(of: .tombstoneKey)
         if sealed == nil {
             sealed = try store.setIfAbsent(
-                .tombstoneKey, to: masterKey.seal(Secret(random: 32), as: AccountTombstoneKey.binding))
+                .tombstoneKey, to: masterKey.seal(
+                    Secret(random: 32), as: AccountTombstoneKey.binding, random: SystemRandom()))
         }
         guard let key = try? masterKey.open(sealed ?? [], as: AccountTombstoneKey.binding) else {
             throw OperationalError(

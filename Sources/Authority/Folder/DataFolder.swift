@@ -68,6 +68,8 @@ package struct DataFolder: Sendable, Equatable {
 
     package var database: String { file("countersign.db") }
     package var masterKey: String { file("master.key") }
+    package var nextMasterKey: String { file("master.key.next") }
+    package var masterKeyLock: String { file("master.key.lock") }
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }

@@ -76,7 +76,7 @@ package enum KeyFile {
         "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
     }
 
-    private static func syncFolder(of path: String) {
+    fileprivate static func syncFolder(of path: String) {
         let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
@@ -99,8 +99,38 @@ package struct MasterKeySource: Sendable {
         self.folder = folder
     }
 
+    /// The file that holds the key where no other source does.
+    var path: String { folder.masterKey }
+    /// The file that holds the next key while the key is replaced.
+    var nextPath: String { folder.nextMasterKey }
+
+    /// The key, and the next one if there is one. After a rotation that did not come to its end, the next
+    /// one may be the one in use.
+    package struct Found {
+        package var current: MasterKey?
+        package var next: MasterKey?
+    }
+
+    package func find() throws(OperationalError) -> Found {
+        // In this order: the file of the next key becomes that of the key.
+        let next = try read(folder.nextMasterKey)
+        return Found(current: try findCurrent(), next: next)
+    }
+
+    /// Whether the key comes from the data folder, so that a rotation can replace it there.
+    func isInFolder() throws(OperationalError) -> Bool {
+        if environment[MasterKeySource.variable] != nil { return false }
+        guard let credential else { return true }
+        return try read(credential) == nil
+    }
+
+    private var credential: String? {
+        guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
+        return "\(folder)/countersign-master-key"
+    }
+
     /// Nil if no source has a key.
-    package func find() throws(OperationalError) -> MasterKey? {
+    private func findCurrent() throws(OperationalError) -> MasterKey? {
         if let text = environment[MasterKeySource.variable] {
             let bytes = Array(text.utf8)
             guard let key = MasterKey(text: bytes.span) else {
@@ -109,26 +139,46 @@ package struct MasterKeySource: Sendable {
             }
             return key
         }
-        if let credentials = environment["CREDENTIALS_DIRECTORY"], !credentials.isEmpty,
-            let key = try read("\(credentials)/countersign-master-key")
-        {
-            return key
-        }
+        if let credential, let key = try read(credential) { return key }
         return try read(folder.masterKey)
     }
 
     /// For a deployment that has not sealed anything yet: the existing key, or a new one in the folder.
     package func findOrMake() throws(OperationalError) -> MasterKey {
-        if let key = try find() { return key }
+        if let key = try findCurrent() { return key }
+        return try make(at: folder.masterKey)
+    }
+
+    /// The next key; made if there is none.
+    func findOrMakeNext() throws(OperationalError) -> MasterKey {
+        if let key = try read(folder.nextMasterKey) { return key }
+        return try make(at: folder.nextMasterKey)
+    }
+
+    private func make(at path: String) throws(OperationalError) -> MasterKey {
         guard let key = MasterKey(MasterKey.random()) else {
             throw OperationalError(.failed, message: "libsodium did not start")
         }
-        try KeyFile.make(at: folder.masterKey, holding: key.text())
-        guard let kept = try read(folder.masterKey) else {
-            throw OperationalError(
-                .unreachable, message: "\(folder.masterKey): it was removed while it was created")
+        try KeyFile.make(at: path, holding: key.text())
+        guard let kept = try read(path) else {
+            throw OperationalError(.unreachable, message: "\(path): it was removed while it was created")
         }
         return kept
+    }
+
+    /// Makes the file of the next key that of the key: the former key is gone then.
+    func moveNext() throws(OperationalError) {
+        guard rename(folder.nextMasterKey, folder.masterKey) == 0 else {
+            throw SystemCallError(errno, while: "\(folder.nextMasterKey): cannot rename").fault(.unreachable)
+        }
+        KeyFile.syncFolder(of: folder.masterKey)
+    }
+
+    func removeNext() throws(OperationalError) {
+        guard unlink(folder.nextMasterKey) == 0 || errno == ENOENT else {
+            throw SystemCallError(errno, while: "\(folder.nextMasterKey): cannot remove").fault(.unreachable)
+        }
+        KeyFile.syncFolder(of: folder.masterKey)
     }
 
     private func read(_ path: String) throws(OperationalError) -> MasterKey? {

@@ -157,6 +157,10 @@ private enum AnswerEncoding {
 
 extension SealBinding {
     fileprivate static func idempotentAnswer(to request: IdempotentRequest) -> SealBinding {
-        SealBinding(kind: "idempotent-answer", row: "\(request.scope) \(Hex.encode(request.key.span))")
+        idempotentAnswer(scope: "\(request.scope)", key: request.key)
+    }
+
+    static func idempotentAnswer(scope: String, key: [UInt8]) -> SealBinding {
+        SealBinding(kind: "idempotent-answer", row: "\(scope) \(Hex.encode(key.span))")
     }
 }

@@ -179,7 +179,8 @@ extension Deployment {
     /// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit
     /// log says when.
     func tagRowsOnce(after check: [UInt8]) throws(OperationalError) {
-        guard let opened = MasterKeyCheck(check, under: masterKey), !opened.hasTaggedRows,
+        let keys = masterKey.keys
+        guard let opened = MasterKeyCheck(check, under: keys.current), !opened.hasTaggedRows,
             let auditKey = opened.auditKey
         else { return }
         // A server of the earlier version would go on writing rows without tags.
@@ -200,7 +201,7 @@ extension Deployment {
             }
             let count = try store.tagAllRows()
             let marked = MasterKeyCheck.sealed(
-                under: self.masterKey, auditKey: auditKey, hasTaggedRows: true)
+                under: keys.current, slot: keys.slot, auditKey: auditKey, hasTaggedRows: true)
             // A log that begins with this version needs no record.
             guard try store.auditEnd().last > 0 else { return try store.set(.masterKeyCheck, to: marked) }
             let draft = self.auditDraft(

@@ -144,15 +144,18 @@ extension Deployment {
     /// The key that tokens of bearer sessions are derived with; created at first use. The key alone derives
     /// no token: each derivation also takes the login token, of which the store keeps only a hash.
     func bearerKey() throws(OperationalError) -> HMACSHA256 {
-        let place = SealBinding(kind: "bearer-key", row: "bearer-key")
         var sealed = try store.value(of: .bearerKey)
         if sealed == nil {
-            sealed = try store.setIfAbsent(.bearerKey, to: seal(Secret(random: 32), as: place))
+            sealed = try store.setIfAbsent(.bearerKey, to: seal(Secret(random: 32), as: .bearerKey))
         }
-        guard let key = open(sealed ?? [], as: place) else {
+        guard let key = open(sealed ?? [], as: .bearerKey) else {
             throw OperationalError(
                 .failed, message: "bearer key: its sealed value does not open; the row was altered")
         }
         return key.withExposedBytes { HMACSHA256(key: $0) }
     }
+}
+
+extension SealBinding {
+    static let bearerKey = SealBinding(kind: "bearer-key", row: "bearer-key")
 }

@@ -19,8 +19,7 @@ extension SessionDirectory {
             let edition = edition(of: token.epoch, record: live, confirmation: ahead)
         else { return nil }
         guard let (sealed, release) = try epoch(token.epoch, record: live) else { return nil }
-        let root = try deployment.root(
-            sealed, of: token.id, in: appPlatforms[live.appPlatform].app, epoch: token.epoch)
+        let root = try root(sealed, of: token, in: appPlatforms[live.appPlatform].app)
         let entry = SessionCache.Entry(
             token: token,
             session: try session(
@@ -29,6 +28,20 @@ extension SessionDirectory {
             key: SigningKey(root.requestKey))
         shard.cache(entry, for: live, confirmation: ahead, generation: season)
         return entry
+    }
+
+    /// A root in memory may be sealed under a master key that has been replaced since: then the store's.
+    private func root(
+        _ sealed: [UInt8], of token: SessionToken, in app: AppName
+    ) throws(OperationalError) -> SessionRoot {
+        do {
+            return try deployment.root(sealed, of: token.id, in: app, epoch: token.epoch)
+        } catch {
+            guard case .device(let device)? = try reader.session(token.id)?.credentials,
+                let stored = device.sealedRoot(of: token.epoch), stored != sealed
+            else { throw error }
+            return try deployment.root(stored, of: token.id, in: app, epoch: token.epoch)
+        }
     }
 
     private func edition(

@@ -136,21 +136,21 @@ package struct BearerCredentials: Sendable, Equatable {
 
 /// Seals the roots of sessions for the store, and opens them.
 package protocol SessionRootSealer: Sendable {
-    func seal(_ root: SessionRoot, as binding: SealBinding, under key: MasterKey) -> [UInt8]
+    func seal(_ root: SessionRoot, as binding: SealBinding, under keys: MasterKeyRing) -> [UInt8]
     /// Nil where `sealed` was not sealed as that.
-    func open(_ sealed: [UInt8], as binding: SealBinding, under key: MasterKey) -> Secret?
+    func open(_ sealed: [UInt8], as binding: SealBinding, under keys: MasterKeyRing) -> Secret?
 }
 
 /// Seals them under the master key.
 package struct MasterKeyRootSealer: SessionRootSealer {
     package init() {}
 
-    package func seal(_ root: SessionRoot, as binding: SealBinding, under key: MasterKey) -> [UInt8] {
-        key.seal(root.secret, as: binding)
+    package func seal(_ root: SessionRoot, as binding: SealBinding, under keys: MasterKeyRing) -> [UInt8] {
+        keys.seal(root.secret, as: binding, random: SystemRandom())
     }
 
-    package func open(_ sealed: [UInt8], as binding: SealBinding, under key: MasterKey) -> Secret? {
-        try? key.open(sealed, as: binding)
+    package func open(_ sealed: [UInt8], as binding: SealBinding, under keys: MasterKeyRing) -> Secret? {
+        try? keys.open(sealed, as: binding)
     }
 }
 
@@ -181,8 +181,11 @@ extension Deployment {
 
 extension SealBinding {
     fileprivate static func root(of session: SessionID, in app: AppName, epoch: UInt32) -> SealBinding {
-        SealBinding(
-            kind: "session-root", app: app.description, row: session.description, epoch: UInt64(epoch))
+        root(of: session, app: app.description, epoch: UInt64(epoch))
+    }
+
+    static func root(of session: SessionID, app: String, epoch: UInt64) -> SealBinding {
+        SealBinding(kind: "session-root", app: app, row: session.description, epoch: epoch)
     }
 }
 

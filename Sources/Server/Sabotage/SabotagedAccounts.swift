@@ -9,15 +9,16 @@
     struct UnsealedRoots: SessionRootSealer {
         private let sound = MasterKeyRootSealer()
 
-        func seal(_ root: SessionRoot, as binding: SealBinding, under key: MasterKey) -> [UInt8] {
-            root.secret.withExposedBytes { $0.withUnsafeBufferPointer { Array($0) } }
+        func seal(_ root: SessionRoot, as binding: SealBinding, under keys: MasterKeyRing) -> [UInt8] {
+            [SealSlot.first.rawValue]
+                + root.secret.withExposedBytes { $0.withUnsafeBufferPointer { Array($0) } }
         }
 
-        func open(_ sealed: [UInt8], as binding: SealBinding, under key: MasterKey) -> Secret? {
-            guard sealed.count == SessionRoot.count else {
-                return sound.open(sealed, as: binding, under: key)
+        func open(_ sealed: [UInt8], as binding: SealBinding, under keys: MasterKeyRing) -> Secret? {
+            guard sealed.count == 1 + SessionRoot.count else {
+                return sound.open(sealed, as: binding, under: keys)
             }
-            return Secret(copying: sealed.span)
+            return Secret(copying: sealed.span.extracting(1...))
         }
     }
 

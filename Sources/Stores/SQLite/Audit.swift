@@ -115,6 +115,12 @@ extension SQLiteStore {
         }
     }
 
+    package func remove(_ name: MetaName) throws(OperationalError) {
+        try change { (database) throws(OperationalError) -> Void in
+            try database.run("DELETE FROM meta WHERE name = ?", binding: .text(name.rawValue))
+        }
+    }
+
     static func set(_ name: MetaName, to value: [UInt8], in database: Database) throws(OperationalError) {
         try database.run(
             """

@@ -8,6 +8,7 @@ enum Migrations {
 
     static let steps = [
         m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
+        m018,
     ]
 
     private static let m001 = """
@@ -414,6 +415,68 @@ extension Migrations {
         INSERT OR IGNORE INTO app_setting (app, name, text)
             SELECT name, 'password-min', '1' FROM app;
         """
+}
+
+extension Migrations {
+    /// While the master key is replaced, processes that have not noticed it yet would go on sealing under the
+    /// former key. Each new sealed value must have the first byte that `seal-slot` holds; one that the row
+    /// had already, in whichever column, may stay.
+    static let m018 = """
+        INSERT INTO meta (name, value) VALUES ('seal-slot', x'01');
+
+        \(insertIsSealed("app_setting", columns: "sealed"))
+        \(updateIsSealed("app_setting", columns: "sealed"))
+        \(insertIsSealed("release", columns: "sealed_secret", "sealed_next_secret"))
+        \(updateIsSealed("release", columns: "sealed_secret", "sealed_next_secret"))
+        \(insertIsSealed("account", columns: "sealed_record", "sealed_legacy"))
+        \(updateIsSealed("account", columns: "sealed_record", "sealed_legacy"))
+        \(insertIsSealed("session", columns: "sealed_root", "sealed_previous_root", "next_sealed_root"))
+        \(updateIsSealed("session", columns: "sealed_root", "sealed_previous_root", "next_sealed_root"))
+        \(insertIsSealed("idempotent_request", columns: "body"))
+        \(updateIsSealed("idempotent_request", columns: "body"))
+        \(insertIsSealed("meta", columns: "value", of: sealedNames))
+        \(updateIsSealed("meta", columns: "value", of: sealedNames))
+        """
+
+    /// The deployment's own values that are sealed.
+    private static let sealedNames = """
+        NEW.name IN ('answer-key', 'assertion-keys', 'opaque-keys', 'registration-key', 'bearer-key', \
+        'tombstone-key')
+        """
+
+    /// The message by which ``SQLiteResultCode`` knows these triggers.
+    static let formerKey = "sealed under the former master key"
+
+    private static func insertIsSealed(
+        _ table: String, columns: String..., of condition: String = "true"
+    ) -> String {
+        let wrong = columns.map { isWrong("NEW.\($0)") }.joined(separator: " OR ")
+        return """
+            CREATE TRIGGER \(table)_insert_is_sealed BEFORE INSERT ON \(table)
+            WHEN \(condition) AND (\(wrong))
+            BEGIN SELECT RAISE(ABORT, '\(formerKey)'); END;
+            """
+    }
+
+    private static func updateIsSealed(
+        _ table: String, columns: String..., of condition: String = "true"
+    ) -> String {
+        let had = columns.map { "coalesce(OLD.\($0), x'')" }.joined(separator: ", ")
+        let wrong = columns.map { "(NEW.\($0) NOT IN (\(had)) AND \(isWrong("NEW.\($0)")))" }
+            .joined(separator: " OR ")
+        return """
+            CREATE TRIGGER \(table)_update_is_sealed BEFORE UPDATE OF \(columns.joined(separator: ", ")) \
+            ON \(table)
+            WHEN \(condition) AND (\(wrong))
+            BEGIN SELECT RAISE(ABORT, '\(formerKey)'); END;
+            """
+    }
+
+    /// Empty values are not sealed: an answer without a body.
+    private static func isWrong(_ column: String) -> String {
+        "length(\(column)) > 0 AND substr(\(column), 1, 1) "
+            + "<> (SELECT value FROM meta WHERE name = 'seal-slot')"
+    }
 }
 
 extension Migrations {

@@ -166,6 +166,9 @@ enum SQLiteResultCode {
             return OperationalError(
                 .unreachable,
                 message: "\(path): the disk failed: \(reason(system: system, code: code)) (SQLite \(code))")
+        case SQLITE_CONSTRAINT where isFormerKey(on: connection):
+            return OperationalError(
+                .unreachable, message: "\(path): the master key is being replaced; nothing was changed")
         default:
             return OperationalError(
                 .failed,
@@ -174,6 +177,10 @@ enum SQLiteResultCode {
                     + "\(String(cString: connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)))"
             )
         }
+    }
+
+    private static func isFormerKey(on connection: OpaquePointer?) -> Bool {
+        connection.map { String(cString: sqlite3_errmsg($0)) } == Migrations.formerKey
     }
 
     /// The system's message. If a commit fails, SQLite keeps no errno, only the failed operation.

@@ -20,23 +20,38 @@ package struct LegacyCredential: Sendable, Equatable {
 
     /// Wraps what a legacy server keeps. Computes a slow hash; call it on the hashing pool.
     package init(
-        keeping kept: Secret, on rung: Rung, of account: LegacyAccountID, under masterKey: MasterKey,
-        cost: HashCost,
-        random: some RandomSource = SystemRandom()
+        keeping kept: Secret, on rung: Rung, of account: LegacyAccountID, under sealer: any Sealer,
+        cost: HashCost, random: some RandomSource = SystemRandom()
     ) throws(SealError) {
-        let needed =
-            switch rung.endpoint {
-            case .query, .form: try PasswordHash(of: kept, cost: cost, random: random).encoded
-            case .minute: kept
-            }
+        let needed = try LegacyCredential.needed(of: kept, on: rung, cost: cost, random: random)
         self.rung = rung
-        sealed = masterKey.seal(needed, as: account.binding(for: rung), random: random)
+        sealed = sealer.seal(needed, as: account.binding(for: rung), random: random)
+    }
+
+    /// One that no account has and no store keeps, for the same work where there is no account.
+    init(
+        decoyOn rung: Rung, of account: LegacyAccountID, under sealer: any Sealer, cost: HashCost,
+        random: some RandomSource
+    ) throws(SealError) {
+        let needed = try LegacyCredential.needed(
+            of: Secret(random: 32), on: rung, cost: cost, random: random)
+        self.rung = rung
+        sealed = sealer.sealForMemory(needed, as: account.binding(for: rung))
+    }
+
+    private static func needed(
+        of kept: Secret, on rung: Rung, cost: HashCost, random: some RandomSource
+    ) throws(SealError) -> Secret {
+        switch rung.endpoint {
+        case .query, .form: try PasswordHash(of: kept, cost: cost, random: random).encoded
+        case .minute: kept
+        }
     }
 
     /// The rung's value; throws an ``OperationalError`` if the row was altered or moved.
-    func open(of account: LegacyAccountID, under masterKey: MasterKey) throws(OperationalError) -> Secret {
+    func open(of account: LegacyAccountID, under sealer: any Sealer) throws(OperationalError) -> Secret {
         do {
-            return try masterKey.open(sealed, as: account.binding(for: rung))
+            return try sealer.open(sealed, as: account.binding(for: rung))
         } catch {
             throw OperationalError(
                 .failed, message: "account \(account.name): its sealed legacy credential does not open")
@@ -68,6 +83,12 @@ package struct LegacyAccountID: Sendable, Hashable {
     /// The seal also binds the rung: a value of the last rung must not be taken for a hash, nor a hash for
     /// such a value.
     fileprivate func binding(for rung: Rung) -> SealBinding {
-        SealBinding(kind: "legacy-credential-\(rung.rawValue)", app: app, row: name)
+        .legacyCredential(of: name, app: app, rung: rung.rawValue)
+    }
+}
+
+extension SealBinding {
+    static func legacyCredential(of name: String, app: String, rung: String) -> SealBinding {
+        SealBinding(kind: "legacy-credential-\(rung)", app: app, row: name)
     }
 }

@@ -29,7 +29,7 @@ package struct LegacyLoginVerifier: Sendable {
         case acceptedOnce(MinuteUse)
     }
 
-    private let masterKey: MasterKey
+    private let masterKey: any Sealer
     private let hashed: StoredCredential
     private let timed: StoredCredential
     private let noKey: Secret
@@ -37,7 +37,7 @@ package struct LegacyLoginVerifier: Sendable {
     /// Makes decoy credentials from random values, which no password matches. Computes a slow hash of
     /// `cost`, which should be the cost of the accounts' hashes.
     package init(
-        masterKey: MasterKey, cost: HashCost, random: some RandomSource = SystemRandom()
+        masterKey: any Sealer, cost: HashCost, random: some RandomSource = SystemRandom()
     ) throws(SealError) {
         self.masterKey = masterKey
         hashed = try LegacyLoginVerifier.decoy(on: .md5, masterKey: masterKey, cost: cost, random: random)
@@ -111,14 +111,13 @@ package struct LegacyLoginVerifier: Sendable {
     }
 
     private static func decoy(
-        on rung: Rung, masterKey: MasterKey, cost: HashCost, random: some RandomSource
+        on rung: Rung, masterKey: any Sealer, cost: HashCost, random: some RandomSource
     ) throws(SealError) -> StoredCredential {
         let account = LegacyAccountID.decoy(on: rung)
         return StoredCredential(
             account: account,
             credential: try LegacyCredential(
-                keeping: Secret(random: 32), on: rung, of: account, under: masterKey, cost: cost,
-                random: random))
+                decoyOn: rung, of: account, under: masterKey, cost: cost, random: random))
     }
 }
 

@@ -1,0 +1,197 @@
+import CountersignMemory
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// The master key, and while it is replaced the next one too. Stored values name the key that sealed them by
+/// their first byte, so that both kinds open; new values are sealed under the next key as soon as there is
+/// one. Source: docs/decisions/0059-rotation-of-the-master-key.md.
+///
+/// Another process replaces the key. This one notices by the deployment's generation, which is read before
+/// each seal, and by the store, which it asks once a second; and a value that does not open makes it look,
+/// too. The store refuses values of the former key (``SealStore``), so that one that was sealed before the
+/// notice and written after it is not lost.
+package final class MasterKeyRing: Sealer {
+    /// The keys that open and seal.
+    struct Keys: Sendable {
+        var current: MasterKey
+        /// The slot of the current key.
+        var slot: SealSlot
+        /// Only while the key is replaced.
+        var next: MasterKey?
+
+        func key(of slot: SealSlot) -> MasterKey? { slot == self.slot ? current : next }
+    }
+
+    private struct Kept {
+        var keys: Keys
+        /// The store's values that `keys` were found by.
+        var checks: MasterKeyChecks
+        /// The generation at the last look.
+        var generation: UInt64
+        /// Seconds on the monotonic clock at the last look.
+        var looked: Int
+    }
+
+    private let kept: Locked<Kept>
+    private let store: any Store
+    private let source: MasterKeySource
+    private let generation: DeploymentGeneration
+    /// For values in memory only.
+    private let processKey: MasterKey
+
+    init(
+        _ keys: Keys, checks: MasterKeyChecks, in store: any Store, source: MasterKeySource,
+        generation: DeploymentGeneration
+    ) throws(OperationalError) {
+        guard let processKey = MasterKey(MasterKey.random()) else {
+            throw OperationalError(.failed, message: "libsodium did not start")
+        }
+        self.processKey = processKey
+        self.store = store
+        self.source = source
+        self.generation = generation
+        kept = Locked(
+            Kept(
+                keys: keys, checks: checks, generation: generation.current,
+                looked: MasterKeyRing.monotonicSeconds))
+    }
+
+    package func seal(_ secret: Secret, as binding: SealBinding, random: some RandomSource) -> [UInt8] {
+        lookIfDue()
+        let (key, slot) = kept.with { kept in
+            kept.keys.next.map { ($0, kept.keys.slot.next) } ?? (kept.keys.current, kept.keys.slot)
+        }
+        return key.seal(secret, as: binding, slot: slot, random: random)
+    }
+
+    package func sealForMemory(_ secret: Secret, as binding: SealBinding) -> [UInt8] {
+        processKey.seal(secret, as: binding, slot: .process)
+    }
+
+    package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {
+        guard let slot = sealed.first.flatMap(SealSlot.init(rawValue:)) else { throw SealError.notOpened }
+        if slot == .process { return try processKey.open(sealed, as: binding, slot: slot) }
+        if let key = kept.with({ $0.keys.key(of: slot) }),
+            let opened = try? key.open(sealed, as: binding, slot: slot)
+        {
+            return opened
+        }
+        lookIfDue()
+        guard let key = kept.with({ $0.keys.key(of: slot) }) else { throw SealError.notOpened }
+        return try key.open(sealed, as: binding, slot: slot)
+    }
+
+    /// Opens with the former key alone, for a rotation; nil if the value is not of its slot or does not open.
+    func openFormer(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
+        let keys = keys
+        return try? keys.current.open(sealed, as: binding, slot: keys.slot)
+    }
+
+    var keys: Keys { kept.with { $0.keys } }
+
+    /// Looks for other keys if another process has changed something, or a second has passed.
+    private func lookIfDue() {
+        let (now, seconds) = (generation.current, MasterKeyRing.monotonicSeconds)
+        let isDue = kept.with { $0.generation != now || $0.looked != seconds }
+        guard isDue else { return }
+        // What cannot be read is read at the next look. Until then the former keys stay, and the store
+        // refuses what they seal if they are no longer the ones.
+        try? look(generation: now)
+    }
+
+    /// Reads the store's checks, and the keys where these have changed.
+    func look() throws(OperationalError) { try look(generation: generation.current) }
+
+    private func look(generation now: UInt64) throws(OperationalError) {
+        let checks = try MasterKeyChecks(in: store)
+        let isKnown = kept.with { kept in
+            guard kept.checks == checks else { return false }
+            kept.generation = now
+            kept.looked = MasterKeyRing.monotonicSeconds
+            return true
+        }
+        if isKnown { return }
+        let (keys, found) = try MasterKeyRing.find(in: store, source: source)
+        kept.with {
+            $0 = Kept(
+                keys: keys, checks: found, generation: now, looked: MasterKeyRing.monotonicSeconds)
+        }
+    }
+
+    /// The keys that the store's checks demand. Throws if one of them is not where master keys are.
+    static func find(
+        in store: any Store, source: MasterKeySource
+    ) throws(OperationalError) -> (Keys, MasterKeyChecks) {
+        var attempt = 0
+        while true {
+            do {
+                // Keys are made before the store names them, and removed after it has ceased to: a look
+                // between the two reads may miss a key that the second look finds.
+                let found = try source.find()
+                let checks = try MasterKeyChecks(in: store)
+                return (try checks.keys(among: found, source: source), checks)
+            } catch {
+                attempt += 1
+                if attempt == 3 { throw error }
+            }
+        }
+    }
+
+    private static var monotonicSeconds: Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec
+    }
+}
+
+/// The store's sealed values by which its master keys are recognised.
+struct MasterKeyChecks: Equatable {
+    /// Under the current key.
+    var current: [UInt8]
+    /// Under the next key; nil unless the key is being replaced.
+    var next: [UInt8]?
+
+    init(in store: any Store) throws(OperationalError) {
+        guard let current = try store.value(of: .masterKeyCheck) else {
+            throw OperationalError(.failed, message: "master key: the store has no check of it")
+        }
+        self.current = current
+        next = try store.value(of: .masterKeyNextCheck)
+    }
+
+    /// Which of the found keys are the store's.
+    func keys(
+        among found: MasterKeySource.Found, source: MasterKeySource
+    ) throws(OperationalError) -> MasterKeyRing.Keys {
+        let all = [found.current, found.next].compactMap(\.self)
+        guard !all.isEmpty else {
+            throw OperationalError(
+                .failed,
+                message: "master key: there is none, but the store was sealed with one; expected it in "
+                    + "\(MasterKeySource.variable), a systemd credential or \(source.path)")
+        }
+        guard let key = all.first(where: { MasterKeyCheck(current, under: $0) != nil }),
+            let slot = current.first.flatMap(SealSlot.init(rawValue:))
+        else {
+            throw OperationalError(
+                .failed, message: "master key: not the one this store was sealed with; nothing was changed")
+        }
+        guard let next else { return MasterKeyRing.Keys(current: key, slot: slot) }
+        guard let follower = all.first(where: { MasterKeyCheck(next, under: $0) != nil }) else {
+            throw OperationalError(
+                .failed,
+                message: "master key: it is being replaced, and its successor is missing; expected it in "
+                    + source.nextPath)
+        }
+        return MasterKeyRing.Keys(current: key, slot: slot, next: follower)
+    }
+}
+
+extension MasterKey {
+    /// The id in hexadecimal.
+    var idText: String {
+        let bytes = id
+        return Hex.encode(bytes.span)
+    }
+}
