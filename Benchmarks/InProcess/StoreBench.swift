@@ -150,13 +150,13 @@ package struct StoreBench: Sendable {
             var draft = AccountDraft(app: app, name: name, created: 0, tombstone: nil)
             draft.registration = StoredRegistration(
                 credential: SystemRandom().bytes(StoredRegistration.credentialCount),
-                sealedRecord: SystemRandom().bytes(240))
+                sealedRecord: [1] + SystemRandom().bytes(239))
             guard case .yes(let account) = try store.insert(draft, recording: .unchained),
                 let id = SessionID(SystemRandom().bytes(SessionID.count).span)
             else { return }
             var device = DeviceCredentials(
                 signingKey: SystemRandom().bytes(65), agreementKey: SystemRandom().bytes(65), epochBegan: 0,
-                sealedRoot: SystemRandom().bytes(73))
+                sealedRoot: [1] + SystemRandom().bytes(72))
             device.sealedPreviousRoot = SystemRandom().bytes(73)
             device.attempts = [SystemRandom().bytes(16)]
             let session = StoredSession(

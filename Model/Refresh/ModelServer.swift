@@ -63,7 +63,7 @@ final class ModelServer: @unchecked Sendable {
         release = Credentials(
             keyID: id, key: SigningKey(Secret(copying: ModelServer.secret.span)))
         var draft = AccountDraft(app: app, name: name, created: 3, tombstone: nil)
-        draft.registration = StoredRegistration(credential: [1], sealedRecord: [2])
+        draft.registration = StoredRegistration(credential: [1], sealedRecord: [1, 2])
         guard
             case .yes(let account) = try store.insert(
                 draft, recording: deployment.auditDraft(for: .accountAdd, on: .account(name, of: app)))

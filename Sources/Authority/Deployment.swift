@@ -27,7 +27,6 @@ package final class Deployment: Sendable {
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
-        generation = try DeploymentGeneration(folder.generation)
         if try store.value(of: .masterKeyCheck) != nil {
             _ = try MasterKeyRing.find(in: store, source: source)
             try store.prepare()
@@ -38,6 +37,7 @@ package final class Deployment: Sendable {
         }
         let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
         (auditChain, rows) = try Deployment.openAuditLog(in: store, under: keys)
+        generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
         tombstones = try AccountTombstoneKey(in: store, under: masterKey)

@@ -28,12 +28,7 @@ import Testing
             "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")
     }
 
-    private func execute(_ sql: String) throws {
-        var database: OpaquePointer?
-        try #require(sqlite3_open("\(folder.data)/countersign.db", &database) == SQLITE_OK)
-        defer { sqlite3_close(database) }
-        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
-    }
+    private func execute(_ sql: String) throws { try AuthorityTests.execute(sql: sql, in: folder) }
 
     @Test("rows of an earlier version are tagged once, and it is recorded")
     func upgrade() throws {

@@ -1,3 +1,4 @@
+import CSQLite
 import CountersignAuthority
 import CountersignSQLite
 import CountersignSchemes
@@ -30,6 +31,15 @@ final class TemporaryFolder: Sendable {
         }
         return contents
     }
+}
+
+/// Changes the database as a program without any key does.
+func execute(sql: String, in folder: TemporaryFolder) throws {
+    var database: OpaquePointer?
+    try #require(sqlite3_open("\(folder.data)/countersign.db", &database) == SQLITE_OK)
+    defer { sqlite3_close(database) }
+    try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+    #expect(sqlite3_changes(database) > 0, "nothing was changed: \(sql)")
 }
 
 let hexKey = String(repeating: "ab", count: 32)

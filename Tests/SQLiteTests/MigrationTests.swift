@@ -173,7 +173,7 @@ import Testing
             try store.apps().map(\.settings) == [
                 ["window": .text("9s"), "routes": .text("/ signed"), "password-min": .text("1")]
             ])
-        #expect(try store.insertNext([3], of: release.id, recording: .counting) == .yes)
+        #expect(try store.insertNext([1, 3], of: release.id, recording: .counting) == .yes)
         #expect(try store.change(release.id, applying: [("debug", "on")], recording: .counting) == .yes)
         #expect(try store.meter(since: 0).isEmpty)
     }

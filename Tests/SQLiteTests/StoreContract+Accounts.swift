@@ -21,7 +21,7 @@ extension StoreContract {
     func legacyDraft(_ name: String, userID: Int64? = nil) throws -> AccountDraft {
         var draft = try accountDraft(name, userID: userID)
         draft.registration = nil
-        draft.legacy = LegacyCredential(rung: .md5Salt, sealed: [9, 8])
+        draft.legacy = LegacyCredential(rung: .md5Salt, sealed: [1, 9, 8])
         return draft
     }
 
@@ -58,7 +58,7 @@ extension StoreContract {
         let bob = try added(accountDraft("bob"))
         #expect(bob.userID == nil)
         let eve = try added(legacyDraft("eve; DROP TABLE account"))
-        #expect(eve.userID == nil && eve.legacy == LegacyCredential(rung: .md5Salt, sealed: [9, 8]))
+        #expect(eve.userID == nil && eve.legacy == LegacyCredential(rung: .md5Salt, sealed: [1, 9, 8]))
         #expect(try make().account(eve.number) == eve)
         #expect(try make().accounts(of: shop, after: 0, limit: 10) == [ada, bob, eve])
         #expect(try make().accounts(of: shop, after: ada.number, limit: 1) == [bob])
@@ -103,7 +103,7 @@ extension StoreContract {
         #expect(try make().account(bob.number) == bob)
         #expect(try make().auditEnd().last == before + 2)
 
-        let renewed = StoredRegistration(credential: [UInt8](repeating: 8, count: 16), sealedRecord: [2])
+        let renewed = StoredRegistration(credential: [UInt8](repeating: 8, count: 16), sealedRecord: [1, 2])
         let old = bob.registration?.credential
         #expect(try change(.credential(nil), .register(renewed, keeping: nil)) == .missing)
         #expect(try change(.credential(renewed.credential), .register(renewed, keeping: nil)) == .missing)
@@ -123,18 +123,18 @@ extension StoreContract {
         func change(_ change: AccountChange) throws -> AccountChangeOutcome {
             try make().change(bob.number, if: .anything, applying: change, at: 300, recording: .counting)
         }
-        let credential = LegacyCredential(rung: .hmacMD5Time, sealed: [3])
+        let credential = LegacyCredential(rung: .hmacMD5Time, sealed: [1, 3])
         #expect(try change(.legacy(credential)) == .yes(ended: []))
         var account = try #require(try make().account(bob.number))
         #expect(account.legacy == credential && account.registration == nil)
         #expect(account.userID == nil, "an id is only ever the backend's")
-        let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [5])
+        let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [1, 5])
         func upgrade(from credential: LegacyCredential) throws -> AccountChangeOutcome {
             try make().change(
                 bob.number, if: .legacy(credential), applying: .upgrade(registration), at: 300,
                 recording: .counting)
         }
-        #expect(try upgrade(from: LegacyCredential(rung: .hmacMD5Time, sealed: [4])) == .missing)
+        #expect(try upgrade(from: LegacyCredential(rung: .hmacMD5Time, sealed: [1, 4])) == .missing)
         #expect(try upgrade(from: credential) == .yes(ended: []))
         #expect(try upgrade(from: credential) == .missing, "once")
         account = try #require(try make().account(bob.number))
@@ -158,7 +158,7 @@ extension StoreContract {
 
     private func resets(of ada: Account) throws {
         let reset = StoredReset(codeHash: [UInt8](repeating: 6, count: 32), until: 1_000)
-        let registration = StoredRegistration(credential: [UInt8](repeating: 9, count: 16), sealedRecord: [7])
+        let registration = StoredRegistration(credential: [UInt8](repeating: 9, count: 16), sealedRecord: [1, 7])
         func use(_ hash: [UInt8], at now: Int64) throws -> AccountChangeOutcome {
             try make().change(
                 ada.number, if: .reset(codeHash: hash), applying: .register(registration, keeping: nil),

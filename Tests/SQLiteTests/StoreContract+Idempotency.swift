@@ -22,7 +22,7 @@ extension StoreContract {
             fields: [
                 StoredAnswer.Field(name: "set-cookie", value: [0, 255, 13]),
                 StoredAnswer.Field(name: "set-cookie", value: []),
-            ], body: [UInt8](repeating: 0xEE, count: 100_000))
+            ], body: [UInt8](repeating: 1, count: 100_000))
         try make().finish(other, with: answer)
         #expect(try make().begin(request, within: .init()) == .unfinished, "another's answer is not ours")
         try make().finish(request, with: answer)

@@ -23,7 +23,7 @@ extension StoreContract {
     ) throws -> StoredSession {
         let device = DeviceCredentials(
             signingKey: [UInt8](repeating: key ?? UInt8(truncatingIfNeeded: number), count: 65),
-            agreementKey: [UInt8](repeating: 2, count: 65), epochBegan: now, sealedRoot: [3, 0])
+            agreementKey: [UInt8](repeating: 2, count: 65), epochBegan: now, sealedRoot: [1, 3, 0])
         return StoredSession(
             id: try id(number), account: account.number, app: account.app,
             platform: try #require(Platform(platform)),
@@ -263,7 +263,7 @@ extension StoreContract {
         #expect(try removal.0 == [Self.id(70), Self.id(71)] && removal.1 == disabled)
         number = 190
         let changer = try added(legacyDraft("followed-password"))
-        let credential = LegacyCredential(rung: .md5, sealed: [2])
+        let credential = LegacyCredential(rung: .md5, sealed: [1, 2])
         let other = try ended(.legacyPassword(credential, keeping: Self.id(190)), of: changer)
         #expect(try other.0 == [Self.id(191)] && other.1 == changed)
         #expect(try make().account(changer.number)?.legacy == credential)

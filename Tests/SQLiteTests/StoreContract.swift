@@ -39,7 +39,7 @@ struct StoreContract {
         let demo = try #require(AppName("demo"))
         let other = try #require(AppName("a-first"))
         let app = App(
-            name: demo, created: 12, settings: ["window": .text("9s"), "legacy-key": .sealed([0, 255])])
+            name: demo, created: 12, settings: ["window": .text("9s"), "legacy-key": .sealed([1, 0, 255])])
         #expect(try make().insert(app, recording: .counting) == .yes)
         #expect(try make().insert(App(name: demo, created: 99), recording: .counting) == .taken)
         #expect(try make().insert(App(name: other, created: 13), recording: .counting) == .yes)
@@ -123,20 +123,20 @@ struct StoreContract {
         let before = try #require(try make().release(id))
         #expect(before.sealedNextSecret == nil)
         #expect(try make().removeNext(of: id, recording: .counting) == .missing)
-        #expect(try make().promote([7], as: [8], of: id, recording: .counting) == .missing)
-        #expect(try make().insertNext([7], of: id, recording: .counting) == .yes)
-        #expect(try make().insertNext([6], of: id, recording: .counting) == .taken)
-        #expect(try make().insertNext([6], of: #require(KeyID("absent")), recording: .counting) == .taken)
+        #expect(try make().promote([1, 7], as: [1, 8], of: id, recording: .counting) == .missing)
+        #expect(try make().insertNext([1, 7], of: id, recording: .counting) == .yes)
+        #expect(try make().insertNext([1, 6], of: id, recording: .counting) == .taken)
+        #expect(try make().insertNext([1, 6], of: #require(KeyID("absent")), recording: .counting) == .taken)
         #expect(try make().release(id)?.sealedNextSecret == [7])
         #expect(
-            try make().promote([6], as: [8], of: id, recording: .counting) == .missing,
+            try make().promote([1, 6], as: [1, 8], of: id, recording: .counting) == .missing,
             "not the one that was read")
         #expect(try make().release(id)?.sealedSecret == before.sealedSecret)
-        #expect(try make().promote([7], as: [8], of: id, recording: .counting) == .yes)
+        #expect(try make().promote([1, 7], as: [1, 8], of: id, recording: .counting) == .yes)
         var after = before
         after.sealedSecret = [8]
         #expect(try make().release(id) == after)
-        #expect(try make().insertNext([9], of: id, recording: .counting) == .yes)
+        #expect(try make().insertNext([1, 9], of: id, recording: .counting) == .yes)
         #expect(try make().removeNext(of: id, recording: .counting) == .yes)
         #expect(try make().release(id) == after)
         #expect(try make().release(#require(KeyID("1001")))?.sealedNextSecret == nil)
@@ -204,7 +204,7 @@ struct StoreContract {
         sum.lastSeen = 3 * 86_400 + 9
         let ours = try make().meter(since: 0).filter { $0.subject.release == "1001" }
         #expect(ours == [sum, entry(.refused(.stale), 2)])
-        #expect(try make().insertNext([2], of: id, recording: .counting) == .taken)
+        #expect(try make().insertNext([1, 2], of: id, recording: .counting) == .taken)
         #expect(try make().removeNext(of: id, recording: .counting) == .yes)
     }
 

@@ -46,10 +46,10 @@ struct Load {
         var draft = AccountDraft(app: app, name: name, created: 1, tombstone: nil)
         draft.registration = StoredRegistration(
             credential: SystemRandom().bytes(StoredRegistration.credentialCount),
-            sealedRecord: SystemRandom().bytes(240))
+            sealedRecord: [1] + SystemRandom().bytes(239))
         let device = DeviceCredentials(
             signingKey: SystemRandom().bytes(65), agreementKey: SystemRandom().bytes(65), epochBegan: 1,
-            sealedRoot: SystemRandom().bytes(73))
+            sealedRoot: [1] + SystemRandom().bytes(72))
         var next = device
         next.epoch = 1
         do {

@@ -23,7 +23,7 @@ import Testing
             } else {
                 let credentials = DeviceCredentials(
                     signingKey: [], agreementKey: [], epochBegan: step,
-                    sealedRoot: [UInt8](repeating: 7, count: 73))
+                    sealedRoot: [UInt8](repeating: 1, count: 73))
                 var row = StoredSession(
                     id: id, account: step, app: app, platform: platform, deviceClass: .phone, deviceName: "x",
                     created: 1, credentials: .device(credentials))
