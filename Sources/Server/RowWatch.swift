@@ -1,22 +1,17 @@
 import CountersignAuthority
 import CountersignHTTP
+import CountersignMemory
 import CountersignWire
 import Synchronization
 
 /// Verifies all rows in the background, and reports rows that were refused. It uses at most half a percent of
 /// one core, however many rows there are.
 final class RowWatch: Sendable {
-    /// Seconds between two checks, at least.
-    private static let leastSeconds: Int64 = 15
-    /// Seconds of rest for each second of a check.
-    private static let rest: Int64 = 200
-
     private let rows: RowAuthenticator
     private let store: any Store
     private let log: EventLog?
     private let isRunning = Atomic(false)
-    /// When the next check is due, in monotonic seconds.
-    private let due = Atomic<Int64>(0)
+    private let schedule = Locked(RowCheckSchedule())
 
     /// `store` is a connection of its own.
     init(_ deployment: Deployment, store: any Store, log: EventLog?) {
@@ -29,18 +24,68 @@ final class RowWatch: Sendable {
     func run() {
         for text in rows.takeNews() { log?.note(subject: "rows", message: text) }
         let now = EventLoop.monotonicSeconds()
-        guard due.load(ordering: .relaxed) <= now, !isRunning.exchange(true, ordering: .acquiring) else {
+        guard schedule.with({ $0.isDue(at: now) }), !isRunning.exchange(true, ordering: .acquiring) else {
             return
         }
         Task.detached(priority: .background) { [self] in
-            do throws(OperationalError) {
-                rows.note(try store.verifyRows())
-            } catch {
-                log?.note(subject: "rows", message: error.message)
-            }
-            let end = EventLoop.monotonicSeconds()
-            due.store(end + max(RowWatch.leastSeconds, (end - now) * RowWatch.rest), ordering: .relaxed)
+            check(at: now)
             isRunning.store(false, ordering: .releasing)
         }
+    }
+
+    private func check(at now: Int64) {
+        do throws(OperationalError) {
+            // Before the rows: what changes in between is verified once more.
+            let mark = try store.changeMark()
+            guard schedule.with({ $0.mustVerify(mark: mark, at: now) }) else {
+                return schedule.with { $0.didSkip(at: now) }
+            }
+            rows.note(try store.verifyRows())
+            schedule.with { $0.didVerify(mark: mark, from: now, to: EventLoop.monotonicSeconds()) }
+        } catch {
+            schedule.with { $0.didFail(from: now, to: EventLoop.monotonicSeconds()) }
+            log?.note(subject: "rows", message: error.message)
+        }
+    }
+}
+
+/// When all rows are verified: after each change of the store, except during a rest; and now and then without
+/// one, because a program that writes to the file without SQLite leaves no sign of a change. Times are in
+/// monotonic seconds.
+struct RowCheckSchedule: Sendable {
+    /// Between two looks for changes, at least.
+    private static let leastSeconds: Int64 = 15
+    /// Seconds of rest for each second of a check.
+    private static let rest: Int64 = 200
+    /// Between two checks of a store that does not change.
+    private static let mostSeconds: Int64 = 600
+
+    private var due: Int64 = 0
+    private var verified: (mark: Int64, at: Int64)?
+
+    func isDue(at now: Int64) -> Bool { due <= now }
+
+    /// Whether the store may have changed since the last check, or that check was long ago. `mark` is
+    /// ``RowAuthenticationStore/changeMark()``.
+    func mustVerify(mark: Int64, at now: Int64) -> Bool {
+        guard let verified else { return true }
+        return verified.mark != mark || now - verified.at >= RowCheckSchedule.mostSeconds
+    }
+
+    mutating func didSkip(at now: Int64) { due = now + RowCheckSchedule.leastSeconds }
+
+    mutating func didVerify(mark: Int64, from begin: Int64, to end: Int64) {
+        verified = (mark, end)
+        rest(from: begin, to: end)
+    }
+
+    /// The rows are not known to be right: they are verified after the rest.
+    mutating func didFail(from begin: Int64, to end: Int64) {
+        verified = nil
+        rest(from: begin, to: end)
+    }
+
+    private mutating func rest(from begin: Int64, to end: Int64) {
+        due = end + max(RowCheckSchedule.leastSeconds, (end - begin) * RowCheckSchedule.rest)
     }
 }

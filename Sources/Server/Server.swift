@@ -83,7 +83,7 @@ public enum Server {
             composition.gate(
                 for: authorities, keys: keys, sessions: sessions.live, replay: replay, failures: failures)
         }
-        let meterStore = configuration.openStore(of: deployment)
+        let meterStore = try configuration.openStore(of: deployment)
         defer { meterStore.close() }
         let meterWriter = MeterWriter(
             MeterPersistence(meter, store: meterStore), log: log, clock: SystemTime())
@@ -91,7 +91,7 @@ public enum Server {
         try meterWriter.start()
         try accounts.start()
         try service.start()
-        let rowStore = configuration.openStore(of: deployment)
+        let rowStore = try configuration.openStore(of: deployment)
         defer { rowStore.close() }
         let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         rowWatch.run()

@@ -93,6 +93,10 @@ extension FailingStore {
         try check()
         return try base.erase(number, named: name, leaving: tombstone, at: now, recording: draft)
     }
+    func hasTombstones() throws(OperationalError) -> Bool {
+        try check()
+        return try base.hasTombstones()
+    }
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool {
         try check()
         return try base.hasTombstone(tombstone, of: app)

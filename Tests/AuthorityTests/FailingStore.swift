@@ -43,6 +43,7 @@ final class FailingStore: Store {
         try check()
         return try base.verifyRows()
     }
+    func changeMark() throws(OperationalError) -> Int64 { try check(); return try base.changeMark() }
     func snapshot() throws(OperationalError) -> StoreSnapshot { try check(); return try base.snapshot() }
     func revision() throws(OperationalError) -> Int64 { try check(); return try base.revision() }
     func apps() throws(OperationalError) -> [App] { try check(); return try base.apps() }

@@ -10,7 +10,9 @@ import pytest
 
 import bearer
 from gateway import Gateway, run
+from person import PASSWORD, Person
 from ports import free_port
+from signing import digest
 
 
 class Shop(Gateway):
@@ -179,6 +181,105 @@ def test_a_device_that_was_planted_is_not_known(shop):
     shop.sql("INSERT INTO known_device (account, id, signing_key, last_seen) VALUES (1, zeroblob(32), zeroblob(65), 0)")
     found, = shop.found()
     assert (found["kind"], found["table"]) == ("altered", "known_device")
+    listed = json.loads(shop.admin("account", "devices", "demo", "user-0", "--json").out)["devices"]
+    assert listed == []
+
+
+UPLOAD = b"a picture of a cat"
+TICKETS = {
+    "used again": "UPDATE upload_ticket SET claimed = NULL",
+    "of another account": "UPDATE upload_ticket SET claimed = NULL, account = 2",
+    "of another session": "UPDATE upload_ticket SET claimed = NULL, session = (SELECT id FROM session WHERE account = 2)",
+    "to another place": "UPDATE upload_ticket SET claimed = NULL, target = CAST('/other' AS BLOB)",
+}
+
+
+def ticket(shop: Shop) -> str:
+    asked = {"method": "PUT", "target": "/files/7", "content_digest": digest(UPLOAD), "length": len(UPLOAD), "expires_in": 600}
+    answer = shop.send(shop.key.request(
+        "POST", f"{bearer.PREFIX}/uploads", json.dumps(asked).encode(),
+        fields=[("authorization", f"Bearer {shop.tokens['user-0']}"), ("content-type", "application/json")]))
+    assert answer.status == 201, answer
+    return json.loads(answer.body)["ticket"]
+
+
+def uploads(shop: Shop, ticket: str) -> str:
+    """`accepted`, or the refusal's code."""
+    lines = ("PUT /files/7 HTTP/1.1", f"Host: {shop.key.authority}", f"Countersign-Ticket: {ticket}",
+             f"Content-Length: {len(UPLOAD)}")
+    answer = shop.send("\r\n".join(lines).encode() + b"\r\n\r\n" + UPLOAD)
+    return "accepted" if answer.status == 200 else json.loads(answer.body)["code"]
+
+
+def test_a_changed_upload_ticket_lets_nothing_in(shop):
+    shop.admin("app", "policy", "demo", "--set", "upload-tickets=10")
+    used = ticket(shop)
+    assert uploads(shop, used) == "accepted" and uploads(shop, used) == "replayed"
+    shop.sql("CREATE TABLE kept AS SELECT * FROM upload_ticket")
+    for sql in TICKETS.values():
+        shop.sql(sql)
+        assert uploads(shop, used) == "unavailable", sql
+        assert [(one["kind"], one["table"]) for one in shop.found()] == [("altered", "upload_ticket")]
+        shop.sql("DELETE FROM upload_ticket", "INSERT INTO upload_ticket SELECT * FROM kept")
+        assert uploads(shop, used) == "replayed" and shop.found() == []
+
+
+def test_an_upload_ticket_that_was_deleted_or_put_back_is_missed(shop):
+    shop.admin("app", "policy", "demo", "--set", "upload-tickets=10")
+    used, deleted = ticket(shop), ticket(shop)
+    shop.sql("CREATE TABLE kept AS SELECT * FROM upload_ticket")
+    assert uploads(shop, used) == "accepted"
+    shop.stop()
+    shop.sql("DELETE FROM upload_ticket WHERE claimed IS NULL")
+    assert [(one["kind"], one["difference"]) for one in shop.found()] == [("unbalanced", -1)]
+    shop.sql("DELETE FROM upload_ticket", "INSERT INTO upload_ticket SELECT * FROM kept", "DROP TABLE kept")
+    assert shop.found() == [{"kind": "unbalanced", "table": "upload_ticket", "difference": 0, "groups": [1]}]
+    shop.start()
+    reported(shop)
+    # The account's tickets can no longer be told apart from such that were put back.
+    assert uploads(shop, used) == "unavailable" and uploads(shop, deleted) == "unavailable"
+
+
+def reported(shop: Shop) -> None:
+    deadline = time.monotonic() + 40
+    while shop.metric("countersign_row_findings") < 1:
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+
+
+NAMES = {
+    "deleted": ("DELETE FROM erased_name", "erased_name"),
+    "changed": ("UPDATE erased_name SET tombstone = zeroblob(32)", "erased_name"),
+    "untagged": ("UPDATE erased_name SET row_tag = NULL", "erased_name"),
+    "renamed account": ("UPDATE account SET name = 'other' WHERE number = 2", "account"),
+    "deleted account": ("DELETE FROM account WHERE number = 2", "account"),
+}
+
+
+@pytest.mark.parametrize("attack", NAMES)
+def test_nobody_inherits_a_name(shop, attack, tmp_path):
+    """The backend would take the new account of an erased name for the erased one."""
+    shop.admin("account", "erase", "demo", "user-0", "--yes")
+    shop.admin("app", "policy", "demo", "--set", "registration=open")
+    sql, table = NAMES[attack]
+    shop.sql(sql)
+    assert {one["table"] for one in shop.found()} == {table}
+    reported(shop)
+    name = "user-0" if table == "erased_name" else "user-1"
+    person = Person(shop, tmp_path / "person", name)
+    said = person.run("signup", "--account", name, "--password-stdin", stdin=PASSWORD)
+    assert said.returncode == 1 and "unavailable" in said.err, said
+    if table == "erased_name":
+        done = run("account", "add", "demo", name, "--data", shop.data)
+        assert done.returncode == 1 and "erased_name" in done.err and "audit verify" in done.err
+
+
+def test_the_key_of_the_erased_names_is_not_made_anew(shop):
+    shop.admin("account", "erase", "demo", "user-0", "--yes")
+    shop.stop()
+    shop.sql("DELETE FROM meta WHERE name = 'tombstone-key'")
+    done = run("account", "add", "demo", "user-0", "--data", shop.data)
+    assert done.returncode == 1 and "tombstone key" in done.err
 
 
 def test_the_metrics_tell(shop):

@@ -11,29 +11,11 @@ import Testing
 /// Rows that decide who a caller is are authenticated: the contract of the store holds with tags and digests,
 /// which stay right through every kind of change; and a row that another program changed is found.
 @Suite struct RowRecorderTests {
-    private static let rows = RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span))
-
-    /// A store whose rows have tags, removed after `body`.
-    private func withStore(_ body: (_ path: String, _ store: SQLiteStore) throws -> Void) throws {
-        let folder = FileManager.default.temporaryDirectory
-            .appendingPathComponent("countersign-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        defer { try? FileManager.default.removeItem(atPath: folder) }
-        let path = "\(folder)/countersign.db"
-        try body(path, SQLiteStore(path: path, rows: #require(Self.rows)))
-    }
-
-    private func findings(_ path: String) throws -> RowVerification {
-        let store = SQLiteStore(path: path, rows: try #require(Self.rows))
-        defer { store.close() }
-        return try store.verifyRows()
-    }
-
     @Test("every change keeps the tags and digests right, over one connection and over many")
     func contract() throws {
         for isShared in [true, false] {
-            try withStore { path, store in
-                let rows = try #require(Self.rows)
+            try TaggedStore.make { path, store in
+                let rows = try #require(TaggedStore.rows)
                 // Digests begin when the contract has made the store: with its first app.
                 let contract = StoreContract {
                     let opened = isShared ? store : SQLiteStore(path: path, rows: rows)
@@ -44,7 +26,7 @@ import Testing
                 }
                 try contract.holds()
                 try contract.races()
-                let found = try findings(path)
+                let found = try TaggedStore.findings(path)
                 #expect(found.findings == [] && found.rows > 20)
             }
         }
@@ -52,7 +34,7 @@ import Testing
 
     @Test("every column of an authenticated table is covered, or excluded by name")
     func columns() throws {
-        try withStore { path, store in
+        try TaggedStore.make { path, store in
             try store.prepare()
             let database = try Database(path: path)
             for table in AuthenticatedTable.all {
@@ -67,7 +49,7 @@ import Testing
 
     @Test("the connection has a copy of each of the file's triggers that change data")
     func triggers() throws {
-        try withStore { path, store in
+        try TaggedStore.make { path, store in
             try store.prepare()
             let database = try Database(path: path)
             let names = try database.rows(
@@ -77,29 +59,6 @@ import Testing
                 $0.split(separator: " ").dropFirst(3).first.map(String.init)
             }
             #expect(names == copies.sorted() && !names.isEmpty)
-        }
-    }
-
-    /// A store with a row in each table, at rest.
-    private func fill(_ store: SQLiteStore) throws {
-        try store.prepare()
-        _ = try store.tagAllRows()
-        let app = try #require(AppName("shop"))
-        let id = try #require(KeyID("r_1"))
-        _ = try store.insert(
-            App(name: app, created: 1, settings: ["window": .text("9s")]), recording: .counting)
-        _ = try store.insert(
-            Release(
-                id: id, app: app, platform: #require(Platform("ios")), version: #require(Version("1.0")),
-                scheme: .messageSignatures, sealedSecret: [1], created: 1), recording: .counting)
-        _ = try store.change(id, applying: [("debug", "on")], recording: .counting)
-        var retirement = AppRelease.Retirement(at: 9, updateURL: "u:x")
-        retirement.rollout = [AppRelease.RolloutStep(since: 1, percent: 5)]
-        _ = try store.retire(id, with: retirement, recording: .counting)
-        let contract = StoreContract { store }
-        for (number, name) in ["ada", "bob"].enumerated() {
-            let account = try contract.added(contract.accountDraft(name))
-            _ = try contract.open(StoreContract.session(number, of: account), .single)
         }
     }
 
@@ -131,18 +90,18 @@ import Testing
             ("DELETE FROM row_digest WHERE name = 'account'", "account"),
         ])
     func changed(_ attack: (sql: String, named: String)) throws {
-        try withStore { path, store in
-            try fill(store)
-            #expect(try findings(path).findings == [])
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            #expect(try TaggedStore.findings(path).findings == [])
             store.close()
             let database = try Database(path: path)
             #expect(try database.run(attack.sql) > 0)
-            let found = try findings(path)
+            let found = try TaggedStore.findings(path)
             #expect(found.findings.count >= 1)
             #expect(
                 found.findings.contains { $0.text.hasPrefix(attack.named) }, "\(found.findings.map(\.text))")
             // A change of the row by us does not make it whole.
-            let other = SQLiteStore(path: path, rows: try #require(Self.rows))
+            let other = SQLiteStore(path: path, rows: try #require(TaggedStore.rows))
             _ = try other.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
             #expect(try other.verifyRows().findings.count >= 1)
         }
@@ -150,16 +109,16 @@ import Testing
 
     @Test("rows that are put back, moved or taken from another deployment are found")
     func putBack() throws {
-        try withStore { path, store in
-            try fill(store)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
             let database = try Database(path: path)
             try database.execute(
                 "CREATE TEMP TABLE before AS SELECT * FROM session WHERE account = 1;")
             _ = try store.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
-            #expect(try findings(path).findings == [])
+            #expect(try TaggedStore.findings(path).findings == [])
             try database.execute(
                 "DELETE FROM session WHERE account = 1; INSERT INTO session SELECT * FROM temp.before")
-            let found = try findings(path)
+            let found = try TaggedStore.findings(path)
             #expect(
                 found.findings == [.unbalanced(table: "session", groups: [1], difference: 0)],
                 "\(found.findings.map(\.text))")
@@ -181,8 +140,8 @@ import Testing
 
     @Test("a table that is put back with its digest does not fit the others, nor all tables the audit log")
     func putBackWithDigest() throws {
-        try withStore { path, store in
-            try fill(store)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
             let database = try Database(path: path)
             try database.execute(
                 """
@@ -192,15 +151,15 @@ import Testing
             let app = try #require(AppName("shop"))
             _ = try store.end(.all, with: SessionTermination(.revoked, at: 9), recording: .counting)
             _ = try store.change(app, applying: [("debug", .text("on"))], recording: .counting)
-            #expect(try findings(path).findings == [])
+            #expect(try TaggedStore.findings(path).findings == [])
             try database.execute("DELETE FROM session; INSERT INTO session SELECT * FROM temp.sessions;")
             let restore =
                 "UPDATE row_digest SET value = (SELECT value FROM temp.digests WHERE name = row_digest.name)"
             try database.execute("\(restore) WHERE name = 'session'")
-            #expect(try findings(path).findings == [.putBack(table: "session")])
+            #expect(try TaggedStore.findings(path).findings == [.putBack(table: "session")])
             // With the summary, the other tables do not fit.
             try database.execute("\(restore) WHERE name = 'all'")
-            let others = try findings(path).findings
+            let others = try TaggedStore.findings(path).findings
             #expect(others.first == .putBack(table: "app_setting"), "\(others.map(\.text))")
             guard case .otherLog(let recorded, let last)? = others.last else {
                 Issue.record("the log of another state is not found")
@@ -209,14 +168,14 @@ import Testing
             #expect(recorded < last)
             // A change of ours does not make them fit.
             _ = try store.change(app, applying: [("debug", nil)], recording: .counting)
-            #expect(try findings(path).findings.count >= 2)
+            #expect(try TaggedStore.findings(path).findings.count >= 2)
         }
     }
 
     @Test("a trigger or a view in the file changes nothing in our name")
     func planted() throws {
-        try withStore { path, store in
-            try fill(store)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
             store.close()
             let database = try Database(path: path)
             try database.execute(
@@ -225,7 +184,7 @@ import Testing
                     UPDATE account SET user_id = 42 WHERE number = 1;
                 END
                 """)
-            let other = SQLiteStore(path: path, rows: try #require(Self.rows))
+            let other = SQLiteStore(path: path, rows: try #require(TaggedStore.rows))
             _ = try other.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
             #expect(try other.account(1)?.userID == nil)
             #expect(try other.verifyRows().findings == [])
@@ -234,22 +193,22 @@ import Testing
 
     @Test("without the key, rows with tags are neither used nor changed")
     func withoutKey() throws {
-        try withStore { path, store in
-            try fill(store)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
             let bare = SQLiteStore(path: path)
             #expect(throws: OperationalError.self) { try bare.account(1) }
             let fault = #expect(throws: OperationalError.self) {
                 try bare.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
             }
             #expect(fault?.message.contains("without the rows' key") == true)
-            #expect(try findings(path).findings == [])
+            #expect(try TaggedStore.findings(path).findings == [])
         }
     }
 
     @Test("an undone change leaves no trace in the digests")
     func undone() throws {
-        try withStore { path, store in
-            try fill(store)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
             func change(_ store: any Store) throws(OperationalError) {
                 _ = try store.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
                 throw OperationalError(.failed, message: "undone")
@@ -260,7 +219,7 @@ import Testing
             }
             let changes: [(any Store) throws(OperationalError) -> Void] = [change, keep, change]
             _ = try store.applyTogether(changes)
-            #expect(try findings(path).findings == [])
+            #expect(try TaggedStore.findings(path).findings == [])
             #expect(
                 try store.liveSessions(of: 1, newest: 9).count == 1
                     && store.liveSessions(of: 2, newest: 9).isEmpty)

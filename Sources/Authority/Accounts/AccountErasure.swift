@@ -21,6 +21,7 @@ package protocol ErasureStore: Sendable {
     ) throws(OperationalError) -> AccountChangeOutcome
 
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool
+    func hasTombstones() throws(OperationalError) -> Bool
 
     /// Removes `text` from the parts of the store's files that no row uses any more; returns whether the
     /// files no longer contain it. A text that rows contain stays.

@@ -46,6 +46,12 @@ struct AccountTombstoneKey: Sendable {
     init(in store: any Store, under masterKey: MasterKeyRing) throws(OperationalError) {
         var sealed = try store.value(of: .tombstoneKey)
         if sealed == nil {
+            // Under a new key, no erased name would be known as one.
+            guard try !store.hasTombstones() else {
+                throw OperationalError(
+                    .failed,
+                    message: "tombstone key: it was removed, and erased names need it; restore a backup")
+            }
             sealed = try store.setIfAbsent(
                 .tombstoneKey, to: masterKey.seal(
                     Secret(random: 32), as: AccountTombstoneKey.binding, random: SystemRandom()))

@@ -89,6 +89,11 @@ package final class RowAuthenticator: Sendable {
         findings.with { !($0.groups[table.number]?.contains(group) ?? false) }
     }
 
+    /// Whether all groups of the table add up to its digest, as far as is known.
+    package func isComplete(_ table: AuthenticatedTable) -> Bool {
+        findings.with { $0.groups[table.number]?.isEmpty ?? true }
+    }
+
     /// Counts a row that was refused, and reports it once.
     package func refused(_ row: String, of table: AuthenticatedTable) {
         findings.with { findings in

@@ -144,8 +144,11 @@ package protocol RowAuthenticationStore: Sendable {
     /// Deletes the sessions, known devices and upload tickets that do not verify, or belong to one of
     /// `groups` (by the table's number); returns how many they were.
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
-    /// Verifies every row and digest, in one state of the store.
+    /// Verifies every row and digest, in one state of the store, as it is on the disk.
     func verifyRows() throws(OperationalError) -> RowVerification
+    /// A number that is the same as long as no other connection has changed the store. It means nothing to
+    /// another connection, and does not change if the file is written to without the store's software.
+    func changeMark() throws(OperationalError) -> Int64
 }
 
 /// The rows, as commands and servers check them.

@@ -209,7 +209,10 @@ extension Configuration {
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
     /// not wait while the disk takes their writes.
-    func openStore(of deployment: Deployment) -> any Store {
-        store.openAgain(authenticatingBy: deployment.rows)
+    func openStore(of deployment: Deployment) throws(OperationalError) -> any Store {
+        let opened = store.openAgain(authenticatingBy: deployment.rows)
+        // Opening takes milliseconds, which no request should wait for.
+        _ = try opened.revision()
+        return opened
     }
 }

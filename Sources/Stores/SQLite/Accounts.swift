@@ -70,8 +70,9 @@ extension SQLiteStore {
         else {
             return .taken(.name)
         }
-        if let tombstone = draft.tombstone, try isErased(tombstone, of: draft.app, in: database) {
-            return .taken(.name)
+        if let tombstone = draft.tombstone {
+            try requireReservedNames(in: database)
+            guard try !isErased(tombstone, of: draft.app, in: database) else { return .taken(.name) }
         }
         let added = try database.run(
             """
@@ -105,7 +106,7 @@ extension SQLiteStore {
             try database.rows(
                 """
                 SELECT id, signing_key, last_seen, class, name, first_seen FROM known_device
-                WHERE account = ? ORDER BY last_seen DESC, id
+                WHERE account = ? AND \(AuthenticatedTable.knownDevice.check) ORDER BY last_seen DESC, id
                 """, binding: .integer(account)
             ) { row in
                 KnownDeviceEntry(

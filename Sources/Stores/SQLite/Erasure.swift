@@ -94,12 +94,20 @@ extension SQLiteStore {
         }
     }
 
+    package func hasTombstones() throws(OperationalError) -> Bool {
+        try read(whenEmpty: false) { (database) throws(OperationalError) in
+            try database.integer("SELECT 1 FROM erased_name LIMIT 1") != nil
+        }
+    }
+
+    /// A tombstone that is not authentic is reported, and reserves the name all the same.
     static func isErased(
         _ tombstone: AccountTombstone, of app: AppName, in database: Database
     ) throws(OperationalError) -> Bool {
         try database.integer(
-            "SELECT 1 FROM erased_name WHERE app = ? AND tombstone = ?", binding: .text(app.description),
-            .blob(tombstone.bytes)) != nil
+            """
+            SELECT \(AuthenticatedTable.erasedName.check) FROM erased_name WHERE app = ? AND tombstone = ?
+            """, binding: .text(app.description), .blob(tombstone.bytes)) != nil
     }
 
     package func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool {

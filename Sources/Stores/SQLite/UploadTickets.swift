@@ -62,6 +62,7 @@ extension SQLiteStore {
                 """
                 UPDATE upload_ticket SET claimed = ?, attempts = attempts + 1
                 WHERE id = ? AND claimed IS NULL AND expires > ? AND attempts < ?
+                    AND \(AuthenticatedTable.uploadTicket.check)
                     AND EXISTS (SELECT 1 FROM session WHERE session.id = upload_ticket.session
                         AND session.ended_at IS NULL)
                 RETURNING attempts
