@@ -31,6 +31,13 @@ package final class Deployment: Sendable {
             _ = try MasterKeyRing.find(in: store, source: source)
             try store.prepare()
         } else {
+            // What is in a store without a check was put there by somebody without the key.
+            guard try store.isEmpty() else {
+                throw OperationalError(
+                    .failed,
+                    message: "master key: its check was removed from the store, which is not empty; restore a "
+                        + "backup")
+            }
             let fresh = try source.findOrMake()
             try store.prepare()
             try Deployment.beginAuditLog(in: store, under: fresh)
@@ -40,14 +47,17 @@ package final class Deployment: Sendable {
         generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
-        tombstones = try AccountTombstoneKey(in: store, under: masterKey)
         self.actor = actor
         self.clock = clock
         self.rootSealer = rootSealer
         self.folder = folder
         self.store = store
         try store.authenticate(by: rows)
-        if let check = try store.value(of: .masterKeyCheck) { try tagRowsOnce(after: check) }
+        try RowTagging(
+            store: store, keys: keys, folder: folder,
+            recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
+        ).run()
+        tombstones = try AccountTombstoneKey(in: store, under: masterKey)
         try rewriteAuditOnce()
     }
 

@@ -302,6 +302,11 @@ extension MetaName {
         .answerKey, .assertionKeys, .opaqueKeys, .registrationKey, .bearerKey, .tombstoneKey,
     ]
 
+    /// The others that decide what is accepted.
+    static let decisive: [MetaName] = [
+        .sealSlot, .replayFile, .replayConfirmation, .auditPseudonyms, .pinManifests, .rowsAccepted,
+    ]
+
     /// Takes the value apart, hands each sealed part with its binding to `seal`, and puts the results
     /// together; nil if a part does not open.
     func sealAgain(

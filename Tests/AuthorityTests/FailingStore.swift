@@ -33,6 +33,7 @@ final class FailingStore: Store {
         try check()
         try base.authenticate(by: rows)
     }
+    func isEmpty() throws(OperationalError) -> Bool { try check(); return try base.isEmpty() }
     func hasRowDigests() throws(OperationalError) -> Bool { try check(); return try base.hasRowDigests() }
     func tagAllRows() throws(OperationalError) -> Int64 { try check(); return try base.tagAllRows() }
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64 {

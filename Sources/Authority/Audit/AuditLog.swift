@@ -79,15 +79,19 @@ extension ChangeOutcome: StoreOutcome {
     package var didChange: Bool { self == .yes }
 }
 
-/// The audit log, as commands write and read it.
-extension Deployment {
-    /// The record that a change hands to the store. `details` must contain no secret.
-    package func auditDraft(
-        for action: AuditAction, on subject: AuditSubject, details: [(name: String, value: JSONValue)] = [],
+/// Makes the records that changes hand to the store.
+struct AuditRecorder: Sendable {
+    let chain: AuditChain
+    /// The party that changes are recorded for.
+    let actor: AuditActor
+    let clock: any TimeSource
+
+    func draft(
+        for action: AuditAction, on subject: AuditSubject, details: [(name: String, value: JSONValue)],
         by actor: AuditActor? = nil
     ) -> AuditDraft {
         let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
-        let (chain, time) = (auditChain, clock.now)
+        let (chain, time) = (chain, clock.now)
         return AuditDraft(naming: { (sealed, lookup) throws(OperationalError) in
             // Nothing is added after a head that was altered: that would make the log look intact.
             guard let sealed, let head = chain.head(sealed), head.number < .max else {
@@ -105,6 +109,18 @@ extension Deployment {
                 chain.sealed(AuditHead(number: head.number + 1, tag: tag))
             )
         })
+    }
+}
+
+/// The audit log, as commands write and read it.
+extension Deployment {
+    /// The record that a change hands to the store. `details` must contain no secret.
+    package func auditDraft(
+        for action: AuditAction, on subject: AuditSubject, details: [(name: String, value: JSONValue)] = [],
+        by actor: AuditActor? = nil
+    ) -> AuditDraft {
+        AuditRecorder(chain: auditChain, actor: self.actor, clock: clock).draft(
+            for: action, on: subject, details: details, by: actor)
     }
 
     /// Verifies every record. `noted` is a head that was noted elsewhere earlier, and that the log must

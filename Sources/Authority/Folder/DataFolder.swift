@@ -70,6 +70,8 @@ package struct DataFolder: Sendable, Equatable {
     package var masterKey: String { file("master.key") }
     package var nextMasterKey: String { file("master.key.next") }
     package var masterKeyLock: String { file("master.key.lock") }
+    /// There once the rows of the store have tags.
+    package var rowsMark: String { file("rows-authenticated") }
     package var generation: String { file("generation") }
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }

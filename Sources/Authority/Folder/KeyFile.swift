@@ -45,6 +45,15 @@ package enum KeyFile {
         return Secret(copying: bytes.span.extracting(0..<count))
     }
 
+    /// Throws if that cannot be found out: "no" would allow what the file is to prevent.
+    static func exists(_ path: String) throws(OperationalError) -> Bool {
+        if access(path, F_OK) == 0 { return true }
+        guard errno == ENOENT else {
+            throw SystemCallError(errno, while: "\(path): cannot look for it").fault(.unreachable)
+        }
+        return false
+    }
+
     /// Creates the file, complete and durable or not at all. An existing file stays, without an error: of
     /// two processes that start at once, both then read the first one's file.
     package static func make(at path: String, holding secret: Secret) throws(OperationalError) {

@@ -19,10 +19,12 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package let account: Int?
     /// Columns that are written often and decide nothing.
     package let excluded: [String]
+    /// The values of the column `name` whose rows are covered; empty for all rows.
+    package let names: [String]
 
     private init(
         _ name: String, columns: String, key: String, label: String? = nil, account: String? = nil,
-        excluding excluded: String = ""
+        excluding excluded: String = "", names: [String] = []
     ) {
         func list(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
         let all = list(columns)
@@ -32,6 +34,7 @@ package struct AuthenticatedTable: Sendable, Equatable {
         self.label = list(label ?? key).compactMap { all.firstIndex(of: $0) }
         self.account = account.flatMap { all.firstIndex(of: $0) }
         self.excluded = list(excluded)
+        self.names = names
     }
 
     package static let app = AuthenticatedTable("app", columns: "name created", key: "name")
@@ -76,10 +79,15 @@ package struct AuthenticatedTable: Sendable, Equatable {
     package static let erasedName = AuthenticatedTable(
         "erased_name", columns: "app tombstone", key: "app tombstone")
 
+    /// The deployment's own values, except those that authenticate themselves and those that decide nothing.
+    package static let meta = AuthenticatedTable(
+        "meta", columns: "name value", key: "name",
+        names: (MetaName.sealed + MetaName.decisive).map(\.rawValue))
+
     /// A table's place in this list is its number for stores.
     package static let all = [
         app, appSetting, release, releaseSetting, releaseRollout, account, knownDevice, session, uploadTicket,
-        erasedName,
+        erasedName, meta,
     ]
 
     package var number: Int { AuthenticatedTable.all.firstIndex(of: self) ?? -1 }

@@ -1,4 +1,5 @@
 import CountersignGate
+import CountersignSeal
 import CountersignWire
 
 /// A defect of the stored rows.
@@ -15,6 +16,8 @@ package enum RowFinding: Sendable, Equatable {
     /// The table and its digest were put back to an earlier state together, or the summary of all digests is
     /// missing or altered.
     case putBack(table: String)
+    /// The table cannot be read: it was removed, or has other columns.
+    case unreadable(table: String)
     /// The tables belong to another state of the audit log: `recorded` is its last record when a row was
     /// changed last, and `last` its last record now.
     case otherLog(recorded: Int64, last: Int64)
@@ -32,6 +35,7 @@ package enum RowFinding: Sendable, Equatable {
         case .digestMissing(let table): return "\(table): the table's digest is missing"
         case .digestAltered(let table): return "\(table): the table's digest was altered"
         case .putBack(let table): return "\(table): the whole table was put back to an earlier state"
+        case .unreadable(let table): return "\(table): the table cannot be read: it was removed or rebuilt"
         case .otherLog(let recorded, let last):
             return "all: the tables belong to record \(recorded) of the audit log, whose last is \(last)"
         }
@@ -40,7 +44,7 @@ package enum RowFinding: Sendable, Equatable {
     package var table: String {
         switch self {
         case .altered(let table, _), .unbalanced(let table, _, _), .digestMissing(let table),
-            .digestAltered(let table), .putBack(let table):
+            .digestAltered(let table), .putBack(let table), .unreadable(let table):
             table
         case .otherLog: RowSummary.name
         }
@@ -72,7 +76,8 @@ package struct RowExamination {
     private let rows: RowAuthenticator
     private var outcome = RowVerification()
     private var found = RowDigest()
-    private var altered: Int64 = 0
+    /// How many rows are altered, and the groups that they claim to belong to.
+    private var altered: (count: Int, groups: Set<Int>) = (0, [])
     private let summary: RowSummary?
 
     /// `summary` is the sealed ``RowSummary``.
@@ -91,7 +96,8 @@ package struct RowExamination {
         guard !rows.isAuthentic(message, tag: tag) else {
             return found.add(rows.sum(of: message), group: group)
         }
-        altered += 1
+        altered.count += 1
+        altered.groups.insert(group)
         guard outcome.findings.count < RowVerification.mostFindings else { return }
         outcome.findings.append(.altered(table: table.name, row: label()))
     }
@@ -101,11 +107,12 @@ package struct RowExamination {
     package mutating func finish(_ table: AuthenticatedTable, sealed: [UInt8]?, pending: RowDigest?) {
         defer {
             found = RowDigest()
-            altered = 0
+            altered = (0, [])
         }
-        guard let sealed else { return outcome.findings.append(.digestMissing(table: table.name)) }
-        guard var stored = rows.open(sealed, of: table) else {
-            return outcome.findings.append(.digestAltered(table: table.name))
+        guard let sealed, var stored = rows.open(sealed, of: table) else {
+            outcome.groups[table.number] = Set(0..<RowDigest.groups)
+            return outcome.findings.append(
+                sealed == nil ? .digestMissing(table: table.name) : .digestAltered(table: table.name))
         }
         guard let summary, summary.changes.indices.contains(table.number),
             summary.changes[table.number] == stored.changes
@@ -117,10 +124,18 @@ package struct RowExamination {
         let groups = found.groups(differingFrom: stored)
         guard !groups.isEmpty else { return }
         outcome.groups[table.number] = Set(groups)
-        // Altered rows explain as many missing ones.
-        let difference = found.rows &- stored.rows &+ altered
-        guard difference != 0 || altered == 0 else { return }
+        // Altered rows explain as many missing ones of their groups.
+        let difference = found.rows &- stored.rows &+ Int64(altered.count)
+        guard difference != 0 || !altered.groups.isSuperset(of: groups) else { return }
         outcome.findings.append(.unbalanced(table: table.name, groups: groups, difference: difference))
+    }
+
+    /// Ends a table whose rows cannot be read: none of them is accepted.
+    package mutating func fail(_ table: AuthenticatedTable) {
+        found = RowDigest()
+        altered = (0, [])
+        outcome.groups[table.number] = Set(0..<RowDigest.groups)
+        outcome.findings.append(.unreadable(table: table.name))
     }
 
     /// Compares with the number of the last audit record.
@@ -137,6 +152,8 @@ package protocol RowAuthenticationStore: Sendable {
     /// From now on, verifies rows by `rows` and tags those that it writes. Without this call, a store whose
     /// rows have tags accepts none of them and writes nothing.
     func authenticate(by rows: RowAuthenticator) throws(OperationalError)
+    /// Whether no table has a row that only a deployment writes: a new store.
+    func isEmpty() throws(OperationalError) -> Bool
     /// Whether the tables have digests.
     func hasRowDigests() throws(OperationalError) -> Bool
     /// Tags all rows as they are and begins the digests anew; returns the number of rows.
@@ -178,14 +195,38 @@ extension Deployment {
         generation.advance()
         return outcome
     }
+}
 
-    /// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit
-    /// log says when.
-    func tagRowsOnce(after check: [UInt8]) throws(OperationalError) {
-        let keys = masterKey.keys
-        guard let opened = MasterKeyCheck(check, under: keys.current), !opened.hasTaggedRows,
-            let auditKey = opened.auditKey
+/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log says
+/// when.
+struct RowTagging {
+    let store: any Store
+    let keys: MasterKeyRing.Keys
+    let folder: DataFolder
+    let recorder: AuditRecorder
+
+    func run() throws(OperationalError) {
+        guard let check = try store.value(of: .masterKeyCheck),
+            let opened = MasterKeyCheck(check, under: keys.current), let auditKey = opened.auditKey
         else { return }
+        if !opened.hasTaggedRows {
+            // The mark in the store can be put back to an earlier one; this one is not in the store.
+            guard try !KeyFile.exists(folder.rowsMark) else {
+                throw OperationalError(
+                    .failed,
+                    message:
+                        "rows: the mark that they are authenticated was put back to an earlier one. If you have "
+                        + "restored a backup of a version without authenticated rows, remove "
+                        + folder.rowsMark)
+            }
+            try tag(after: check, auditKey: auditKey)
+        }
+        if try !KeyFile.exists(folder.rowsMark) {
+            try KeyFile.make(at: folder.rowsMark, holding: Secret(copying: Array("1\n".utf8).span))
+        }
+    }
+
+    private func tag(after check: [UInt8], auditKey: Secret) throws(OperationalError) {
         // A server of the earlier version would go on writing rows without tags.
         guard try store.auditEnd().last == 0 || !folder.isServed else {
             throw OperationalError(
@@ -197,7 +238,7 @@ extension Deployment {
         let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
             // Another process may have done it meanwhile.
             guard try store.value(of: .masterKeyCheck) == check else { return }
-            guard try !store.hasRowDigests(), try !Deployment.recordsTagging(store) else {
+            guard try !store.hasRowDigests(), try !RowTagging.recordsTagging(store) else {
                 throw OperationalError(
                     .failed,
                     message: "rows: the mark that they are authenticated was removed; restore a backup")
@@ -207,7 +248,7 @@ extension Deployment {
                 under: keys.current, slot: keys.slot, auditKey: auditKey, hasTaggedRows: true)
             // A log that begins with this version needs no record.
             guard try store.auditEnd().last > 0 else { return try store.set(.masterKeyCheck, to: marked) }
-            let draft = self.auditDraft(
+            let draft = recorder.draft(
                 for: .rowsAuthenticate, on: .deployment, details: [("rows", .integer(count))], by: .server)
             try store.set(.masterKeyCheck, to: marked, recording: draft)
         }

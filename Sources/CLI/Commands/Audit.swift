@@ -161,6 +161,7 @@ extension RowFinding {
             ]
         case .digestMissing(let table): ["kind": "digest-missing", "table": .string(table)]
         case .digestAltered(let table): ["kind": "digest-altered", "table": .string(table)]
+        case .unreadable(let table): ["kind": "unreadable", "table": .string(table)]
         case .putBack(let table): ["kind": "put-back", "table": .string(table)]
         case .otherLog(let recorded, let last):
             [

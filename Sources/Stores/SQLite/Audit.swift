@@ -75,7 +75,11 @@ extension SQLiteStore {
 extension SQLiteStore {
     package func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
         try read(whenEmpty: nil) { (database) throws(OperationalError) in
-            try SQLiteStore.value(of: name, in: database)
+            // All of them, because a missing value would be made anew.
+            if AuthenticatedTable.meta.names.contains(name.rawValue) {
+                try SQLiteStore.requireAuthentic(.meta, in: database)
+            }
+            return try SQLiteStore.value(of: name, in: database)
         }
     }
 
@@ -108,6 +112,9 @@ extension SQLiteStore {
 
     package func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
         try change { (database) throws(OperationalError) in
+            if AuthenticatedTable.meta.names.contains(name.rawValue) {
+                try SQLiteStore.requireAuthentic(.meta, in: database)
+            }
             try database.run(
                 "INSERT INTO meta (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING",
                 binding: .text(name.rawValue), .blob(value))

@@ -11,6 +11,9 @@ enum Migrations {
         m018,
     ]
 
+    /// The layout from which on rows have tags.
+    static let authenticatedVersion: Int64 = 17
+
     private static let m001 = """
         CREATE TABLE meta (
             name TEXT PRIMARY KEY,
@@ -422,6 +425,7 @@ extension Migrations {
     /// former key. Each new sealed value must have the first byte that `seal-slot` holds; one that the row
     /// had already, in whichever column, may stay.
     static let m018 = """
+        ALTER TABLE meta ADD COLUMN row_tag BLOB;
         INSERT INTO meta (name, value) VALUES ('seal-slot', x'01');
 
         \(insertIsSealed("app_setting", columns: "sealed"))

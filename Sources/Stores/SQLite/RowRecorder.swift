@@ -59,7 +59,14 @@ final class RowRecorder {
     /// `rows`, a file with tags cannot be changed.
     func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
         let exists = try database.integer("SELECT 1 FROM sqlite_schema WHERE name = 'row_digest'") != nil
-        guard exists else { return }
+        guard exists else {
+            // Without digests, all rows would count as right.
+            guard try Migrations.version(database) < Migrations.authenticatedVersion else {
+                throw OperationalError(
+                    .failed, message: "\(database.path): the table of row digests was removed; restore a backup")
+            }
+            return
+        }
         guard self.rows == nil else { return }
         isTagged = try database.integer("SELECT 1 FROM row_digest LIMIT 1") != nil
         guard rows != nil || isTagged else { return }
@@ -141,18 +148,23 @@ final class RowRecorder {
     func tagAll(in database: Database) throws(OperationalError) -> Int64 {
         guard let rows else { return 0 }
         var count: Int64 = 0
+        var changes: [UInt64] = []
         for table in AuthenticatedTable.all {
             pending.digests[table.number] = nil
             try database.run(
-                "UPDATE \(table.name) SET row_tag = cs_row_added(\(table.number), \(table.list()))")
-            let digest = pending.digests[table.number] ?? RowDigest()
+                "UPDATE \(table.name) SET row_tag = cs_row_added(\(table.number), \(table.list()))"
+                    + (table.condition().map { " WHERE \($0)" } ?? ""))
+            var digest = pending.digests[table.number] ?? RowDigest()
+            // Not from zero: a digest from before would fit once more when as many changes have been made.
+            digest.changes = UInt64.random(in: 0..<(1 << 62))
+            changes.append(digest.changes)
             count += digest.rows
             try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
             pending.digests[table.number] = nil
         }
         var audit = pending.auditBefore
         if audit == nil { audit = try RowRecorder.lastAuditNumber(in: database) }
-        let summary = RowSummary(changes: AuthenticatedTable.all.map { _ in 0 }, audit: audit ?? 0)
+        let summary = RowSummary(changes: changes, audit: audit ?? 0)
         try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
         return count
     }
@@ -165,9 +177,14 @@ final class RowRecorder {
         examination = RowExamination(rows, summary: try RowRecorder.sealed(RowSummary.name, in: database))
         defer { examination = nil }
         for table in tables {
-            _ = try database.rows(
-                "SELECT cs_row_examined(\(table.number), row_tag, \(table.list())) FROM \(table.name)"
-            ) { _ in }
+            do {
+                _ = try database.rows(
+                    "SELECT cs_row_examined(\(table.number), row_tag, \(table.list())) FROM \(table.rows)"
+                ) { _ in }
+            } catch  where error.kind == .failed {
+                examination?.fail(table)
+                continue
+            }
             let sealed = try RowRecorder.sealed(table.name, in: database)
             examination?.finish(table, sealed: sealed, pending: pending.digests[table.number])
         }
@@ -323,6 +340,15 @@ extension AuthenticatedTable {
     /// The covered columns for SQL, each with `prefix`.
     func list(_ prefix: String = "") -> String { columns.map { prefix + $0 }.joined(separator: ", ") }
 
+    /// Which rows are covered; nil for all. `prefix` stands before the column's name.
+    fileprivate func condition(_ prefix: String = "") -> String? {
+        guard !names.isEmpty else { return nil }
+        return "\(prefix)name IN (\(names.map { "'\($0)'" }.joined(separator: ", ")))"
+    }
+
+    /// The covered rows for `FROM`.
+    fileprivate var rows: String { name + (condition().map { " WHERE \($0)" } ?? "") }
+
     /// For a statement that reads rows: 1 where the row is authentic.
     var check: String { "cs_row_is_authentic(\(number), \(name).row_tag, \(list("\(name).")))" }
 
@@ -333,15 +359,16 @@ extension AuthenticatedTable {
         func tagging(_ function: String) -> String {
             "UPDATE \(name) SET row_tag = \(function)(\(number), \(list("NEW."))) WHERE \(row);"
         }
+        let (new, old) = (condition("NEW.").map { "WHEN \($0)" }, condition("OLD.").map { "WHEN \($0)" })
         return """
-            CREATE TEMP TRIGGER row_added_to_\(name) AFTER INSERT ON \(name) BEGIN
+            CREATE TEMP TRIGGER row_added_to_\(name) AFTER INSERT ON \(name) \(new ?? "") BEGIN
                 \(tagging("cs_row_added"))
             END;
-            CREATE TEMP TRIGGER row_changed_in_\(name) AFTER UPDATE OF \(list()) ON \(name) BEGIN
+            CREATE TEMP TRIGGER row_changed_in_\(name) AFTER UPDATE OF \(list()) ON \(name) \(new ?? "") BEGIN
                 \(removal)
                 \(tagging("cs_row_changed"))
             END;
-            CREATE TEMP TRIGGER row_removed_from_\(name) AFTER DELETE ON \(name) BEGIN
+            CREATE TEMP TRIGGER row_removed_from_\(name) AFTER DELETE ON \(name) \(old ?? "") BEGIN
                 \(removal)
             END;
             """
@@ -351,6 +378,22 @@ extension AuthenticatedTable {
 extension SQLiteStore {
     package func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
         if case .file(let file) = backing { try file.authenticate(by: rows) }
+    }
+
+    package func isEmpty() throws(OperationalError) -> Bool {
+        try read(whenEmpty: true) { (database) throws(OperationalError) in
+            for table in AuthenticatedTable.all.map(\.name) + ["audit"] {
+                let exists = try database.integer(
+                    "SELECT 1 FROM sqlite_schema WHERE name = ?", binding: .text(table)) != nil
+                guard exists else { continue }
+                // A migration writes the first slot.
+                let condition = table == AuthenticatedTable.meta.name ? " WHERE name <> 'seal-slot'" : ""
+                guard try database.integer("SELECT 1 FROM \(table)\(condition) LIMIT 1") == nil else {
+                    return false
+                }
+            }
+            return true
+        }
     }
 
     package func hasRowDigests() throws(OperationalError) -> Bool {
