@@ -1,4 +1,5 @@
 import CountersignGate
+import CountersignMemory
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -11,7 +12,7 @@ package final class Deployment: Sendable {
     let masterKey: MasterKeyRing
     let masterKeySource: MasterKeySource
     let auditChain: AuditChain
-    let tombstones: AccountTombstoneKey
+    private let tombstones = Locked<AccountTombstoneKey?>(nil)
     /// Authenticates the rows; every connection to the store needs it.
     package let rows: RowAuthenticator
     /// The party that changes are recorded for.
@@ -57,7 +58,6 @@ package final class Deployment: Sendable {
             store: store, keys: keys, folder: folder,
             recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
         ).run()
-        tombstones = try AccountTombstoneKey(in: store, under: masterKey)
         try rewriteAuditOnce()
     }
 
@@ -110,6 +110,14 @@ package final class Deployment: Sendable {
     /// Nil if `sealed` was not sealed for this binding.
     func open(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
         try? masterKey.open(sealed, as: binding)
+    }
+
+    /// Read at first use: a deployment opens without it, so that a store with an altered one can be examined.
+    func tombstoneKey() throws(OperationalError) -> AccountTombstoneKey {
+        if let key = tombstones.with({ $0 }) { return key }
+        let key = try AccountTombstoneKey(in: store, under: masterKey)
+        tombstones.with { $0 = key }
+        return key
     }
 
     /// The Ed25519 seed that signs the authority's answers; created at first use.

@@ -284,7 +284,7 @@ package struct MasterKeyRotation {
             throw OperationalError(
                 .failed,
                 message: "\(name.rawValue): its sealed value does not open; the row was altered. "
-                    + "Nothing was lost; restore the row, and run this again")
+                    + "Nothing was lost; restore a backup")
         }
         return again
     }

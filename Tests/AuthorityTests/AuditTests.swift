@@ -221,6 +221,7 @@ import Testing
         store.close()
         try tamper(
             "DELETE FROM meta WHERE name = 'audit-head'; DELETE FROM audit; DELETE FROM row_digest")
+        try FileManager.default.removeItem(atPath: "\(folder.data)/rows-authenticated")
         #expect(try findings() == [])
         try filledOnly("later")
         #expect(try deployment(folder.data).verifyAudit().head?.number == 1)

@@ -24,6 +24,7 @@ import Testing
         try made.store.set(
             .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey))
         made.store.close()
+        #expect(unlink(made.folder.rowsMark) == 0)
         try execute(
             "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")
     }
@@ -61,7 +62,7 @@ import Testing
     @Test("a mark that was taken back does not make altered rows right")
     func markTakenBack() throws {
         try makeEarlier()
-        try execute("CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'")
+        try AuthorityTests.execute(sql: "CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'", in: folder, changing: false)
         try deployment(folder.data).store.close()
         try execute(
             """

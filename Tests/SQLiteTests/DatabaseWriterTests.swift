@@ -53,14 +53,14 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             "release": policy(
                 [
                     "UPDATE release SET retired_at = 99", "UPDATE release SET version = '9.9'",
-                    "UPDATE release SET sealed_secret = x'02'",
+                    "UPDATE release SET sealed_secret = x'0102'",
                 ], victim: "1", planted: "number = 99, key_id = 'r_9', version = '9.9'"),
             "release_setting": policy(
                 ["UPDATE release_setting SET text = 'off'"], victim: "1", planted: "name = 'window'"),
             "release_rollout": policy(
                 ["UPDATE release_rollout SET percent = 6"], victim: "1", planted: "since = 2"),
             "account": account, "known_device": try knownDevice(), "session": session,
-            "upload_ticket": uploadTicket, "erased_name": erasedName,
+            "upload_ticket": uploadTicket, "erased_name": erasedName, "meta": meta,
         ]
     }
 
@@ -173,6 +173,23 @@ extension AuthenticatedTable: CustomTestStringConvertible {
         ) { store, _ in try takes(name: "erased", leaving: erased, in: store) == false }
     }
 
+    /// A missing value would be made anew.
+    private static var meta: Target {
+        Target(
+            changes: [
+                "UPDATE meta SET value = x'0104' WHERE name = 'bearer-key'",
+                "UPDATE meta SET value = x'02' WHERE name = 'seal-slot'",
+            ], victim: "name = 'bearer-key'",
+            ours: [
+                "UPDATE meta SET value = x'0103' WHERE name = 'bearer-key'",
+                "DELETE FROM meta WHERE name = 'bearer-key'",
+            ], planted: "name = 'tombstone-key', value = x'0101'", immediate: Set(Attack.allCases)
+        ) { store, _ in
+            fails { try store.value(of: .bearerKey) } && fails { try store.value(of: .tombstoneKey) }
+                && fails { try store.setIfAbsent(.tombstoneKey, to: [1, 5]) }
+        }
+    }
+
     /// Whether the name can be taken; an error is no.
     private static func takes(name: String, leaving tombstone: [UInt8], in store: SQLiteStore) throws -> Bool
     {
@@ -207,6 +224,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             guard number == 1 else { continue }
             #expect(try store.claimUploadTicket(id, at: 1_000) == .yes(attempt: 1))
         }
+        try store.set(.bearerKey, to: [1, 2])
         try store.write { (database) throws(OperationalError) -> Void in
             try database.run(
                 "INSERT INTO erased_name (app, tombstone) VALUES ('shop', ?)", binding: .blob(Self.erased))

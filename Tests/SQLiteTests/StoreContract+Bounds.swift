@@ -55,7 +55,7 @@ extension StoreContract {
         bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_000)
         bounds.account.bytes = 300
         func answer(_ scope: IdempotencyScope, _ key: Int, _ count: Int) throws {
-            let body = [UInt8](repeating: 0, count: count)
+            let body = [UInt8](repeating: 1, count: count)
             try make().finish(
                 Self.request(scope, key), with: StoredAnswer(status: 200, fields: [], body: body))
         }

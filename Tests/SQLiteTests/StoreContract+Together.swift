@@ -54,11 +54,11 @@ extension StoreContract {
         let (inner, outer) = (
             OperationalError(.failed, message: "inner"), OperationalError(.failed, message: "outer")
         )
-        try make().set(.opaqueKeys, to: [7])
+        try make().set(.opaqueKeys, to: [1, 7])
         let nested = Self.nesting(
-            [Self.setting([8]), Self.setting([9], then: inner)], expecting: [nil, inner], then: outer)
+            [Self.setting([1, 8]), Self.setting([1, 9], then: inner)], expecting: [nil, inner], then: outer)
         let undone = try make().applyTogether([nested])
         #expect(undone == [outer])
-        #expect(try make().value(of: .opaqueKeys) == [7])
+        #expect(try make().value(of: .opaqueKeys) == [1, 7])
     }
 }

@@ -17,7 +17,7 @@ import Testing
             (
                 """
                 UPDATE account SET credential = NULL, sealed_record = NULL, rung = 'odd', sealed_legacy = \
-                x'00'
+                x'01'
                 """,
                 "account `"
             ),
@@ -28,7 +28,7 @@ import Testing
             ("UPDATE session SET epoch = 4294967296", "session, change `"),
             ("UPDATE session SET epoch = -1", "session, change `"),
             ("UPDATE session SET attempts = x'00000002FF'", "session, change `"),
-            ("UPDATE session SET next_sealed_root = x'00', next_attempts = x'000000'", "session, change `"),
+            ("UPDATE session SET next_sealed_root = x'01', next_attempts = x'000000'", "session, change `"),
             (
                 "UPDATE idempotent_request SET status = 200, fields = x'00000001', body = x''",
                 "idempotent request of `"

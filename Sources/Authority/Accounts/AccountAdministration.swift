@@ -17,7 +17,7 @@ extension Deployment {
         }
         try Deployment.checkGiven(userID)
         var account = AccountDraft(
-            app: app, name: name, userID: userID, created: now, tombstone: tombstone(of: name, in: app))
+            app: app, name: name, userID: userID, created: now, tombstone: try tombstone(of: name, in: app))
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
         }
@@ -78,7 +78,7 @@ extension Deployment {
         try Deployment.checkGiven(userID)
         var draft = AccountDraft(
             app: app.name, name: name, userID: userID, created: now,
-            tombstone: tombstone(of: name, in: app.name))
+            tombstone: try tombstone(of: name, in: app.name))
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
         do {

@@ -100,8 +100,10 @@ extension Deployment {
     }
 
     /// For ``AccountDraft``.
-    func tombstone(of name: AccountName, in app: AppName) -> AccountTombstone {
-        tombstones.tombstone(of: name, in: app)
+    func tombstone(
+        of name: AccountName, in app: AppName
+    ) throws(OperationalError) -> AccountTombstone {
+        try tombstoneKey().tombstone(of: name, in: app)
     }
 
     func forEachAuditRow(

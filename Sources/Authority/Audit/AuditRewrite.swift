@@ -120,8 +120,8 @@ extension Deployment {
     /// The same at the first opening by a version that records pseudonyms. A log that was altered stays as it
     /// is, for `audit verify` to report.
     func rewriteAuditOnce() throws(OperationalError) {
-        guard try store.value(of: .auditPseudonyms) == nil else { return }
         do {
+            guard try store.value(of: .auditPseudonyms) == nil else { return }
             try rewriteAudit()
         } catch  where error.kind == .failed {
             return

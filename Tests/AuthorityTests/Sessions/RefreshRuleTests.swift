@@ -116,7 +116,7 @@ import Testing
             case .first(let next) = RefreshRule.judge(
                 device, by: RefreshRuleTests.statement(6, [0xD], 9), at: RefreshRuleTests.now)
         else { throw OperationalError(.failed, message: "no first") }
-        #expect(next.epoch == 6 && next.sealedRoot == [6] && next.sealedPreviousRoot == [5])
+        #expect(next.epoch == 6 && next.sealedRoot == [1, 6] && next.sealedPreviousRoot == [1, 5])
         #expect(next.epochBegan == RefreshRuleTests.now && next.successor == nil)
         #expect(next.attempts == [[0xC]] && next.counter == 9 && next.counterDigest == [1])
     }

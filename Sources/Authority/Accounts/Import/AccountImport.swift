@@ -82,10 +82,11 @@ package struct AccountImport: Sendable {
     private func drafts(
         of accounts: [ImportedAccount], at now: Int64, wrapped: @escaping @Sendable () -> Void
     ) async throws(OperationalError) -> [AccountDraft] {
+        let tombstones = try deployment.tombstoneKey()
         let results = await withTaskGroup(of: (Int, AccountDraft?).self) { group in
             for (index, account) in accounts.enumerated() {
                 group.addTask {
-                    let draft = draft(of: account, at: now)
+                    let draft = draft(of: account, under: tombstones, at: now)
                     wrapped()
                     return (index, draft)
                 }
@@ -102,10 +103,12 @@ package struct AccountImport: Sendable {
     }
 
     /// Nil if memory does not suffice.
-    private func draft(of account: ImportedAccount, at now: Int64) -> AccountDraft? {
+    private func draft(
+        of account: ImportedAccount, under tombstones: AccountTombstoneKey, at now: Int64
+    ) -> AccountDraft? {
         var draft = AccountDraft(
             app: app, name: account.name, userID: account.userID.number,
-            created: now, tombstone: deployment.tombstone(of: account.name, in: app))
+            created: now, tombstone: tombstones.tombstone(of: account.name, in: app))
         draft.legacy = try? LegacyCredential(
             keeping: account.value, on: account.rung, of: LegacyAccountID(app: app, name: account.name),
             under: deployment.masterKey, cost: cost)
