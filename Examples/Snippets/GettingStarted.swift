@@ -6,7 +6,8 @@ import Foundation
 func makeClient() throws -> CountersignClient {
     let key = try ReleaseKey(
         id: "r_1a2b3c", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ",
-        authorityKey: "TWluZSBpcyBhIHB1YmxpYyBrZXkgb2YgMzIgYnl0ZXM", app: "notes")
+        authorityKey: "TWluZSBpcyBhIHB1YmxpYyBrZXkgb2YgMzIgYnl0ZXM",
+        nextAuthorityKey: "VGhlIHNlcnZlciByb3RhdGVzIHRvIHRoaXMga2V5Li4", app: "notes")
     let client = try CountersignClient(
         release: key, baseURL: "https://api.example.com", vault: .platform,
         trust: [

@@ -24,6 +24,8 @@ package struct SelfTestSubject: Sendable {
     package var secretText: [UInt8]
     /// Ed25519, 32 bytes; nil where it was not given.
     package var authorityKey: [UInt8]?
+    /// The key that the server rotates to; the same.
+    package var nextAuthorityKey: [UInt8]?
     package var endpoint: Endpoint
     /// The path prefix of the authority's routes.
     package var prefix: String

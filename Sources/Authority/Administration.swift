@@ -66,14 +66,14 @@ extension Deployment {
                 message: "key id \(draft.id): what begins with `\(HostedApp.otherVersionsPrefix)` stands "
                     + "for versions that are not registered; expected another")
         }
-        let answerKey = AnswerKey.publicHalf(of: try answerKey())
-        guard let answerKey else {
-            throw OperationalError(.failed, message: "answer key: not an Ed25519 seed")
-        }
+        let seeds = try answerSeeds(at: now)
+        let keys = try seeds.publicHalves()
         var release = Release(
             id: draft.id, app: draft.app, platform: draft.platform, version: draft.version,
             scheme: draft.scheme,
-            sealedSecret: [], created: now)
+            sealedSecret: [],
+            // Not before the next answer key, which its clients are built with.
+            created: max(now, seeds.nextMade))
         release.sealedSecret = seal(draft, for: release)
         let told: [(name: String, value: JSONValue)] = [
             ("platform", .string(draft.platform.description)),
@@ -86,7 +86,10 @@ extension Deployment {
             throw try conflict(of: draft)
         }
         generation.advance()
-        return IssuedRelease(release: release, secret: draft.secret, answerKey: answerKey)
+        // A rotation just before the insertion did not see this release: its clients need the keys of now.
+        let latest = (try? answerSeeds(at: now).publicHalves()) ?? keys
+        return IssuedRelease(
+            release: release, secret: draft.secret, answerKey: latest.current, nextAnswerKey: latest.next)
     }
 
     /// The reasons why the store rejected the release.
@@ -201,6 +204,8 @@ package struct IssuedRelease: Sendable {
     package var secret: Secret
     /// The Ed25519 public key that verifies the authority's answers.
     package var answerKey: [UInt8]
+    /// The one that follows it: an app that has both is not cut off by a rotation.
+    package var nextAnswerKey: [UInt8]
 }
 
 extension KeyID {

@@ -119,26 +119,9 @@ package final class Deployment: Sendable {
         tombstones.with { $0 = key }
         return key
     }
-
-    /// The Ed25519 seed that signs the authority's answers; created at first use.
-    package func answerKey() throws(OperationalError) -> Secret {
-        var sealed = try store.value(of: .answerKey)
-        if sealed == nil {
-            sealed = try store.setIfAbsent(
-                .answerKey, to: seal(Secret(random: AnswerKey.seedCount), as: .answerKey))
-        }
-        do {
-            return try masterKey.open(sealed ?? [], as: .answerKey)
-        } catch {
-            throw OperationalError(
-                .failed, message: "answer key: its sealed value does not open; the row was altered")
-        }
-    }
 }
 
 extension SealBinding {
-    static let answerKey = SealBinding(kind: "answer-key", row: "answer-key")
-
     static func policy(_ name: String, of app: AppName) -> SealBinding {
         SealBinding(kind: "policy", app: app.description, row: name)
     }

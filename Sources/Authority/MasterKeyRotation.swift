@@ -313,9 +313,9 @@ extension MetaName {
         _ value: [UInt8], by seal: (_ part: [UInt8], _ binding: SealBinding) -> [UInt8]?
     ) throws(OperationalError) -> [UInt8]? {
         switch self {
-        case .answerKey: return seal(value, .answerKey)
+        case .answerKey: return AnswerSeeds.sealAgain(value, by: seal)
         case .opaqueKeys: return seal(value, .opaqueKeys)
-        case .registrationKey: return seal(value, .registrationKey)
+        case .registrationKey: return RegistrationScalars.sealAgain(value, by: seal)
         case .bearerKey: return seal(value, .bearerKey)
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)

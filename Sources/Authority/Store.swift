@@ -96,6 +96,10 @@ package protocol MetaStore: Sendable {
     func exchange(
         _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
     ) throws(OperationalError) -> [UInt8]
+    /// Sets the value and records that, if it still is `old`; otherwise `missing`, and nothing changes.
+    func exchange(
+        _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome
     /// Sets the value unless there is one; returns the current value. Concurrent callers get the same
     /// result.
     func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8]
@@ -115,13 +119,13 @@ package enum MetaName: String, Sendable, CaseIterable {
     case replayFile = "replay-file"
     /// The operator's last confirmation of the clock and the creation times refused since: JSON.
     case replayConfirmation = "replay-confirmation"
-    /// The seed of the Ed25519 key that signs answers, sealed under the master key.
+    /// The seeds of the Ed25519 keys that sign answers, each sealed under the master key.
     case answerKey = "answer-key"
     /// The seeds of the Ed25519 keys that sign assertions to backends, each sealed under the master key.
     case assertionKeys = "assertion-keys"
     /// OPAQUE's seed and key pair, sealed under the master key.
     case opaqueKeys = "opaque-keys"
-    /// The X25519 key that registrations are encrypted to, sealed under the master key.
+    /// The X25519 keys that registrations are encrypted to, each sealed under the master key.
     case registrationKey = "registration-key"
     /// The key that tokens of bearer sessions are derived with, sealed under the master key.
     case bearerKey = "bearer-key"

@@ -23,7 +23,7 @@ enum Tool {
         .accountExport, .accountErase,
         .sessionList, .sessionRevoke,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
-        .assertionRotate, .rotateMasterKey,
+        .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,

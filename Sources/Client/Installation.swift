@@ -16,6 +16,8 @@ package struct Installation: Sendable {
     package var app: String?
     /// Verifies what the authority signs for callers without a session; nil if it is not known.
     package var authorityKey: SigningKey?
+    /// The one that follows it at a rotation; nil if it is not known.
+    package var nextAuthorityKey: SigningKey?
     package var userAgent: String
     /// Whether the connection itself authenticates the authority, so that a sign-up does not need the
     /// authority's key.

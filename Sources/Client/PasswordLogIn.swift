@@ -159,11 +159,7 @@ package struct FallbackLogIn: Sendable {
         environment.addIdempotencyKey(to: &draft)
         draft.fields.append(grant.session.authorization)
         guard let time = try? environment.now() else { return }
-        let keys = installation.authorityKeys
         _ = try? await SignedRequestSender(environment: environment).send(
-            draft, as: installation.release, at: time
-        ) {
-            _ in keys
-        }
+            draft, as: installation.release, at: time, authority: installation.authorityKeys)
     }
 }

@@ -52,10 +52,8 @@ package struct ReleaseCalls: Sendable {
 
     private func sendOnce(_ draft: Draft) async throws(ClientOperationError) -> VerifiedResponse {
         let time = try environment.now()
-        let keys = installation.authorityKeys
         let verified = try await SignedRequestSender(environment: environment).send(
-            draft, as: installation.release, at: time
-        ) { _ in keys }
+            draft, as: installation.release, at: time, authority: installation.authorityKeys)
         environment.confirm(time, by: verified)
         return verified
     }

@@ -190,11 +190,13 @@ package struct SignedCalls: Sendable {
     ) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = draft
         let signer = try addCredentials(to: &draft, login: login)
-        var keys = installation.authorityKeys
-        if case .device(let session) = login.session { keys.merge(session.keys()) { first, _ in first } }
+        let keys =
+            if case .device(let session) = login.session { session.keys() } else { [KeyID: SigningKey]() }
         let time = try environment.now()
         let sender = try sender(state: state, proof: proof)
-        var result = try await sender.send(draft, as: signer, at: time) { _ in keys }
+        var result = try await sender.send(
+            draft, as: signer, at: time, authority: installation.authorityKeys
+        ) { _ in keys }
         if installation.connectionVouches, installation.isOwn(draft) { result.acceptUnsignedRefusal() }
         if let keyID = result.headSigner { noteConfirmed(keyID, login: login) }
         environment.confirm(time, by: result)

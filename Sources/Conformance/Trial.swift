@@ -54,6 +54,7 @@ final class Trial {
                 "app": .string(app.rawValue), "key_id": .string(release.keyID),
                 "secret": .string(release.secret),
                 "authority_key": .string(release.authorityKey),
+                "next_authority_key": .string(release.nextAuthorityKey),
                 "pins": [.string(certificates.current.certificate.pin.description)],
                 "backup_pins": [.string(certificates.backup.certificate.pin.description)],
                 "manifest_key": .bytes(manifests.publicKey),
@@ -207,6 +208,15 @@ final class Trial {
     func answerKey() throws(ConformanceError) -> Credentials {
         do {
             return try deployment.answerKey()
+        } catch {
+            throw .notStaged(error.description)
+        }
+    }
+
+    /// The key that the authority rotates to.
+    func nextAnswerKey() throws(ConformanceError) -> Credentials {
+        do {
+            return try deployment.answerKeys().next
         } catch {
             throw .notStaged(error.description)
         }

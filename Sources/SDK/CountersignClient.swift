@@ -157,8 +157,12 @@ extension CountersignClient {
 
 extension ReleaseKey {
     /// From a key of any kind that signs.
-    package init(_ credentials: Credentials, authorityKey: SigningKey?, app: String?) {
+    package init(
+        _ credentials: Credentials, authorityKey: SigningKey?, nextAuthorityKey: SigningKey? = nil,
+        app: String?
+    ) {
         self.init(
-            id: credentials.keyID.description, app: app, credentials: credentials, authorityKey: authorityKey)
+            id: credentials.keyID.description, app: app, credentials: credentials, authorityKey: authorityKey,
+            nextAuthorityKey: nextAuthorityKey)
     }
 }

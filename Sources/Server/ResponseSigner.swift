@@ -8,19 +8,13 @@ import CountersignWire
 /// Signs the gateway's own answers to callers of message-signatures: under a session's request key if its MAC
 /// was verified, else with the deployment's Ed25519 key. Source: docs/protocol.md, "Signed answers".
 struct ResponseSigner: Sendable {
+    private let answerKey: AnswerKeyCache
+
+    init(_ deployment: Deployment) throws(OperationalError) { answerKey = try AnswerKeyCache(deployment) }
+
     /// The deployment's own key: every client can verify its signatures, and only the deployment can make
     /// them.
-    let authority: Credentials
-
-    init(_ deployment: Deployment) throws(OperationalError) {
-        let seed = try deployment.answerKey()
-        guard let keyID = KeyID(MessageSignatures.authorityKeyID),
-            let key = try? PrivateKey(ed25519Seed: seed)
-        else {
-            throw OperationalError(.failed, message: "answer key: not an Ed25519 seed")
-        }
-        authority = Credentials(keyID: keyID, key: SigningKey(key))
-    }
+    var authority: Credentials { answerKey.current }
 
     /// `answer` with a signature if the request has one that the answer can be bound to; otherwise unchanged.
     /// `signer` nil stands for the deployment's own key; `at` is in whole Unix seconds.

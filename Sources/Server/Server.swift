@@ -67,7 +67,7 @@ public enum Server {
         let routes = RouteTable(
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
-                .time(signedBy: signing.authority), .pins(PinManifestCache(deployment)),
+                .time(signedBy: signing), .pins(PinManifestCache(deployment)),
             ]
                 + sessions.routes + UploadRoutes(sessions.life, configuration: configuration).routes
                 + accounts.routes,
@@ -124,6 +124,9 @@ public enum Server {
             }
             logFailure(of: "sessions", log: log) { () throws(OperationalError) in
                 try sessions.runMaintenance()
+            }
+            logFailure(of: "registration key", log: log) { () throws(OperationalError) in
+                try accounts.runMaintenance(at: SystemTime().now)
             }
             rowWatch.run()
             logFailure(of: "replay", log: log) { () throws(OperationalError) in

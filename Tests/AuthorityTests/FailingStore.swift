@@ -122,6 +122,12 @@ final class FailingStore: Store {
         try check()
         return try base.exchange(name, from: old, to: new, with: others)
     }
+    func exchange(
+        _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome {
+        try check()
+        return try base.exchange(name, from: old, to: new, recording: draft)
+    }
     func auditRows(after number: Int64, limit: Int) throws(OperationalError) -> [AuditRow] {
         try check()
         return try base.auditRows(after: number, limit: limit)

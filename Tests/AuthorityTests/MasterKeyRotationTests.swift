@@ -22,7 +22,9 @@ import Testing
         _ = try made.addApp(app, settings: ["legacy-key=the app's key"], at: 5)
         _ = try made.addRelease(draft(app, id: "r_1"), at: 6)
         _ = try made.rotateAssertionKeys(at: 7)
-        _ = (try made.answerKey(), try made.opaqueKeys(), try made.registrationKey(), try made.bearerKey())
+        _ = try made.rotateAnswerKey(.evenIfReleasesLackTheNextKey, at: 7)
+        _ = (try made.opaqueKeys(), try made.registrationScalars(), try made.bearerKey())
+        try made.rotateRegistrationKey(at: 7)
         return made
     }
 
@@ -36,15 +38,22 @@ import Testing
     @Test("all of it opens under the new key, in this process and in one that knows only that")
     func everything() throws {
         let made = try filled()
-        let (answer, assertion) = (try made.answerKey().copied, try made.assertionSeeds())
+        let (answer, assertion) = (try made.answerSeeds(), try made.assertionSeeds())
+        let registration = try made.registrationScalars().scalars
         for _ in 0..<3 {
             let outcome = try rotation(of: made).run()
             #expect(outcome.left == 0 && outcome.sealed == 7)
             for each in [made, try deployment(folder.data)] {
-                #expect(try each.answerKey().copied == answer)
+                let answers = try each.answerSeeds()
+                #expect(answers.current.copied == answer.current.copied)
+                #expect(answers.next.copied == answer.next.copied && answers.nextMade == answer.nextMade)
+                let scalars = try each.registrationScalars().scalars
+                #expect(scalars.current.copied == registration.current.copied)
+                #expect(scalars.former?.scalar.copied == registration.former?.scalar.copied)
+                #expect(scalars.former?.replaced == 7)
                 let seeds = try each.assertionSeeds()
                 #expect(seeds.current.copied == assertion.current.copied && seeds.previous != nil)
-                _ = (try each.opaqueKeys(), try each.registrationKey(), try each.bearerKey())
+                _ = (try each.opaqueKeys(), try each.bearerKey())
                 _ = try each.key(of: #require(try each.store.releases(of: app).first))
                 #expect(try each.verifyRows().findings == [] && each.verifyAudit().findings == [])
                 #expect(each.masterKey.keys.next == nil)

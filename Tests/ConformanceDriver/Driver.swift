@@ -9,7 +9,7 @@ struct Driver {
     init(_ action: Action) throws {
         let release = try ReleaseKey(
             id: action["key_id"], secret: action["secret"], authorityKey: action["authority_key"],
-            app: action["app"])
+            nextAuthorityKey: action["next_authority_key"], app: action["app"])
         let policy = try Trust.Policy.pins(action.texts("pins"), backups: action.texts("backup_pins"))
         let trust = Trust([Trust.Rule(try Trust.HostPattern("localhost"), policy)], others: .refused)
         let (system, offset) = (DeviceClock.system, action.seconds("clock_offset"))
@@ -44,7 +44,11 @@ struct Driver {
             // As an app does at its launch.
             await client.resume()
             return [
-                ("port", "the SDK"), ("features", ["device-signature", "change-password", "pin-manifest"]),
+                ("port", "the SDK"),
+                (
+                    "features",
+                    ["device-signature", "change-password", "pin-manifest", "next-authority-key"]
+                ),
             ]
         case "sign-up": try await client.signUp(action["account"], action["password"])
         case "log-in":

@@ -199,6 +199,16 @@ FAULTS = [
          '    channel.state.save(pins={"version": version, "pins": pins})\n',
          '    channel.state.values["pins"] = {"version": version, "pins": pins}\n'),
     )),
+    Fault("former-authority-key-accepted", "next-authority-key", ("sign-up", "answer-of-a-stranger"), (
+        ("channel.py",
+         "            return [following]\n",
+         "            return [self.setup.authority_key, following]\n"),
+    )),
+    Fault("next-authority-key-not-kept", "next-authority-key", ("sign-up", "answer-of-a-stranger"), (
+        ("channel.py",
+         "            self.state.save(authority_key_in_use=encode(key))\n",
+         '            self.state.values["authority_key_in_use"] = encode(key)\n'),
+    )),
     Fault("password-sent", "no-secret-on-the-wire", ("sign-up", "log-in"), (
         ("client.py",
          '"account": name, "request": encode(registration.request)}',

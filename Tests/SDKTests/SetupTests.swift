@@ -75,6 +75,45 @@ import Testing
         #expect(said.contains("it is the release's secret"))
     }
 
+    /// As `release add` prints it.
+    private static func authorityKey() throws -> String {
+        let bytes = Array(try PrivateKey(random: .ed25519).publicKey.der.suffix(32))
+        return Base64.encode(bytes.span, as: .url)
+    }
+
+    @Test func theNextAuthorityKeyIsCheckedAsTheFirstIs() throws {
+        let secret = SetupTests.secret
+        let keys = [try SetupTests.authorityKey(), try SetupTests.authorityKey()]
+        #expect(throws: Never.self) {
+            try ReleaseKey(id: "r_1", secret: secret, authorityKey: keys[0], nextAuthorityKey: keys[1])
+        }
+        let wrong: [(key: String?, next: String, said: String)] = [
+            (keys[0], keys[0], "it is the authority key"), (nil, keys[1], "expected the authority key, too"),
+            (keys[0], secret, "it is the release's secret"),
+            (keys[0], "AAEC", "next authority key: expected an Ed25519 public key"),
+        ]
+        for (key, next, expected) in wrong {
+            let said = message {
+                _ = try ReleaseKey(id: "r_1", secret: secret, authorityKey: key, nextAuthorityKey: next)
+            }
+            #expect(said.contains(expected))
+        }
+    }
+
+    @Test func theCheckPassesAfterARotationToTheNextKey() async throws {
+        let world = try await World()
+        let next = SigningKey(try PrivateKey(random: .ed25519).publicKey)
+        // The authority signs with what this app was built with as the next key.
+        let release = ReleaseKey(
+            world.release.credentials, authorityKey: next, nextAuthorityKey: world.release.authorityKey,
+            app: nil)
+        let client = try CountersignClient(
+            release: release, baseURL: "https://api.example.com", vault: .folder(world.folder.path),
+            trust: .system, options: world.options)
+        #expect(try await client.checkSetup() == 0)
+        #expect(try await client.checkSetup() == 0)
+    }
+
     @Test func theCheckPassesWhereAllIsRight() async throws {
         let world = try await World()
         await world.authority.advance(by: 100)

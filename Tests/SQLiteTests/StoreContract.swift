@@ -240,6 +240,15 @@ struct StoreContract {
         #expect(try make().value(of: .answerKey) == nil)
         #expect(try make().exchange(.meterBegan, from: [7], to: [8], with: [(.replayFile, [9])]) == [8])
         #expect(try make().value(of: .replayFile) == [9] && make().value(of: .meterBegan) == [8])
+
+        let last = try make().auditEnd().last
+        #expect(try make().exchange(.meterBegan, from: [7], to: [6], recording: .counting) == .missing)
+        #expect(throws: OperationalError.self) {
+            try make().exchange(.meterBegan, from: [8], to: [6], recording: failing)
+        }
+        #expect(try make().value(of: .meterBegan) == [8] && make().auditEnd().last == last)
+        #expect(try make().exchange(.meterBegan, from: [8], to: [6], recording: .counting) == .yes)
+        #expect(try make().value(of: .meterBegan) == [6] && make().auditEnd().last == last + 1)
     }
 
     private func meta() throws {

@@ -43,7 +43,7 @@ def write_settings(path: pathlib.Path, gateway: Gateway, *, app: str = "demo", *
                                        f"1.{secrets.token_hex(6)}", "--json").out)
     pin = next(line for line in gateway.started if "sha256/" in line).split()[-1]
     settings = {"url": gateway.url, "app": app, "key_id": release["key_id"], "secret": release["secret"],
-                "authority_key": release["authority_key"], "pins": [pin], "backup_pins": [some_pin()]}
+                "authority_key": release["authority_key"], "next_authority_key": release["next_authority_key"], "pins": [pin], "backup_pins": [some_pin()]}
     settings |= changed
     path.write_text(json.dumps({name: value for name, value in settings.items() if value is not None}))
     return release

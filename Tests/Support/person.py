@@ -12,7 +12,7 @@ PASSWORD = "correct horse battery staple"
 
 class Person:
     def __init__(self, gateway: Gateway, folder: pathlib.Path, name: str = "alice", *, url: str | None = None,
-                 app: str = "demo", release: dict | None = None):
+                 app: str = "demo", release: dict | None = None, knows_next: bool = False):
         self.gateway, self.folder, self.name = gateway, folder, name
         # How its commands run, if not as they are: under another clock.
         self.prefix: tuple[str, ...] = ()
@@ -21,6 +21,8 @@ class Person:
         self.release = release or json.loads(gateway.admin(
             "release", "add", app, "--platform", "ios", "--version", f"1.{secrets.token_hex(6)}", "--json").out)
         options = ["--ca", gateway.data / "tls/certificate.pem"] if gateway.is_tls else []
+        if knows_next:
+            options += ["--next-authority-key", self.release["next_authority_key"]]
         done = run("profile", "add", self.profile, "--url", url or gateway.url, "--key-id", self.release["key_id"],
                    "--secret-stdin", "--authority-key", self.release["authority_key"], *options,
                    stdin=self.release["secret"])

@@ -31,12 +31,14 @@ def deployment_keys(folder: pathlib.Path) -> dict[str, bytes]:
     each = 1 + 24 + 32 + 16
     return {
         "audit key": unseal(master, meta["master-key-check"], "master-key-check", "check").removeprefix(b"countersign"),
-        "answer key": unseal(master, meta["answer-key"], "answer-key", "answer-key"),
+        "answer key": unseal(master, meta["answer-key"][:each], "answer-key", "answer-key"),
+        "next answer key": unseal(master, meta["answer-key"][each:2 * each], "answer-key", "next",
+                                  epoch=int.from_bytes(meta["answer-key"][2 * each:], "big")),
         "assertion key": unseal(master, meta["assertion-keys"][:each], "assertion-key", "current"),
         "next assertion key": unseal(master, meta["assertion-keys"][each:2 * each], "assertion-key", "next"),
         "OPRF seed": opaque[:64],
         "OPAQUE private key": opaque[64:],
-        "registration key": unseal(master, meta["registration-key"], "registration-key", "registration-key"),
+        "registration key": unseal(master, meta["registration-key"][:each], "registration-key", "registration-key"),
         "bearer key": unseal(master, meta["bearer-key"], "bearer-key", "bearer-key"),
     }
 

@@ -15,7 +15,7 @@ from .setup import Setup
 def parser() -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(prog="countersign_client", description=__doc__)
     result.add_argument("--setup", type=pathlib.Path, required=True,
-                        help="JSON: url, app, key_id, secret, authority_key, pins")
+                        help="JSON: url, app, key_id, secret, authority_key, next_authority_key, pins")
     result.add_argument("--state", type=pathlib.Path, required=True,
                         help="what is kept between runs; made at first")
     result.add_argument("--password-stdin", action="store_true", help="read the password from standard input")

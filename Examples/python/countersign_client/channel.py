@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from . import transport
+from .encoding import encode
 from .errors import ClientError
 from .setup import Setup
 from .signatures import Answer, Key, Request, sign, verify
@@ -87,7 +88,10 @@ class Channel:
                 countersign(request)
             asked = time.monotonic()
             answer = transport.exchange(request, self.pinned_setup)
-            reply = Reply(answer, verify(answer, request, self.setup.authority_key, keys))
+            signer, used = verify(answer, request, self.authority_keys, keys)
+            if used is not None and used == self.setup.next_authority_key:
+                self.note_next_key(used)
+            reply = Reply(answer, signer)
             if reply.refusal != "stale" or is_last or not self._learn(reply.members.get("time"), asked):
                 return reply
         raise AssertionError("unreachable")
@@ -108,6 +112,21 @@ class Channel:
         if reply.answer.status != 200:
             raise ClientError("false-answer", f"{route}: status {reply.answer.status}")
         return reply
+
+    @property
+    def authority_keys(self) -> list[bytes]:
+        """Without the former key once an answer under the next one was seen: the former may have leaked."""
+        following = self.setup.next_authority_key
+        if following is None:
+            return [self.setup.authority_key]
+        if self.state.values.get("authority_key_in_use") == encode(following):
+            return [following]
+        return [self.setup.authority_key, following]
+
+    def note_next_key(self, key: bytes) -> None:
+        """Keeps that the server has rotated to this key."""
+        if self.state.values.get("authority_key_in_use") != encode(key):
+            self.state.save(authority_key_in_use=encode(key))
 
     def note_update(self, reply: Reply) -> None:
         """Keeps the link of a signed `update-required`, until a signed answer says something else."""

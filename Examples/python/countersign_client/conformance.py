@@ -15,7 +15,7 @@ from .setup import Setup
 from .signatures import Key, Request, sign
 
 
-FEATURES = ("device-signature", "change-password", "pin-manifest")
+FEATURES = ("device-signature", "change-password", "pin-manifest", "next-authority-key")
 
 
 class Driver:

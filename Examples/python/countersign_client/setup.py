@@ -15,6 +15,8 @@ class Setup:
     secret: bytes = field(repr=False)
     authority_key: bytes
     pins: frozenset[str]
+    # The key that the server rotates to. None where the app was built without it.
+    next_authority_key: bytes | None = None
     # Ed25519, 32 bytes: whose pin manifests are believed. None where the app takes none.
     manifest_key: bytes | None = None
     # The manifest that `pins` stand for: none that is not newer replaces them.
@@ -27,14 +29,16 @@ class Setup:
 
     @classmethod
     def read(cls, members: dict) -> "Setup":
-        """From JSON: `release add --json` prints `key_id`, `secret`, `authority_key` and `app`; `url` and
-        `pins` come to it."""
+        """From JSON: `release add --json` prints `key_id`, `secret`, `authority_key`, `next_authority_key`
+        and `app`; `url` and `pins` come to it."""
         try:
             pins = [*members["pins"], *members.get("backup_pins", [])]
             setup = cls(
                 url=members["url"].rstrip("/"), app=members["app"], release=members["key_id"],
                 secret=decode(members["secret"], 32), authority_key=decode(members["authority_key"], 32),
                 pins=frozenset(pins),
+                next_authority_key=(decode(members["next_authority_key"], 32)
+                                    if "next_authority_key" in members else None),
                 manifest_key=decode(members["manifest_key"], 32) if "manifest_key" in members else None,
                 pins_version=int(members.get("pins_version", 0)),
                 prefix=members.get("prefix", cls.prefix),

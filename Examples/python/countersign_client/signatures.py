@@ -103,15 +103,16 @@ _SIGNATURE = re.compile(r"answer=:([A-Za-z0-9+/=]{1,128}):")
 BINDING = ['"@method";req', '"@path";req', '"@query";req', '"signature";req', '"signature-input";req']
 
 
-def verify(answer: Answer, request: Request, authority_key: bytes, keys: dict[str, bytes],
-           binding: list[str] | None = None) -> str | None:
-    """The id of the key that signed the answer, or None where it bears no signature of ours, which proves
-    nothing. A signature that does not hold raises `false-answer`. `keys` are those of the session, by
-    their ids; a release's secret is never among them (docs/protocol.md, "Signed answers")."""
+def verify(answer: Answer, request: Request, authority_keys: list[bytes], keys: dict[str, bytes],
+           binding: list[str] | None = None) -> tuple[str | None, bytes | None]:
+    """The id of the key that signed the answer, and the key itself where it is one of the authority's. None
+    where the answer bears no signature of ours, which proves nothing. A signature that does not hold raises
+    `false-answer`. `keys` are those of the session, by their ids; a release's secret is never among them
+    (docs/protocol.md, "Signed answers")."""
     binding = BINDING if binding is None else binding
     given, signature = answer.fields.get("signature-input"), answer.fields.get("signature")
     if given is None and signature is None:
-        return None
+        return None, None
     match, value = _INPUT.fullmatch(given or ""), _SIGNATURE.fullmatch(signature or "")
     if not match or not value:
         raise ClientError("false-answer", "a signature that cannot be read")
@@ -122,10 +123,10 @@ def verify(answer: Answer, request: Request, authority_key: bytes, keys: dict[st
     if len(set(components)) != len(components) or not set(required) <= set(components):
         raise ClientError("false-answer", "the signature does not cover what it must")
     base = _answer_base(answer, request, components, parameters)
-    _check(base, base64.b64decode(value.group(1)), key_id, algorithm, authority_key, keys)
+    used = _check(base, base64.b64decode(value.group(1)), key_id, algorithm, authority_keys, keys)
     if not hmac.compare_digest(answer.fields.get("content-digest", ""), content_digest(answer.body)):
         raise ClientError("false-answer", "the body is not the signed one")
-    return key_id
+    return key_id, used
 
 
 def _answer_base(answer: Answer, request: Request, components: list[str], parameters: str) -> bytes:
@@ -143,17 +144,18 @@ def _answer_base(answer: Answer, request: Request, components: list[str], parame
     return "\n".join([*lines, f'"@signature-params": {parameters}']).encode()
 
 
-def _check(base: bytes, signature: bytes, key_id: str, algorithm: str, authority_key: bytes,
-           keys: dict[str, bytes]) -> None:
-    """The algorithm goes by the key, not by what the answer names."""
-    if key_id == AUTHORITY:
-        try:
-            Ed25519PublicKey.from_public_bytes(authority_key).verify(signature, base)
-            holds = algorithm == "ed25519"
-        except InvalidSignature:
-            holds = False
-    else:
-        secret = keys.get(key_id)
-        holds = secret is not None and hmac.compare_digest(hmac.digest(secret, base, "sha256"), signature)
-    if not holds:
+def _check(base: bytes, signature: bytes, key_id: str, algorithm: str, authority_keys: list[bytes],
+           keys: dict[str, bytes]) -> bytes | None:
+    """The key of the authority's that the signature holds under; None for a session's. The algorithm goes by
+    the key, not by what the answer names."""
+    if key_id == AUTHORITY and algorithm == "ed25519":
+        for key in authority_keys:
+            try:
+                Ed25519PublicKey.from_public_bytes(key).verify(signature, base)
+                return key
+            except InvalidSignature:
+                pass
+    secret = keys.get(key_id)
+    if secret is None or not hmac.compare_digest(hmac.digest(secret, base, "sha256"), signature):
         raise ClientError("false-answer", f"the signature of {key_id} does not hold")
+    return None

@@ -164,12 +164,19 @@ struct AuthorityVerifier {
 
     /// Nil if the operator gave no authority key.
     init?(_ subject: SelfTestSubject) throws(OperationalError) {
-        guard let bytes = subject.authorityKey else { return nil }
-        guard let key = try? PublicKey(ed25519: bytes), let id = KeyID(MessageSignatures.authorityKeyID)
-        else {
+        guard let current = try AuthorityVerifier.key(subject.authorityKey) else { return nil }
+        verify = ResponseVerifier(
+            [:],
+            authority: AuthorityKeys(
+                current: current, next: try AuthorityVerifier.key(subject.nextAuthorityKey)))
+    }
+
+    private static func key(_ bytes: [UInt8]?) throws(OperationalError) -> SigningKey? {
+        guard let bytes else { return nil }
+        guard let key = try? PublicKey(ed25519: bytes) else {
             throw OperationalError(.usage, message: "the authority key: expected an Ed25519 public key")
         }
-        verify = ResponseVerifier([id: SigningKey(key)])
+        return SigningKey(key)
     }
 
     func status(

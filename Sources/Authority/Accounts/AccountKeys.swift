@@ -4,12 +4,12 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// The keys of sign-ups and logins: OPAQUE's keys, the key that registrations are encrypted to, and the
+/// The keys of sign-ups and logins: OPAQUE's keys, the keys that registrations are encrypted to, and the
 /// sealing of records.
 package final class AccountKeys: Sendable {
     let deployment: Deployment
     let keys: ServerKeys
-    let registrationKey: SealedBox.Receiver
+    package let registrationKeys: RegistrationKeys
     /// Names the OPRF keys of names without an account. It is keyed, so that outsiders cannot compute it,
     /// and depends on the name, so that it stays the same from one login to the next, as an account's
     /// credential does.
@@ -21,7 +21,7 @@ package final class AccountKeys: Sendable {
     package init(_ deployment: Deployment) throws(OperationalError) {
         self.deployment = deployment
         keys = try deployment.opaqueKeys()
-        registrationKey = try deployment.registrationKey()
+        registrationKeys = try RegistrationKeys(deployment)
         let decoy = HKDFSHA512.expand(
             keys.bytes, info: Array("countersign/1 decoy credential".utf8), count: 32)
         decoyKey = decoy.withExposedBytes { HMACSHA256(key: $0) }
@@ -77,7 +77,6 @@ package final class AccountKeys: Sendable {
 
 extension SealBinding {
     static let opaqueKeys = SealBinding(kind: "opaque-keys", row: "opaque-keys")
-    static let registrationKey = SealBinding(kind: "registration-key", row: "registration-key")
 
     /// The credential has a fixed length, so no part before it can be read as part of it.
     static func record(app: String, row: String, credential: [UInt8]) -> SealBinding {
@@ -103,17 +102,6 @@ extension Deployment {
             throw OperationalError(.failed, message: "OPAQUE keys: the sealed value is invalid")
         }
         return keys
-    }
-
-    /// The X25519 key that clients encrypt registrations to.
-    func registrationKey() throws(OperationalError) -> SealedBox.Receiver {
-        let scalar = try loadOrCreate(.registrationKey, as: .registrationKey) { () throws(OperationalError) in
-            Secret(random: SealedBox.Receiver.count)
-        }
-        guard let key = SealedBox.Receiver(scalar) else {
-            throw OperationalError(.failed, message: "registration key: the sealed value is invalid")
-        }
-        return key
     }
 
     /// Opens the sealed value of that name. If the store lacks it, seals and stores the result of `fresh`,

@@ -31,12 +31,13 @@ package struct Registration: Sendable {
     ) throws(Refusal) -> StartResult {
         let request = try Registration.read(request)
         let handle = RegistrationHandle(at: now)
+        let registrationKey = try keys.registrationKeys.publicHalf()
         do {
             let response = try keys.keys.respond(to: request, credential: handle.credential)
             return StartResult(
                 response: response.bytes,
                 handle: handle.sealed(for: purpose, of: account, in: app, by: keys.deployment),
-                registrationKey: keys.registrationKey.publicHalf)
+                registrationKey: registrationKey)
         } catch {
             throw Refusal(.unavailable, detail: "registration: \(error)")
         }
@@ -61,7 +62,7 @@ package struct Registration: Sendable {
         let opened = try RegistrationHandle(
             handle, for: purpose, of: account, in: app, by: keys.deployment, at: now)
         let place = SealedRegistration.purpose(app: app.description, account: account, handle: handle)
-        guard let contents = try? keys.registrationKey.open(sealedRecord, for: place),
+        guard let contents = try keys.registrationKeys.open(sealedRecord, for: place, at: now),
             let sealed = SealedRegistration(contents), let record = try? RegistrationRecord(sealed.record)
         else { throw Refusal(.malformed, detail: "the sealed record is not for this account and handle") }
         let code = try code(in: sealed)

@@ -78,6 +78,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case nextKeyPromote = "release.next-key.promote"
     case nextKeyDrop = "release.next-key.drop"
     case assertionKeysRotate = "assertion-keys.rotate"
+    case answerKeyRotate = "answer-key.rotate"
+    case registrationKeyRotate = "registration-key.rotate"
     case masterKeyBegin = "master-key.begin"
     case masterKeyRotate = "master-key.rotate"
     case pinsPublish = "pins.publish"

@@ -27,6 +27,8 @@ struct Profile: Sendable {
     /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not
     /// known.
     var authorityKey: [UInt8]?
+    /// The one that the server rotates to; nil where it is not known.
+    var nextAuthorityKey: [UInt8]?
     /// A PEM file with the authorities to trust; nil for the system's.
     var certificates: String?
     /// How the server calls the app; nil where it is to say it.
@@ -49,6 +51,7 @@ extension Profile {
             "pins": .strings(pins.map(\.description)),
             "ca": .optional(certificates), "algorithm": .optional(algorithm?.rawValue),
             "authority_key": .optional(authorityKey.map { Base64.encode($0.span, as: .url) }),
+            "next_authority_key": .optional(nextAuthorityKey.map { Base64.encode($0.span, as: .url) }),
             "app": .optional(app), "prefix": .optional(prefix),
             "bearer_secrets_to_any_certificate": .bool(bearerSecrets == .toAnyCertificateThatVerifies),
             "device_keys": .string(deviceKeys.rawValue), "vault": .string(vault.rawValue),
@@ -114,6 +117,9 @@ extension Profile {
         }
         if let text = document.root["vault_id"]?.string { vaultID = text }
         if let text = document.root["authority_key"]?.string { authorityKey = try Profile.authorityKey(text) }
+        if let text = document.root["next_authority_key"]?.string {
+            nextAuthorityKey = try Profile.authorityKey(text)
+        }
         if let text = document.root["algorithm"]?.string {
             guard let algorithm = KeyAlgorithm(rawValue: text) else {
                 throw OperationalError(
@@ -200,15 +206,26 @@ extension CountersignOptions {
 /// A profile's settings as the SDK has them.
 extension Profile {
     func release(_ key: SigningKey) throws(CountersignError) -> ReleaseKey {
-        var authority: SigningKey?
-        if let bytes = authorityKey {
-            do {
-                authority = SigningKey(try PublicKey(ed25519: bytes))
-            } catch {
-                throw .misuse("authority_key: \(error)")
-            }
+        let authority: AuthorityKeys
+        do {
+            authority = try authorityKeys()
+        } catch {
+            throw .misuse("authority_key: \(error)")
         }
-        return ReleaseKey(Credentials(keyID: keyID, key: key), authorityKey: authority, app: app)
+        return ReleaseKey(
+            Credentials(keyID: keyID, key: key), authorityKey: authority.current,
+            nextAuthorityKey: authority.next, app: app)
+    }
+
+    /// The keys that the server's own answers verify under.
+    func authorityKeys() throws(SealError) -> AuthorityKeys {
+        AuthorityKeys(
+            current: try authorityKey.map { (bytes) throws(SealError) in
+                SigningKey(try PublicKey(ed25519: bytes))
+            },
+            next: try nextAuthorityKey.map { (bytes) throws(SealError) in
+                SigningKey(try PublicKey(ed25519: bytes))
+            })
     }
 
     func options(for origin: Origin) throws(OperationalError) -> CountersignOptions {

@@ -19,6 +19,7 @@ extension Command {
             .value(
                 "authority-key", placeholder: "K",
                 meaning: "the server's `authority_key`: its answers are verified with it"),
+            .nextAuthorityKey,
             .value(
                 "app", placeholder: "APP",
                 meaning: "how the server calls the app (default: as the server says)"),
@@ -171,6 +172,7 @@ extension Command {
         if let text = run.arguments.value("authority-key") {
             profile.authorityKey = try Profile.authorityKey(text)
         }
+        profile.nextAuthorityKey = try run.nextAuthorityKey()
         profile.app = run.arguments.value("app")
         if let text = run.arguments.value("device-keys") {
             profile.deviceKeys = try DeviceKeyChoice(text, at: "--device-keys")
@@ -215,7 +217,23 @@ extension Option {
         meaning: "form-md5: where the private key goes before the MD5 (default: pair)")
 }
 
+extension Option {
+    static let nextAuthorityKey = Option.value(
+        "next-authority-key", placeholder: "K",
+        meaning: "the server's `next_authority_key`: the key that it rotates to")
+}
+
 extension Invocation {
+    /// What `--next-authority-key` says; nil without it.
+    func nextAuthorityKey() throws(OperationalError) -> [UInt8]? {
+        guard let text = arguments.value("next-authority-key") else { return nil }
+        guard let current = arguments.value("authority-key"), current != text else {
+            throw OperationalError(
+                .usage, message: "--next-authority-key: expected --authority-key, too, with another key")
+        }
+        return try Profile.authorityKey(text)
+    }
+
     /// What `--form-md5-key` says; nil without it.
     func formMD5Key() throws(OperationalError) -> FormMD5.KeyPosition? {
         guard let text = arguments.value("form-md5-key") else { return nil }

@@ -25,12 +25,16 @@ extension Command {
             .secret, .secretFile, .secretStdin, .data, .json,
         ],
         notes: """
-            Prints the key id, the secret and the authority's public key, once: the secret is kept sealed \
+            Prints the key id, the secret and the authority's public keys, once: the secret is kept sealed \
             and never shown
-            again. A secret that is made for message-signatures is 32 random bytes in base64url; for other \
-            schemes, and
-            where it is brought along, the text is the key as it stands, unless it begins with text:, hex: \
-            or base64url:.
+            again. The app is built with both public keys: answers are signed with `authority_key` now, and \
+            with
+            `next_authority_key` after `answer-key rotate`.
+
+            A secret that is made for message-signatures is 32 random bytes in base64url; for other schemes, \
+            and where
+            it is brought along, the text is the key as it stands, unless it begins with text:, hex: or \
+            base64url:.
 
             With --algorithm ed25519 and no --public-key a pair is made, and its private key printed \
             instead, once: only
@@ -80,10 +84,12 @@ extension Command {
     ) throws(OperationalError) {
         let release = issued.release
         let answerKey = Base64.encode(issued.answerKey.span, as: .url)
+        let nextAnswerKey = Base64.encode(issued.nextAnswerKey.span, as: .url)
         var members: [(name: String, value: JSONValue)] = [("key_id", .string(release.id.description))]
         if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
         members += [
-            ("authority_key", .string(answerKey)), ("app", .string(release.app.description)),
+            ("authority_key", .string(answerKey)), ("next_authority_key", .string(nextAnswerKey)),
+            ("app", .string(release.app.description)),
             ("platform", .string(release.platform.description)),
             ("version", .string(release.version.description)),
             ("scheme", .string(release.scheme.rawValue)),
@@ -96,6 +102,7 @@ extension Command {
             var lines = ["key_id:        \(release.id)"]
             if let shown = key.shown, shown.name == "secret" { lines.append("secret:        \(shown.text)") }
             lines.append("authority_key: \(answerKey)")
+            lines.append("next_authority_key: \(nextAnswerKey)")
             if let shown = key.shown, shown.name != "secret" { lines.append(shown.text) }
             return lines.joined(separator: "\n")
         }

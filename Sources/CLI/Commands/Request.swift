@@ -104,16 +104,14 @@ extension Command {
             run.console.note("note: the answer is too long for its signature to be looked at")
             return true
         }
-        guard let authorityID = KeyID(MessageSignatures.authorityKeyID) else { return true }
-        // The release's own key is not among them: every copy of the app could make a response under it.
-        var keys: [KeyID: SigningKey] = [:]
         do {
-            if let bytes = profile.authorityKey {
-                keys[authorityID] = SigningKey(try PublicKey(ed25519: bytes))
-            }
-            let finding = try ResponseVerifier(keys)(response, to: draft.request())
-            if case .holds(let keyID) = finding {
-                run.console.note("the answer's signature holds (key \(keyID))")
+            // The release's own key is not among them: every copy of the app could make a response under it.
+            let verify = ResponseVerifier([:], authority: try profile.authorityKeys())
+            switch try verify(response, to: draft.request()) {
+            case .holds(let keyID): run.console.note("the answer's signature holds (key \(keyID))")
+            case .holdsUnderNext(let keyID):
+                run.console.note("the answer's signature holds (key \(keyID), the next one)")
+            case .unsigned: break
             }
             return true
         } catch let refusal as Refusal where refusal.code == .unknownKey && profile.authorityKey == nil {

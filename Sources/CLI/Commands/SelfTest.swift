@@ -27,6 +27,7 @@ extension Command {
             .value(
                 "authority-key", placeholder: "K",
                 meaning: "the server's `authority_key`: its answers are verified with it"),
+            .nextAuthorityKey,
             .value(
                 "prefix", placeholder: "PATH",
                 meaning: "where the server's own routes begin (default: /countersign/v1)"),
@@ -150,6 +151,7 @@ extension Command {
         if let text = run.arguments.value("authority-key") {
             subject.authorityKey = try Profile.authorityKey(text)
         }
+        subject.nextAuthorityKey = try run.nextAuthorityKey()
         if let text = run.arguments.value("prefix") {
             subject.prefix = try Profile.prefix(text, at: "--prefix")
         }

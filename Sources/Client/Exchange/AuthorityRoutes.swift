@@ -44,9 +44,9 @@ struct AuthorityRoutes: Sendable {
         let time = try environment.now()
         let draft = installation.draft("POST", path: path, body: try body(time))
         var verified = try await SignedRequestSender(environment: environment).send(
-            draft, as: installation.release, at: time
-        ) {
-            keys(for: proof, response: $0)
+            draft, as: installation.release, at: time, authority: installation.authorityKeys
+        ) { response in
+            if case .signature(by: let keys) = proof { keys(response) } else { [:] }
         }
         environment.confirm(time, by: verified)
         if installation.connectionVouches { verified.acceptUnsignedRefusal() }
@@ -64,19 +64,12 @@ struct AuthorityRoutes: Sendable {
             return verified
         }
     }
-
-    private func keys(for proof: RequiredProof, response: Response) -> [KeyID: SigningKey] {
-        var keys = installation.authorityKeys
-        if case .signature(by: let more) = proof { keys.merge(more(response)) { first, _ in first } }
-        return keys
-    }
 }
 
 extension Installation {
-    /// The authority's key by its id; empty if it is not known.
-    var authorityKeys: [KeyID: SigningKey] {
-        guard let authorityKey, let id = KeyID(MessageSignatures.authorityKeyID) else { return [:] }
-        return [id: authorityKey]
+    /// The authority's keys as the app was built with them.
+    var authorityKeys: AuthorityKeys {
+        AuthorityKeys(current: authorityKey, next: authorityKey == nil ? nil : nextAuthorityKey)
     }
 }
 

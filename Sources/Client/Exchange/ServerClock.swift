@@ -93,8 +93,8 @@ package struct TimeRequest: Sendable {
         let nonce = Base64.encode(environment.random.bytes(16).span, as: .url)
         let draft = installation.draft("GET", path: "/time?nonce=\(nonce)")
         let verified = try await SignedRequestSender(environment: environment).send(
-            draft, as: installation.release, at: environment.time.now
-        ) { _ in installation.authorityKeys }
+            draft, as: installation.release, at: environment.time.now,
+            authority: installation.authorityKeys)
         switch verified.proof {
         case .signature: break
         case .headSignature: throw .notUnderstood("time: the answer is too long")

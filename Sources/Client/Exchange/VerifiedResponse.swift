@@ -12,6 +12,8 @@ package struct VerifiedResponse: Sendable {
     /// The refusal, if this is one; genuine if the authority is known to have said it. It carries the
     /// authority's time only if it is genuine and came in time.
     package private(set) var notice: RefusalNotice?
+    /// Whether the authority signed with the key that follows the one that the app was built with.
+    let isUnderNextAuthorityKey: Bool
 
     package enum Proof: Sendable {
         /// The key that signed the whole response.
@@ -31,14 +33,16 @@ package struct VerifiedResponse: Sendable {
 
     /// Throws ``ClientOperationError/notGenuine(_:)`` if a signature is present and wrong.
     fileprivate init(
-        _ response: Response, to draft: Draft, keys: [KeyID: SigningKey], took: Int64
+        _ response: Response, to draft: Draft, keys: [KeyID: SigningKey], authority: AuthorityKeys,
+        took: Int64
     ) throws(ClientOperationError) {
         self.response = response
         self.took = took
         do {
-            proof = try Proof(of: response, to: draft, keys: keys)
+            (proof, isUnderNextAuthorityKey) = try Proof.verify(
+                response, to: draft, with: ResponseVerifier(keys, authority: authority))
         } catch {
-            throw .notGenuine(error.detail + VerifiedResponse.hint(for: error.code, keys: keys))
+            throw .notGenuine(error.detail + VerifiedResponse.hint(for: error.code, authority: authority))
         }
         guard response.status >= 400 else { return }
         var notice = RefusalNotice(response)
@@ -78,45 +82,53 @@ package struct VerifiedResponse: Sendable {
 
     /// A wrong authority key shows itself in no other way: the client can verify nothing that the server
     /// signs.
-    private static func hint(for code: Refusal.Code, keys: [KeyID: SigningKey]) -> String {
-        let isKnown = KeyID(MessageSignatures.authorityKeyID).map { keys[$0] != nil } ?? false
-        guard code == .badSignature, isKnown else { return "" }
+    private static func hint(for code: Refusal.Code, authority: AuthorityKeys) -> String {
+        guard code == .badSignature, !authority.areUnknown else { return "" }
+        if authority.current == nil {
+            return
+                "; if no answer of this server verifies, it signs with its former authority key again: this "
+                + "client has seen an answer under the next one, and accepts the former one no longer"
+        }
         return
             "; if no answer of this server verifies, "
-            + "the authority key of the release key is another server's: "
-            + "expected the `authority_key` that `countersign release add` printed"
+            + "the authority key of the release key is another server's, or the server rotated it since: "
+            + "expected the `authority_key` and `next_authority_key` that `countersign release add` prints"
     }
 }
 
 extension VerifiedResponse.Proof {
-    fileprivate init(of response: Response, to draft: Draft, keys: [KeyID: SigningKey]) throws(Refusal) {
+    /// The proof, and whether the authority's next key made it.
+    fileprivate static func verify(
+        _ response: Response, to draft: Draft, with verifier: ResponseVerifier
+    ) throws(Refusal) -> (proof: Self, isUnderNext: Bool) {
         do {
             // The response to HEAD has no content, whatever a server in between added.
             guard response.message.isBodyWhole else {
-                try self.init(ofHead: response, to: draft, keys: keys)
-                return
+                return try verifyHead(of: response, to: draft, with: verifier)
             }
-            switch try ResponseVerifier(keys)(response, to: draft.request()) {
-            case .holds(let keyID): self = .signature(keyID)
-            case .unsigned: self = .unsigned(.noSignature)
+            return switch try verifier(response, to: draft.request()) {
+            case .holds(let keyID): (.signature(keyID), false)
+            case .holdsUnderNext(let keyID): (.signature(keyID), true)
+            case .unsigned: (.unsigned(.noSignature), false)
             }
         } catch {
             // A key that is not known here proves nothing, for or against.
             guard error.code == .unknownKey else { throw error }
-            self = .unsigned(.unknownKey(error.detail))
+            return (.unsigned(.unknownKey(error.detail)), false)
         }
     }
 
     /// A refusal whose body is not held whole has no effect.
-    private init(ofHead response: Response, to draft: Draft, keys: [KeyID: SigningKey]) throws(Refusal) {
-        guard response.status < 400 else {
-            self = .unsigned(.tooLong)
-            return
-        }
-        switch try ResponseVerifier(keys).verifyHead(of: response, to: draft.request()) {
+    private static func verifyHead(
+        of response: Response, to draft: Draft, with verifier: ResponseVerifier
+    ) throws(Refusal) -> (proof: Self, isUnderNext: Bool) {
+        guard response.status < 400 else { return (.unsigned(.tooLong), false) }
+        return switch try verifier.verifyHead(of: response, to: draft.request()) {
         case .holds(let keyID, let expectation):
-            self = .headSignature(VerifiedResponse.BodyCheck(signer: keyID, expectation: expectation))
-        case .unsigned: self = .unsigned(.noSignature)
+            (.headSignature(VerifiedResponse.BodyCheck(signer: keyID, expectation: expectation)), false)
+        case .holdsUnderNext(let keyID, let expectation):
+            (.headSignature(VerifiedResponse.BodyCheck(signer: keyID, expectation: expectation)), true)
+        case .unsigned: (.unsigned(.noSignature), false)
         }
     }
 }
@@ -146,13 +158,16 @@ struct SignedRequestSender: Sendable {
     /// Adds the device's signature to a session's requests; nil if the session's signature is enough.
     var cosigner: (any DeviceSigner)?
 
-    /// Signs `draft`, sends it once and verifies the response. `keys` returns the keys that may have signed
-    /// the response; for a login they are known only from the response itself. Throws
+    /// Signs `draft`, sends it once and verifies the response. `authority` and the result of `keys` may have
+    /// signed it; a session's keys are known only from the response itself at a login. Throws
     /// ``ClientOperationError/notGenuine(_:)`` if a signature is present and wrong.
     func send(
-        _ draft: Draft, as credentials: Credentials, at time: Int64,
-        keys: (Response) -> [KeyID: SigningKey]
+        _ draft: Draft, as credentials: Credentials, at time: Int64, authority: AuthorityKeys,
+        keys: (Response) -> [KeyID: SigningKey] = { _ in [:] }
     ) async throws(ClientOperationError) -> VerifiedResponse {
+        // Determined before the request is sent: a response that the former key signed may still arrive after
+        // the first one under the next key, if its request was sent before.
+        let authority = try environment.keeper.accepted(of: authority)
         let draft = try signed(draft, as: credentials, at: time)
         let began = environment.time.milliseconds
         let response: Response
@@ -162,7 +177,10 @@ struct SignedRequestSender: Sendable {
             throw .transport(error)
         }
         let took = environment.time.milliseconds - began
-        return try VerifiedResponse(response, to: draft, keys: keys(response), took: took)
+        let verified = try VerifiedResponse(
+            response, to: draft, keys: keys(response), authority: authority, took: took)
+        if verified.isUnderNextAuthorityKey { environment.keeper.noteUse(of: authority.next) }
+        return verified
     }
 
     func signed(_ draft: Draft, as credentials: Credentials, at time: Int64) throws(ClientOperationError)

@@ -142,7 +142,7 @@ struct PendingLogOuts: Sendable {
 
     private func sendOnce(_ pending: PendingLogOut) async throws(ClientOperationError) -> VerifiedResponse {
         var draft = installation.draft("POST", path: "/logout", body: [:])
-        var keys = installation.authorityKeys
+        var keys: [KeyID: SigningKey] = [:]
         let signer: Credentials
         switch pending.credential {
         case .device(let epoch, let requestKey):
@@ -159,7 +159,7 @@ struct PendingLogOuts: Sendable {
         let time = try environment.now()
         let known = keys
         var result = try await SignedRequestSender(environment: environment).send(
-            draft, as: signer, at: time
+            draft, as: signer, at: time, authority: installation.authorityKeys
         ) { _ in known }
         if installation.connectionVouches { result.acceptUnsignedRefusal() }
         environment.confirm(time, by: result)

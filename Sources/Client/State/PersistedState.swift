@@ -23,6 +23,9 @@ package struct PersistedState: Sendable {
     package var lastAccount: AccountName?
     /// Sessions that ended here and that the server is yet to be told of, oldest first.
     var pendingLogOuts: [PendingLogOut] = []
+    /// The public key, in DER, that the authority was last seen to have rotated to. It outlives the session:
+    /// a former key that has leaked must not be accepted again.
+    var authorityKeyInUse: [UInt8]?
     /// The parts that a newer build stores beside these.
     var others = StateParts()
 
@@ -140,10 +143,11 @@ private enum Tag {
         session, idle, epoch, root,
         expires,
         attempt, nextRoot, nextExpires, asked, counter, reuse, release, nextRelease, token, loginToken,
-        tokenExpires, pendingLogOuts,
+        tokenExpires, pendingLogOuts, authorityKeyInUse,
     ]
 
     static let pendingLogOuts: UInt8 = 241
+    static let authorityKeyInUse: UInt8 = 242
 
     static let lastAccount: UInt8 = 9
     static let deviceKeys: UInt8 = 0
@@ -185,6 +189,7 @@ extension PersistedState {
         }
         lastAccount = parts.bytes(Tag.lastAccount).flatMap { try? AccountName(checking: $0.span) }
         pendingLogOuts = parts[Tag.pendingLogOuts].map { PendingLogOut.all(in: $0) } ?? []
+        authorityKeyInUse = parts.bytes(Tag.authorityKeyInUse)
         guard let id = parts.bytes(Tag.session) else { return }
         guard let login = ActiveLogin(parts, id: SessionID(id.span)) else { return nil }
         self.login = login
@@ -202,6 +207,7 @@ extension PersistedState {
         parts.set(Tag.endTime, ended?.at)
         parts.set(Tag.endedBy, to: ended?.by)
         parts[Tag.pendingLogOuts] = PendingLogOut.contents(of: pendingLogOuts)
+        parts.set(Tag.authorityKeyInUse, to: authorityKeyInUse)
         login?.write(to: &parts)
         return parts.contents
     }

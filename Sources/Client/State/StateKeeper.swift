@@ -206,6 +206,28 @@ extension StateKeeper {
     enum Login: Sendable { case isGone, isAnother }
 }
 
+/// The authority's next key, once it is in use. Source: docs/protocol.md, "Keys that clients know".
+extension StateKeeper {
+    /// The keys that may sign the response to a request that is sent now: without the former one if this
+    /// client has seen a response under the next one. Does not read the state of a client that knows no next
+    /// key.
+    func accepted(of keys: AuthorityKeys) throws(ClientOperationError) -> AuthorityKeys {
+        guard let next = keys.next?.publicKey else { return keys }
+        return try state().authorityKeyInUse == next.der ? keys.withoutFormer : keys
+    }
+
+    /// Stores that the authority signs with its next key. If the vault fails now, the next response proves
+    /// the same; this response is not lost.
+    func noteUse(of next: SigningKey?) {
+        guard let key = next?.publicKey?.der else { return }
+        try? change { state in
+            guard state.authorityKeyInUse != key else { return .keep(()) }
+            state.authorityKeyInUse = key
+            return .write(())
+        }
+    }
+}
+
 extension StateKeeper {
     /// Removes the account that signed in last. Changes nothing while an account is signed in: the session
     /// names that account anyway.

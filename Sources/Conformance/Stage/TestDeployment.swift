@@ -25,6 +25,8 @@ final class TestDeployment: Sendable {
         let secret: String
         /// The public half, base64url.
         let authorityKey: String
+        /// The same of the key that the authority rotates to.
+        let nextAuthorityKey: String
     }
 
     let backend: CountingBackend
@@ -73,9 +75,10 @@ final class TestDeployment: Sendable {
         let printed = try binary.runBlocking(
             ["release", "add", name, "--platform", "other", "--version", "1.0", "--json"], data: data)
         guard let document = try? JSONReader.read(printed), let keyID = document.root["key_id"]?.string,
-            let secret = document.root["secret"]?.string, let key = document.root["authority_key"]?.string
-        else { throw LabError("release add: expected key_id, secret and authority_key") }
-        return Release(keyID: keyID, secret: secret, authorityKey: key)
+            let secret = document.root["secret"]?.string, let key = document.root["authority_key"]?.string,
+            let next = document.root["next_authority_key"]?.string
+        else { throw LabError("release add: expected key_id, secret, authority_key and next_authority_key") }
+        return Release(keyID: keyID, secret: secret, authorityKey: key, nextAuthorityKey: next)
     }
 
     /// Runs a command as the deployment's operator.
@@ -83,13 +86,16 @@ final class TestDeployment: Sendable {
 
     /// The key that signs the authority's answers: for answers that are rightly signed and must not be
     /// believed all the same.
-    func answerKey() throws(LabError) -> Credentials {
+    func answerKey() throws(LabError) -> Credentials { try answerKeys().current }
+
+    /// The same, and the key that the authority rotates to.
+    func answerKeys() throws(LabError) -> (current: Credentials, next: Credentials) {
         do {
             let folder = try DataFolder(data, absence: .fail)
             let store = SQLiteStore(path: "\(data)/countersign.db")
             defer { store.close() }
-            let seed = try Deployment(folder: folder, store: store, environment: [:]).answerKey()
-            return try Forgery.ed25519(seed)
+            let seeds = try Deployment(folder: folder, store: store, environment: [:]).answerSeeds()
+            return (try Forgery.ed25519(seeds.current), try Forgery.ed25519(seeds.next))
         } catch {
             throw LabError(error.message)
         }

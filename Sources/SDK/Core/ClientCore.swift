@@ -50,6 +50,7 @@ final class ClientCore: Sendable {
         installation.prefix = options.routes
         installation.app = release.app
         installation.authorityKey = release.authorityKey
+        installation.nextAuthorityKey = release.nextAuthorityKey
         installation.bearerSecrets =
             options.bearerSecrets == .toAnyCertificateThatVerifies
             ? .toAnyCertificateThatVerifies : .onlyToThePinnedCertificate

@@ -5,14 +5,19 @@ import CountersignWire
 /// verified responses.
 package struct ResponseVerifier: Sendable {
     private let keys: [KeyID: SigningKey]
+    private let authority: AuthorityKeys
 
     /// The keys that may sign responses: the session's and the authority's. Never a release's secret, which
     /// every copy of the app contains.
-    package init(_ keys: [KeyID: SigningKey]) { self.keys = keys }
+    package init(_ keys: [KeyID: SigningKey], authority: AuthorityKeys = .unknown) {
+        (self.keys, self.authority) = (keys, authority)
+    }
 
     package enum VerificationOutcome: Sendable, Equatable {
         /// Signed by the key of that id, and bound to the request.
         case holds(KeyID)
+        /// The same, by the next key of that id: the authority has rotated to it.
+        case holdsUnderNext(KeyID)
         /// No signature with our tag: a response that the gateway passed through, or one whose signature was
         /// removed.
         case unsigned
@@ -26,18 +31,34 @@ package struct ResponseVerifier: Sendable {
         _ response: Response, to request: Request = Request(),
         bound binding: MessageSignatures.Binding = .request
     ) throws(Refusal) -> VerificationOutcome {
-        switch try verifyHead(of: response, to: request, bound: binding) {
-        case .unsigned: return .unsigned
-        case .holds(let keyID, let expectation):
+        let head = try verifyHead(of: response, to: request, bound: binding)
+        if let expectation = head.expectation {
             try expectation.check(response.message.body.span)
-            return .holds(keyID)
         }
+        return head.outcome
     }
 
     package enum HeadOutcome: Sendable {
         /// Holds if the body matches the expectation, see ``BodyDigest``.
         case holds(KeyID, BodyExpectation)
+        /// The same, by the next key of that id.
+        case holdsUnderNext(KeyID, BodyExpectation)
         case unsigned
+
+        fileprivate var expectation: BodyExpectation? {
+            switch self {
+            case .holds(_, let expectation), .holdsUnderNext(_, let expectation): expectation
+            case .unsigned: nil
+            }
+        }
+
+        fileprivate var outcome: VerificationOutcome {
+            switch self {
+            case .holds(let keyID, _): .holds(keyID)
+            case .holdsUnderNext(let keyID, _): .holdsUnderNext(keyID)
+            case .unsigned: .unsigned
+            }
+        }
     }
 
     /// The same for a response whose body has not arrived yet.
@@ -52,12 +73,18 @@ package struct ResponseVerifier: Sendable {
         else {
             return .unsigned
         }
-        guard let key = keys[claim.keyID] else {
-            throw Refusal(.unknownKey, detail: "the answer names key \(claim.keyID), which is not known here")
+        let isAuthoritys = claim.keyID == KeyID(MessageSignatures.authorityKeyID) && !authority.areUnknown
+        let (key, next) = isAuthoritys ? (authority.current, authority.next) : (keys[claim.keyID], nil)
+        guard key != nil || next != nil else {
+            throw Refusal(
+                .unknownKey, detail: "the answer names key \(claim.keyID), which is not known here")
         }
-        guard claim.compare(with: key, workspace: workspace) == .equal else {
-            throw Refusal(.badSignature, detail: "the answer's signature does not hold")
+        if let key, claim.compare(with: key, workspace: workspace) == .equal {
+            return .holds(claim.keyID, claim.body)
         }
-        return .holds(claim.keyID, claim.body)
+        if let next, claim.compare(with: next, workspace: workspace) == .equal {
+            return .holdsUnderNext(claim.keyID, claim.body)
+        }
+        throw Refusal(.badSignature, detail: "the answer's signature does not hold")
     }
 }

@@ -11,6 +11,7 @@ import Glibc
 final class AccountSubsystem {
     let services: AccountServices
     private let loginLimitPersistence: LoginLimitPersistence
+    private let registrationKeys: RegistrationKeys
 
     /// Starts the hashing threads and computes one slow hash.
     init(
@@ -21,6 +22,7 @@ final class AccountSubsystem {
     ) throws(OperationalError) {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
+        registrationKeys = keys.registrationKeys
         let pending = PendingLogins(capacity: settings.pending)
         loginLimitPersistence = try LoginLimitPersistence(
             in: deployment.folder, rules: settings.rules, sharing: limits, pending: pending, log: log,
@@ -50,6 +52,11 @@ final class AccountSubsystem {
     }
 
     func start() throws(OperationalError) { try loginLimitPersistence.start() }
+
+    /// Erases what is needed no longer.
+    func runMaintenance(at now: Int64) throws(OperationalError) {
+        try registrationKeys.eraseExpired(at: now)
+    }
 
     /// Call after the loops have ended.
     func stop() {

@@ -24,12 +24,12 @@ extension ServerResponse {
 extension Route {
     /// `GET time`: the authority's clock, in an answer that a client can verify. Source: docs/protocol.md,
     /// "Time".
-    static func time(signedBy authority: Credentials) -> Route {
+    static func time(signedBy signing: ResponseSigner) -> Route {
         Route(method: "GET", path: "/time", admission: .anyone) { (call) throws(Refusal) in
             let nonce = try TimeNonce.read(call.request)
             var members: [(name: String, value: JSONValue)] = [("time", .integer(call.now))]
             if let nonce { members.append(("nonce", .string(nonce))) }
-            var answer = RouteResult(.object(members), signer: authority)
+            var answer = RouteResult(.object(members), signer: signing.authority)
             // Without a nonce, only the binding to the request's signature keeps another party from
             // presenting the answer later.
             if nonce != nil { answer.binding = .content }

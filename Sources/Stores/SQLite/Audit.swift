@@ -110,6 +110,16 @@ extension SQLiteStore {
         }
     }
 
+    package func exchange(
+        _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome {
+        try change(recording: draft) { (database) throws(OperationalError) in
+            guard try SQLiteStore.value(of: name, in: database) == old else { return .missing }
+            try SQLiteStore.set(name, to: new, in: database)
+            return .yes
+        }
+    }
+
     package func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
         try change { (database) throws(OperationalError) in
             if AuthenticatedTable.meta.names.contains(name.rawValue) {

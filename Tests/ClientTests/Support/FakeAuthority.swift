@@ -17,6 +17,9 @@ actor FakeAuthority {
     private var signer = ""
     let release: SigningKey
     let answerKey: PrivateKey
+    let nextAnswerKey: PrivateKey
+    /// Signs with `nextAnswerKey` in place of `answerKey`.
+    private var hasRotated = false
     private let opaque: ServerKeys
     private let receiver: SealedBox.Receiver
     private var accounts: [String: (credential: [UInt8], record: RegistrationRecord)] = [:]
@@ -58,6 +61,7 @@ actor FakeAuthority {
     init() throws {
         release = SigningKey(Secret(random: 32))
         answerKey = try PrivateKey(random: .ed25519)
+        nextAnswerKey = try PrivateKey(random: .ed25519)
         opaque = try ServerKeys.random()
         guard let receiver = SealedBox.Receiver(Secret(random: 32)) else { throw Problem.broken }
         self.receiver = receiver
@@ -66,19 +70,25 @@ actor FakeAuthority {
     /// One with the keys, accounts and session of another: what either is asked from here on is nothing to
     /// the other.
     private init(
-        _ release: SigningKey, _ answerKey: PrivateKey, _ opaque: ServerKeys, _ receiver: SealedBox.Receiver,
+        _ release: SigningKey, _ answerKey: PrivateKey, _ nextAnswerKey: PrivateKey, _ opaque: ServerKeys,
+        _ receiver: SealedBox.Receiver,
         _ accounts: [String: (credential: [UInt8], record: RegistrationRecord)], _ session: FakeSession?,
         at now: Int64
     ) {
         (self.release, self.answerKey, self.opaque, self.receiver) = (release, answerKey, opaque, receiver)
         (self.accounts, self.session, self.now) = (accounts, session, now)
+        self.nextAnswerKey = nextAnswerKey
     }
 
     func copy() -> FakeAuthority {
-        FakeAuthority(release, answerKey, opaque, receiver, accounts, session, at: now)
+        FakeAuthority(release, answerKey, nextAnswerKey, opaque, receiver, accounts, session, at: now)
     }
 
     enum Problem: Error { case broken }
+
+    func signWithNextKey(_ hasRotated: Bool) { self.hasRotated = hasRotated }
+
+    private var ownKey: SigningKey { SigningKey(hasRotated ? nextAnswerKey : answerKey) }
 
     func advance(by seconds: Int64) { now += seconds }
     func putOnLadder(_ name: String, _ password: String) { ladder[name] = password }
@@ -110,7 +120,7 @@ actor FakeAuthority {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
         let body = Array(JSONValue.object([("time", .integer(now)), ("nonce", .string(nonce))]).text.utf8)
         let fields = try MessageSignatures().sign(
-            status: 200, body: body, as: Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+            status: 200, body: body, as: Credentials(keyID: own, key: ownKey), at: now)
         return Response(status: 200, fields: fields ?? [], body: body)
     }
 
@@ -477,7 +487,7 @@ actor FakeAuthority {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
         let fields = try MessageSignatures().sign(
             status: status, body: bytes, answering: draft.request(),
-            as: signer ?? Credentials(keyID: own, key: SigningKey(answerKey)), at: now)
+            as: signer ?? Credentials(keyID: own, key: ownKey), at: now)
         return Response(status: status, fields: fields ?? [], body: bytes)
     }
 }

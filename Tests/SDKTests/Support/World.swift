@@ -28,7 +28,7 @@ struct World: Sendable {
         release = ReleaseKey(
             id: authority.releaseID?.description ?? "", app: nil,
             credentials: Credentials(keyID: try #require(authority.releaseID), key: authority.release),
-            authorityKey: SigningKey(authority.answerKey))
+            authorityKey: SigningKey(authority.answerKey), nextAuthorityKey: nil)
     }
 
     func client() throws -> CountersignClient {

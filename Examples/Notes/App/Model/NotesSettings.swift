@@ -3,7 +3,7 @@ import Foundation
 
 /// What the app has to know about its server: the contents of `Notes.json`.
 ///
-/// `key_id`, `secret` and `authority_key` are what `countersign release add` printed. They are in every copy
+/// `key_id`, `secret`, `authority_key` and `next_authority_key` (optional) are what `countersign release add` printed. They are in every copy
 /// of the app, so they protect no user's data. `pins` names the server's public key, `backup_pins` a key that
 /// is kept elsewhere.
 struct NotesSettings: Decodable {
@@ -12,6 +12,7 @@ struct NotesSettings: Decodable {
     let keyID: String
     let secret: String
     let authorityKey: String
+    let nextAuthorityKey: String?
     let pins: [String]
     let backupPins: [String]
 
@@ -19,6 +20,7 @@ struct NotesSettings: Decodable {
         case url, app, secret, pins
         case keyID = "key_id"
         case authorityKey = "authority_key"
+        case nextAuthorityKey = "next_authority_key"
         case backupPins = "backup_pins"
     }
 }
@@ -52,7 +54,9 @@ extension NotesSettings {
         options.userAgent = "notes/1.0"
         if let presence { options.deviceKey = .boundToPresence(presence) }
         return try CountersignClient(
-            release: ReleaseKey(id: keyID, secret: secret, authorityKey: authorityKey, app: app),
+            release: ReleaseKey(
+                id: keyID, secret: secret, authorityKey: authorityKey, nextAuthorityKey: nextAuthorityKey,
+                app: app),
             baseURL: url,
             vault: vault,
             trust: Trust([.host(ofBaseURL: url, pins: pins, backups: backupPins)], others: .refused),

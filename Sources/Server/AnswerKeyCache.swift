@@ -1,0 +1,62 @@
+import CountersignAuthority
+import CountersignHTTP
+import CountersignSchemes
+import CountersignSeal
+import CountersignThreads
+import CountersignWire
+
+/// The key that signs the authority's answers, in memory. The next answer is signed with a key that another
+/// process has rotated to.
+///
+/// Safe to share: `edition` is read and replaced under `lock` only.
+final class AnswerKeyCache: @unchecked Sendable {
+    private struct Edition {
+        var credentials: Credentials
+        var generation: UInt64
+        /// After the store could not be read: not read again before this time, in seconds of the monotonic
+        /// clock, so that answers do not wait for a store that is down.
+        var nextAttempt: Int64 = 0
+    }
+
+    private let deployment: Deployment
+    /// Guards `edition`.
+    private let lock = ReadWriteLock()
+    private var edition: Edition
+
+    /// Makes the keys if the deployment has none yet.
+    init(_ deployment: Deployment) throws(OperationalError) {
+        self.deployment = deployment
+        edition = try AnswerKeyCache.load(deployment)
+    }
+
+    /// While the store cannot be read after a change, the key of before: what it signs helps nobody who has
+    /// that key, and an unsigned refusal would stop clients.
+    var current: Credentials {
+        let held = lock.read { edition }
+        if held.generation == deployment.generation.current { return held.credentials }
+        let now = EventLoop.monotonicSeconds()
+        guard now >= held.nextAttempt else { return held.credentials }
+        do {
+            let fresh = try AnswerKeyCache.load(deployment)
+            lock.write { edition = fresh }
+            return fresh.credentials
+        } catch {
+            lock.write { edition.nextAttempt = now + 1 }
+            return held.credentials
+        }
+    }
+
+    /// Reads the generation before the store: a change between the two reads is then loaded twice, never
+    /// missed.
+    private static func load(_ deployment: Deployment) throws(OperationalError) -> Edition {
+        let generation = deployment.generation.current
+        let seed = try deployment.answerKey()
+        guard let keyID = KeyID(MessageSignatures.authorityKeyID),
+            let key = try? PrivateKey(ed25519Seed: seed)
+        else {
+            throw OperationalError(.failed, message: "answer key: not an Ed25519 seed")
+        }
+        return Edition(
+            credentials: Credentials(keyID: keyID, key: SigningKey(key)), generation: generation)
+    }
+}
