@@ -114,6 +114,23 @@ import CountersignTransport
         #expect(device.latest.number == 1 && device.counter == 1)
     }
 
+    /// A login replaces the session between the look at it and its end: the new session stays, and the server
+    /// is told of the old one all the same.
+    @Test func aSessionThatWasReplacedIsToldToo() async throws {
+        let world = try await signedIn()
+        let before = world.store.contents
+        let old = try #require(try world.state.login?.id)
+        let new = try await world.another().logIn()
+        let late = try world.use(world.store.vault(SwappingStore(world.store, until: before)))
+        await world.network.plan(.notSent, at: "/logout")
+        guard case .toldLater = try await logOut(late) else { throw FakeAuthority.Problem.broken }
+        #expect(try world.state.pendingLogOuts.map(\.session) == [old])
+        #expect(try world.state.login?.id == new.id)
+        #expect(await PendingLogOuts(installation: late.installation, environment: late.environment).send())
+        #expect(try world.state.pendingLogOuts.isEmpty)
+        #expect(try await world.calls.send(world.draft()).response.status == 200)
+    }
+
     /// One that cannot be told holds up no other.
     @Test func eachIsToldForItself() async throws {
         let world = try await signedIn()

@@ -165,8 +165,8 @@ extension SessionLifecycle {
     }
 }
 
-/// Maintenance: sessions that are idle or too old end, and ended ones are deleted after their retention time. Each run handles
-/// a bounded batch, so that no request waits long for the writer.
+/// Maintenance: sessions that are idle or too old end, and ended ones are deleted after their retention time.
+/// Each run handles a bounded batch, so that no request waits long for the writer.
 extension SessionLifecycle {
     /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
     /// docs/protocol.md, "Sessions".

@@ -49,9 +49,9 @@ public final class TrustKeeper: Sendable {
     /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest
     /// that none of `keys` has signed, as after an update with other keys, that is damaged, or that does not
     /// pin `host` although the built-in set does, is no reason to fail at each launch: it is as if it was not
-    /// there (``discarded``), and the built-in version is the floor. Throws ``ManifestError/store(_:)`` if the
-    /// store cannot be read now, as while the device is locked, and ``ManifestError/malformed(_:)`` for a key
-    /// that is none.
+    /// there (``discarded``), and the built-in version is the floor. Throws ``ManifestError/store(_:)`` if
+    /// the store cannot be read now, as while the device is locked, and ``ManifestError/malformed(_:)`` for a
+    /// key that is none.
     /// - Parameters:
     ///   - builtIn: what the app was built with.
     ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0
@@ -159,11 +159,15 @@ public struct ManifestFile: ManifestStore {
     /// no manifest at any launch: too long, a folder, or a file that this app may not read. Throws
     /// ``ManifestError/store(_:)`` for what may pass, such as a file that is locked with the device.
     public func read() throws(ManifestError) -> [UInt8]? {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw problem("cannot be looked for") }
+        // Without waiting, where it is a pipe.
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT else { throw problem("cannot be opened") }
             return nil
         }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw problem("cannot be read") }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= SignedManifest.longest else {
             throw .malformed("\(path): expected a file of at most \(SignedManifest.longest) bytes")
         }
