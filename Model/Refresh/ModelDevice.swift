@@ -17,18 +17,19 @@ final class ModelDevice: @unchecked Sendable {
     private(set) var process = ModelProcess()
     private(set) var keeper: StateKeeper
     private var calls: SignedCalls
+    private var signOut: LogOut
 
     /// `skew` is by how many seconds the device's clock is ahead.
     init(_ name: String, vault: ModelVault, skew: Int64, network: ModelNetwork) throws(ClientOperationError) {
         (self.name, self.vault, self.network, server) = (name, vault, network, network.server)
         time = ModelTime(clock: network.server.clock, skew: skew)
-        (keeper, calls) = try ModelDevice.start(vault, process, name, time, network)
+        (keeper, calls, signOut) = try ModelDevice.start(vault, process, name, time, network)
     }
 
     private static func start(
         _ vault: ModelVault, _ process: ModelProcess, _ name: String, _ time: ModelTime,
         _ network: ModelNetwork
-    ) throws(ClientOperationError) -> (StateKeeper, SignedCalls) {
+    ) throws(ClientOperationError) -> (StateKeeper, SignedCalls, LogOut) {
         let server = network.server
         let keeper = StateKeeper(
             vault.vault(for: process),
@@ -40,14 +41,17 @@ final class ModelDevice: @unchecked Sendable {
         let environment = ClientEnvironment(
             transport: ModelTransport(network: network, process: process, sender: name), keeper: keeper,
             time: time, random: SystemRandom())
-        return (keeper, SignedCalls(installation, environment: environment))
+        return (
+            keeper, SignedCalls(installation, environment: environment),
+            LogOut(installation, environment: environment)
+        )
     }
 
     /// Another process takes the place of this one: what was in memory is gone.
     func restart() throws(ClientOperationError) {
         process.kill()
         process = ModelProcess()
-        (keeper, calls) = try ModelDevice.start(vault, process, name, time, network)
+        (keeper, calls, signOut) = try ModelDevice.start(vault, process, name, time, network)
     }
 
     /// The session in the vault; nil if the device is signed out.
@@ -62,6 +66,9 @@ final class ModelDevice: @unchecked Sendable {
     private var keeperItem: ItemName { preconditionFailure("model: the item's name") }
 
     func renew() async throws(ClientOperationError) { try await calls.renew() }
+
+    /// Also for a device that has signed out and has the server yet to tell.
+    func logOut() async throws(ClientOperationError) -> LogOut.Outcome { try await signOut() }
 
     func call(_ method: String) async throws(ClientOperationError) -> VerifiedResponse {
         try await calls.send(

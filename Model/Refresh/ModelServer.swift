@@ -133,9 +133,15 @@ final class ModelServer: @unchecked Sendable {
         let judgement = running.gate.beginJudgement()
         defer { running.gate.endJudgement(judgement) }
         let isRefresh = draft.target == Array("\(ModelServer.prefix)/token".utf8)
+        let isLogOut = draft.target == Array("\(ModelServer.prefix)/logout".utf8)
         do throws(Refusal) {
             let caller = try await running.gate.judge(
-                request, recordingIn: judgement, for: isRefresh ? .ownRoute : .backend)
+                request, recordingIn: judgement,
+                for: isRefresh ? .ownRoute : isLogOut ? .logOut : .backend)
+            if isLogOut, let session = caller.session {
+                try await running.lifecycle.end(
+                    .one(session.id), with: SessionTermination(.signedOut, at: clock.now))
+            }
             guard isRefresh else {
                 return sign(["ok": true], status: 200, request, judgement.responseCredentials)
             }

@@ -40,7 +40,7 @@ package final class RefreshModel {
         "client killed before a write", "another party acts meanwhile", "vault copied with a running attempt",
         "vault copied during a request", "thief's counters skip", "wrapped: replayed with the progress",
         "eight copies while one was held", "refresh that a refusal provoked", "clock corrected",
-        "refresh repeated with the same attempt",
+        "refresh repeated with the same attempt", "signed out", "thief found at the log-out",
     ]
 
     package func run(seed: UInt64) async throws {

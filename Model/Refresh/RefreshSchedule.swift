@@ -51,7 +51,13 @@ final class RefreshSchedule {
         if isTheft, thief == nil { try steal() }
         // No kill that was planned is left.
         for device in [owner, thief].compactMap(\.self) { try device.restart() }
-        if isTheft { try await expectFound() } else { try await expectAlive() }
+        if network.chance.one(in: 4) {
+            try await expectSignedOut()
+        } else if isTheft {
+            try await expectFound()
+        } else {
+            try await expectAlive()
+        }
         if let id { try await server.delete(id) }
     }
 
@@ -252,6 +258,46 @@ final class RefreshSchedule {
         await network.deliverHeld(all: true)
         try checkInvariants()
         guard try await owner.call("GET").response.status == 200 else { throw Broken(what: "the last call") }
+    }
+
+    /// The owner signs out on whatever network, in processes that may be killed, until the server says that it
+    /// knows. It says so of no session that lives; with one holder it never takes the owner for a thief, and
+    /// with two it leaves neither a key that is accepted.
+    private func expectSignedOut() async throws {
+        let isOver = try end() != nil
+        planKill(of: owner)
+        var isTold = try await signOut()
+        try owner.restart()
+        network.isCalm = true
+        await network.deliverHeld(all: true)
+        for _ in 0..<3 where !isTold { isTold = try await signOut() }
+        guard isTold else { throw Broken(what: "a log-out is not told") }
+        await network.deliverHeld(all: true)
+        await network.wrap()
+        guard let end = try end() else { throw Broken(what: "the session lives on") }
+        guard thief != nil || end.reason == .signedOut else {
+            throw Broken(what: "an honest client's log-out ended it as \(end.reason.rawValue)")
+        }
+        network.count("signed out")
+        if !isOver, end.reason == .reused { network.count("thief found at the log-out") }
+        guard let thief else { return }
+        let isAdmitted = await isAdmitted(thief)
+        if isAdmitted { throw Broken(what: "the thief has a key that is accepted after the log-out") }
+    }
+
+    /// Whether the server knows of the end.
+    private func signOut() async throws -> Bool {
+        do throws(ClientOperationError) {
+            if case .toldLater = try await owner.logOut() { return false }
+        } catch {
+            network.note("owner: log-out: \(error)")
+            // The vault has neither a session nor a log-out that is to be told.
+            guard case .notSignedIn = error else { return false }
+        }
+        guard try end() != nil else {
+            throw Broken(what: "the log-out counts as told, and the session lives")
+        }
+        return true
     }
 
     /// With two holders: once both have refreshed on an undisturbed network, the session has ended as reused,

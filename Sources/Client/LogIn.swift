@@ -27,22 +27,32 @@ package struct LogIn: Sendable {
         _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
         keepingSigningKey place: SigningKeyPlace = .vault
     ) async throws(ClientOperationError) -> ActiveLogin {
+        try await self(
+            account, password: password, on: kind, named: name, keepingSigningKey: place,
+            working: WorkBudget())
+    }
+
+    /// The same as a part of a call that has spent some of `budget` already.
+    func callAsFunction(
+        _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
+        keepingSigningKey place: SigningKeyPlace, working budget: WorkBudget
+    ) async throws(ClientOperationError) -> ActiveLogin {
         let login: ActiveLogin
         do {
             login = try await logIn(
-                account, password: password, on: kind, named: name, keepingSigningKey: place)
+                account, password: password, on: kind, named: name, keepingSigningKey: place, working: budget)
         } catch {
             guard case .refused(let notice) = error, notice.isOfExpiredLogin else { throw error }
             login = try await logIn(
-                account, password: password, on: kind, named: name, keepingSigningKey: place)
+                account, password: password, on: kind, named: name, keepingSigningKey: place, working: budget)
         }
-        await PendingLogOuts(installation: installation, environment: environment).send()
+        PendingLogOuts(installation: installation, environment: environment).sendInBackground()
         return login
     }
 
     private func logIn(
         _ account: AccountName, password: Password, on kind: Device.Class, named name: Device.Name,
-        keepingSigningKey place: SigningKeyPlace
+        keepingSigningKey place: SigningKeyPlace, working budget: WorkBudget
     ) async throws(ClientOperationError) -> ActiveLogin {
         let presented = try LoginDevice(environment, keeping: place)
         let keys = presented.keys
@@ -51,7 +61,7 @@ package struct LogIn: Sendable {
         let login = try OpaqueStart.login(password)
         let ke1 = login.ke1.bytes
         let known = AppIdentity(installation, state: try environment.keeper.state())
-        let started = try await LoginWorkSolver(environment: environment).perform {
+        let started = try await LoginWorkSolver(environment: environment, budget: budget).perform {
             (work) async throws(ClientOperationError) in
             try await routes.post(to: "/login/start", requiring: .authoritySignatureIfKeyKnown) {
                 (time) throws(ClientOperationError) in

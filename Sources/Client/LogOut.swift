@@ -29,12 +29,7 @@ package struct LogOut: Sendable {
             await PendingLogOuts(installation: installation, environment: environment).send()
             return try environment.keeper.state().pendingLogOuts.isEmpty ? .signedOut : .toldLater
         }
-        let pending = PendingLogOut(login)
-        let isOurs = try end(login.id) { state in
-            state.pendingLogOuts = (state.pendingLogOuts + [pending]).suffix(PendingLogOut.most)
-        }
-        // A login replaced the session meanwhile; the new session is not to be ended.
-        guard isOurs else { return .signedOut }
+        let pending = try end(login)
         let logOuts = PendingLogOuts(installation: installation, environment: environment)
         guard let outcome = try? await logOuts.send(pending) else { return .toldLater }
         switch outcome {
@@ -53,19 +48,32 @@ package struct LogOut: Sendable {
     /// Removes the session from this device only, for a server that is gone for good.
     package func forgetHere() throws(ClientOperationError) {
         guard let login = try environment.keeper.readVault().login else { throw .notSignedIn }
-        _ = try end(login.id) { _ in }
+        let now = try environment.now()
+        try environment.keeper.change { state in
+            guard state.login?.id == login.id else { return .keep(()) }
+            state.end(.signedOut(at: now))
+            return .write(())
+        }
     }
 
-    /// Whether the session was still the one that is stored.
-    private func end(
-        _ session: SessionID, with change: @Sendable (inout PersistedState) -> Void
-    ) throws(ClientOperationError) -> Bool {
+    /// Ends the session here and stores what the authority is to be told. Another process may have renewed
+    /// the session meanwhile: the keys are those of the state that is changed. If a login has replaced it,
+    /// the new session stays, and the authority is told of the old one all the same.
+    private func end(_ login: ActiveLogin) throws(ClientOperationError) -> PendingLogOut {
         let now = try environment.now()
         return try environment.keeper.change { state in
-            guard state.login?.id == session else { return .keep(false) }
-            state.end(.signedOut(at: now))
-            change(&state)
-            return .write(true)
+            if let current = state.login, current.id == login.id {
+                let pending = PendingLogOut(current)
+                state.end(.signedOut(at: now))
+                state.add(pending)
+                return .write(pending)
+            }
+            if let known = state.pendingLogOuts.first(where: { $0.session == login.id }) {
+                return .keep(known)
+            }
+            let pending = PendingLogOut(login)
+            state.add(pending)
+            return .write(pending)
         }
     }
 }

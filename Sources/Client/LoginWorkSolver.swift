@@ -6,10 +6,9 @@ import CountersignWire
 /// solution. Source: docs/protocol.md, "Proof of work"; decision 0055.
 struct LoginWorkSolver: Sendable {
     let environment: ClientEnvironment
+    /// What the user's call may still spend.
+    let budget: WorkBudget
 
-    /// A device that would need longer for a challenge waits instead, as it is told: the work of a minute on
-    /// a battery is worth less than the wait.
-    static let mostMilliseconds: Int64 = 20_000
     /// Challenges of one login: the work may have become too easy while it was done.
     static let mostChallenges = 3
     /// Hashes between two looks at the clock.
@@ -31,7 +30,7 @@ struct LoginWorkSolver: Sendable {
                 return try await attempt(members)
             } catch {
                 // Only a work offer that the authority has signed is solved.
-                guard case .refused(let notice) = error, notice.isGenuine,
+                guard budget.left > 0, case .refused(let notice) = error, notice.isGenuine,
                     notice.code == Refusal.Code.tooManyAttempts.rawValue, let offer = notice.work,
                     let solution = try await solve(offer)
                 else { throw error }
@@ -50,8 +49,10 @@ struct LoginWorkSolver: Sendable {
             let puzzles = WorkPuzzles(
                 challenge: offer.challenge, puzzles: offer.puzzles, hashes: offer.hashes)
         else { return nil }
-        let time = environment.time
-        let search = Task.detached { await LoginWorkSolver.search(puzzles, of: offer, clock: time) }
+        let (time, budget) = (environment.time, budget)
+        let search = Task.detached {
+            await LoginWorkSolver.search(puzzles, of: offer, clock: time, within: budget)
+        }
         let found = await withTaskCancellationHandler {
             await search.value
         } onCancel: {
@@ -62,9 +63,11 @@ struct LoginWorkSolver: Sendable {
     }
 
     private static func search(
-        _ puzzles: WorkPuzzles, of offer: WorkOffer, clock: any ClientTime
+        _ puzzles: WorkPuzzles, of offer: WorkOffer, clock: any ClientTime, within budget: WorkBudget
     ) async -> [UInt8]? {
         let (began, expected) = (clock.milliseconds, offer.puzzles * offer.hashes)
+        let most = budget.left
+        defer { budget.spend(clock.milliseconds - began) }
         var (solution, done) = ([UInt8](), 0)
         for puzzle in 0..<offer.puzzles {
             var attempt = puzzles.attempt(at: puzzle)
@@ -73,7 +76,9 @@ struct LoginWorkSolver: Sendable {
                 number += 1
                 done += 1
                 guard done.isMultiple(of: step) else { continue }
-                guard !Task.isCancelled, isWorthwhile(done, of: expected, after: clock.milliseconds - began)
+                guard !Task.isCancelled,
+                    isWorthwhile(
+                        done, of: expected, after: clock.milliseconds - began, within: most)
                 else { return nil }
                 await Task.yield()
             }
@@ -82,9 +87,25 @@ struct LoginWorkSolver: Sendable {
         return solution
     }
 
-    private static func isWorthwhile(_ done: Int, of expected: Int, after milliseconds: Int64) -> Bool {
-        guard milliseconds < mostMilliseconds, done < 4 * expected else { return false }
+    private static func isWorthwhile(
+        _ done: Int, of expected: Int, after milliseconds: Int64, within most: Int64
+    ) -> Bool {
+        guard milliseconds < most, done < 4 * expected else { return false }
         guard done >= sample else { return true }
-        return milliseconds * Int64(max(expected - done, 0)) / Int64(done) <= mostMilliseconds - milliseconds
+        return milliseconds * Int64(max(expected - done, 0)) / Int64(done) <= most - milliseconds
     }
+}
+
+/// The time that one call of the user's may spend on work, over all of its logins and their challenges.
+final class WorkBudget: Sendable {
+    /// A device that would need longer waits instead, as it is told: the work of a minute on a battery is
+    /// worth less than the wait.
+    static let mostMilliseconds: Int64 = 20_000
+
+    private let spent = Locked<Int64>(0)
+
+    /// Milliseconds; never below 0.
+    var left: Int64 { spent.with { max(WorkBudget.mostMilliseconds - $0, 0) } }
+
+    func spend(_ milliseconds: Int64) { spent.with { $0 += max(milliseconds, 0) } }
 }

@@ -20,18 +20,24 @@ package struct PasswordLogIn: Sendable {
     package func callAsFunction(
         _ account: AccountName, password: Secret, on kind: Device.Class, named name: Device.Name
     ) async throws(ClientOperationError) -> ActiveLogin {
-        // The same lease as in ``LogIn``.
-        let lease = try await environment.keeper.lease()
-        defer { lease.release() }
-        let granted = try await PasswordGrant(installation, environment: environment).request(
-            account, password: password, on: kind, named: name)
-        let signedIn = ActiveLogin(
-            account: account, deviceClass: kind, deviceName: name, slots: granted.slots,
-            session: .bearer(granted.session))
-        try environment.keeper.change { state in
-            state.begin(signedIn)
-            return .write(())
+        let grant = PasswordGrant(installation, environment: environment)
+        let solver = LoginWorkSolver(environment: environment, budget: WorkBudget())
+        let signedIn = try await solver.perform { (work) async throws(ClientOperationError) in
+            // The same lease as in ``LogIn``; not held while the device works.
+            let lease = try await environment.keeper.lease()
+            defer { lease.release() }
+            let granted = try await grant.request(
+                account, password: password, on: kind, named: name, with: work)
+            let signedIn = ActiveLogin(
+                account: account, deviceClass: kind, deviceName: name, slots: granted.slots,
+                session: .bearer(granted.session))
+            try environment.keeper.change { state in
+                state.begin(signedIn)
+                return .write(())
+            }
+            return signedIn
         }
+        PendingLogOuts(installation: installation, environment: environment).sendInBackground()
         return signedIn
     }
 }
@@ -51,23 +57,32 @@ struct PasswordGrant: Sendable {
         let slots: String
     }
 
+    /// Does the work that a refusal offers, within `budget`.
+    func request(
+        _ account: AccountName, password: Secret, on kind: Device.Class, named name: Device.Name,
+        working budget: WorkBudget
+    ) async throws(ClientOperationError) -> Grant {
+        try await LoginWorkSolver(environment: environment, budget: budget).perform {
+            (work) async throws(ClientOperationError) in
+            try await request(account, password: password, on: kind, named: name, with: work)
+        }
+    }
+
     /// `password` is UTF-8. The route reads the class and the name of the device, and none of its keys.
     func request(
-        _ account: AccountName, password: Secret, on kind: Device.Class, named name: Device.Name
+        _ account: AccountName, password: Secret, on kind: Device.Class, named name: Device.Name,
+        with work: LoginWorkSolver.Members
     ) async throws(ClientOperationError) -> Grant {
         let proof = try installation.requiredProofForBearerSecrets()
         let routes = AuthorityRoutes(installation: installation, environment: environment)
-        let answered = try await LoginWorkSolver(environment: environment).perform {
-            (work) async throws(ClientOperationError) in
-            try await routes.post(to: "/login/password", requiring: proof) {
-                (_) throws(ClientOperationError) in
-                .object(
-                    [
-                        ("account", .string(account.description)),
-                        ("password", .string(password.withExposedBytes { $0.text })),
-                        ("device", ["class": .string(kind.rawValue), "name": .string(name.description)]),
-                    ] + work)
-            }
+        let answered = try await routes.post(to: "/login/password", requiring: proof) {
+            (_) throws(ClientOperationError) in
+            .object(
+                [
+                    ("account", .string(account.description)),
+                    ("password", .string(password.withExposedBytes { $0.text })),
+                    ("device", ["class": .string(kind.rawValue), "name": .string(name.description)]),
+                ] + work)
         }
         let answer = try ResponseFields(answered.response, of: "login/password")
         guard let id = SessionID(try answer.text("session")) else {
@@ -128,18 +143,19 @@ package struct FallbackLogIn: Sendable {
         guard installation.channel == .pinned, installation.transport == .tls else {
             throw .certificateNotPinned
         }
-        let logIn = LogIn(installation, environment: environment)
+        let (logIn, budget) = (LogIn(installation, environment: environment), WorkBudget())
         do {
             return try await logIn(
-                account, password: password, on: kind, named: name, keepingSigningKey: place)
+                account, password: password, on: kind, named: name, keepingSigningKey: place, working: budget)
         } catch {
             guard case .wrongCredentials = error, try !isKnown(account) else { throw error }
         }
         guard isPinned() else { throw .certificateNotPinned }
         let session = try await PasswordGrant(installation, environment: environment).request(
-            account, password: sent, on: kind, named: name)
+            account, password: sent, on: kind, named: name, working: budget)
         await end(session)
-        return try await logIn(account, password: password, on: kind, named: name, keepingSigningKey: place)
+        return try await logIn(
+            account, password: password, on: kind, named: name, keepingSigningKey: place, working: budget)
     }
 
     /// An OPAQUE session counts, too: a build that stored no entries may have begun it.

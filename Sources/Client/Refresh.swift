@@ -192,30 +192,18 @@ struct Refresh: Sendable {
         let session = begun.session
         let oldToken = session.token(of: session.current)
         let credentials = session.credentials(of: session.current, release: installation.release.keyID)
-        let mac = session.current.root.requestKey.withExposedBytes { HMACSHA256(key: $0) }
-        let (time, nonce) = (begun.time, environment.random.bytes(RefreshTranscript.nonceCount))
-        let purpose: RefreshTranscript.Purpose = session.hasFoundReuse ? .reportReuse : .renew
-        let transcript = RefreshTranscript(
-            app: begun.app, release: installation.release.keyID.description, token: oldToken,
-            attempt: begun.attempt, time: time, counter: begun.counter, nonce: nonce,
-            purpose: purpose
-        ).bytes
-        let hash = SHA256.digest(transcript.span)
-        digest = hash.indices.map { hash[$0] }
-        let sum = mac.authenticate(transcript.span)
-        let body: JSONValue = [
-            "token": .string(oldToken.description), "attempt": .bytes(begun.attempt),
-            "time": .integer(time), "counter": .integer(begun.counter),
-            "nonce": .bytes(nonce),
-            "purpose": .string(purpose.rawValue), "mac": .bytes(sum.indices.map { sum[$0] }),
-            "signature": .bytes(try begun.signer.sign(transcript)),
-        ]
+        let refresh = try SignedRefresh(
+            of: begun.app, for: installation.release.keyID, leaving: oldToken,
+            key: session.current.root.requestKey, attempt: begun.attempt, time: begun.time,
+            counter: begun.counter, nonce: environment.random.bytes(RefreshTranscript.nonceCount),
+            purpose: session.hasFoundReuse ? .reportReuse : .renew, signer: begun.signer)
+        digest = refresh.digest
         let routes = AuthorityRoutes(installation: installation, environment: environment)
         // Not repeated here with a corrected time: that would be another transcript, which needs a counter of
         // its own.
         let answered = try await routes.postOnce(
             to: "/token", requiring: .signature { _ in [credentials.keyID: credentials.key] }
-        ) { (_) throws(ClientOperationError) in body }
+        ) { (_) throws(ClientOperationError) in refresh.body }
         guard answered.signer == credentials.keyID else {
             throw .notGenuine("token: not signed with the session's key")
         }

@@ -22,12 +22,13 @@ package struct ReleaseCalls: Sendable {
         logOuts = PendingLogOuts(installation: installation, environment: telling)
     }
 
-    /// A server that answered is then told of the sessions that ended here while it could not be reached.
+    /// A server that answered is then told, in the background, of the sessions that ended here while it could
+    /// not be reached.
     package func send(
         _ draft: Draft, body: BodyUse = .repeatable
     ) async throws(ClientOperationError) -> VerifiedResponse {
         let answer = try await sendTwice(draft, body: body)
-        await logOuts.send()
+        logOuts.sendInBackground()
         return answer
     }
 

@@ -35,8 +35,10 @@ package struct SignedCalls: Sendable {
         environment.addIdempotencyKey(to: &draft)
         var hasLostCopy = false
         do {
-            return try await sendCopies(
+            let result = try await sendCopies(
                 draft, as: owner, ifLost: ifLost, body: body, hasLostCopy: &hasLostCopy)
+            PendingLogOuts(installation: installation, environment: refresh.environment).sendInBackground()
+            return result
         } catch {
             throw hasLostCopy && ifLost != .askAgainWithoutHarm ? error.withUnknownOutcome : error
         }

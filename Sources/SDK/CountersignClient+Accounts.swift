@@ -104,13 +104,15 @@ extension CountersignClient {
     }
 
     /// Ends the session on this device at once, whether or not the authority can be reached. If it cannot,
-    /// the
-    /// client keeps in the vault what it takes to tell it, nothing that renews the session, and tells it
-    /// after
-    /// the next login or request of the app's. Throws only if no account is signed in, or if the vault fails.
+    /// the client keeps in the vault what it takes to tell it: nothing that renews the session, but the key
+    /// or token of its last requests, which signs requests until it expires or the authority is told. The
+    /// client tells it in the background: when it is next opened, and after logins and requests.
+    /// Throws only if no account is signed in, or if the vault fails.
     @discardableResult
     public func logOut() async throws(CountersignError) -> LogOutResult {
-        try await core.run(signer: signer) { (installation, environment) async throws(ClientOperationError) in
+        try await core.openQuietly()
+        return try await core.run(signer: signer) {
+            (installation, environment) async throws(ClientOperationError) in
             switch try await LogOut(installation, environment: environment)() {
             case .signedOut, .hadEnded: .serverKnows
             case .toldLater: .serverIsToldLater
@@ -120,10 +122,12 @@ extension CountersignClient {
 
     /// Whether the authority knows that a session has ended; on this device it has.
     public enum LogOutResult: Sendable, Hashable {
-        /// It has ended the session, or had before.
+        /// It has said, under a key that proves it, that it has ended the session, or had before.
         case serverKnows
-        /// It could not be reached, and is told after the next login or request of the app's. Until then, or
-        /// until the session is idle for too long, it lists the session.
+        /// It could not be reached, or has not said so, and is told later, in the background: when the client
+        /// is next opened, and after logins and requests. Until then, or until the session is idle for too
+        /// long, it lists the session. With ``CountersignOptions/Remembering/nothing`` only this process can
+        /// tell it.
         case serverIsToldLater
     }
 

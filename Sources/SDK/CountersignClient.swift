@@ -112,6 +112,12 @@ extension CountersignClient {
 
 /// For tools, which show more than an app needs.
 extension CountersignClient {
+    /// Waits, at most so long, until the server was told of the sign-outs that are being sent: for a process
+    /// that ends.
+    package func finishLogOuts(within limit: Duration) async {
+        await core.keeper.logOuts.settle(within: limit)
+    }
+
     /// The stored state as it is now, whichever process wrote it.
     package func kept() async throws(CountersignError) -> PersistedState {
         try await core.look()

@@ -35,6 +35,7 @@ public enum Server {
         defer { deployment.store.close() }
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
+        for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
         var inheritance: InheritedResources?
         if case .takingOver = start { inheritance = try InheritedResources.ask(deployment.folder, log: log) }

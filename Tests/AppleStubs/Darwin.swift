@@ -33,6 +33,7 @@ public var O_NOFOLLOW: Int32 { 0x100 }
 public var O_CLOEXEC: Int32 { 0x1000000 }
 public var O_DIRECTORY: Int32 { 0x100000 }
 public var O_NOCTTY: Int32 { 0x20000 }
+public var O_NONBLOCK: Int32 { 0x4 }
 public var F_OK: Int32 { 0 }
 public var LOCK_EX: Int32 { 2 }
 public var LOCK_NB: Int32 { 4 }

@@ -33,6 +33,12 @@ extension FailingStore {
         try check()
         return try base.accounts(of: app, after: number, limit: limit)
     }
+    func countAccounts(
+        of app: AppName, withUserIDs range: ClosedRange<Int64>
+    ) throws(OperationalError) -> Int {
+        try check()
+        return try base.countAccounts(of: app, withUserIDs: range)
+    }
     func insert(_ account: AccountDraft, recording draft: AuditDraft) throws(OperationalError)
         -> AccountInsertOutcome
     {
@@ -155,10 +161,10 @@ extension FailingStore {
         return try base.forgetSessions(endedBefore: time, limit: limit)
     }
     func expireSessions(
-        of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
+        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
     ) throws(OperationalError) -> [SessionID] {
         try check()
-        return try base.expireSessions(of: app, usedBefore: time, limit: limit, at: now)
+        return try base.expireSessions(of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: now)
     }
 
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)

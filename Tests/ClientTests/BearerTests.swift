@@ -62,6 +62,21 @@ import CountersignTransport
         #expect(server.seen.count == asked)
     }
 
+    @Test func aLoginByPasswordTellsWhatWasToBeTold() async throws {
+        let server = try FakeBearers()
+        try await logIn(server)
+        server.installation.channel = .open
+        guard case .toldLater = try await LogOut(server.installation, environment: server.environment)()
+        else {
+            throw FakeAuthority.Problem.broken
+        }
+        server.installation.channel = .pinned
+        try await logIn(server)
+        await server.keeper.logOuts.settle(within: .seconds(10))
+        #expect(server.seen.count { $0.hasSuffix("/logout") } == 1)
+        #expect(try server.state.pendingLogOuts.isEmpty && server.state.login != nil)
+    }
+
     /// While the response is in transit, another process renews the tokens; the old tokens are refused for
     /// good, but the session continues.
     @Test func aLateAnswerDoesNotEndARenewedSession() async throws {

@@ -1,5 +1,7 @@
 import CountersignHandshake
 import CountersignMemory
+import CountersignSeal
+import CountersignVault
 import CountersignWire
 import Testing
 
@@ -26,7 +28,7 @@ import Testing
     private func solver(step: Int64 = 1) async throws -> LoginWorkSolver {
         var environment = try await FakeWorld().environment
         environment.time = PassingTime(step: step)
-        return LoginWorkSolver(environment: environment)
+        return LoginWorkSolver(environment: environment, budget: WorkBudget())
     }
 
     private func refusal(hashes: Int, isGenuine: Bool = true) -> ClientOperationError {
@@ -83,6 +85,67 @@ import Testing
             }
         }
         #expect(attempts.with { $0 } == 1)
+    }
+
+    @Test("all challenges of a call share one time")
+    func budget() async throws {
+        // Each look at the clock finds it 2.5 s later, and each challenge takes two looks or more.
+        let error = refusal(hashes: 2_000)
+        let solver = try await solver(step: 2_500)
+        let attempts = Locked(0)
+        for _ in 0..<6 {
+            await #expect(throws: ClientOperationError.self) {
+                try await solver.perform { (_) async throws(ClientOperationError) -> String in
+                    attempts.with { $0 += 1 }
+                    throw error
+                }
+            }
+        }
+        #expect(solver.budget.left == 0)
+        // Without the bound it were 24: each of the logins makes one attempt, and those that have time left
+        // three more at most.
+        #expect((7...14).contains(attempts.with { $0 }))
+    }
+
+    /// Looks at a lock at each look at the clock.
+    private final class WatchingTime: ClientTime {
+        let isFree = Locked<[Bool]>([])
+        private let path: String
+
+        init(_ path: String) { self.path = path }
+
+        var now: Int64 { 1_800_000_000 }
+        var milliseconds: Int64 {
+            let lock = try? FileLock.take(path, within: .zero)
+            lock?.release()
+            isFree.with { $0.append(lock != nil) }
+            return 0
+        }
+    }
+
+    @Test("other processes can refresh while the device works for a login by password")
+    func leaseIsFree() async throws {
+        let folder = TestFolder()
+        defer { folder.remove() }
+        var world = try await FakeWorld()
+        world = try world.use(Vault(world.store, locks: VaultLocks(folder: folder.path)))
+        world.installation.authorityKey = nil
+        world.installation.channel = .pinned
+        await world.authority.putOnLadder("alice", "correct horse")
+        let offer = #"{"challenge":"AAAA","puzzles":4,"hashes":2000,"expires":1800000090}"#
+        let refusal = Array(#"{"code":"too-many-attempts","work":\#(offer)}"#.utf8)
+        await world.network.plan(
+            .answered { _ in Response(status: 429, fields: [], body: refusal) }, at: "/login/password")
+        let time = WatchingTime("\(folder.path)/lease.lock")
+        var environment = world.environment
+        environment.time = time
+        let name = try #require(Device.Name("test"))
+        _ = try? await PasswordLogIn(world.installation, environment: environment)(
+            AccountName(normalizing: "alice"), password: Secret(copying: Array("correct horse".utf8).span),
+            on: .phone, named: name)
+        let sent = await world.network.sent.count
+        #expect(sent == 2, "the second with the solution")
+        #expect(time.isFree.with { $0.contains(true) && $0.contains(false) }, "held for the requests alone")
     }
 
     @Test("cancellation ends the work")

@@ -167,6 +167,7 @@ import Testing
         let later = try world.another()
         #expect(try later.keeper.readVault().pendingLogOuts.count == 1, "the vault keeps it")
         _ = try await ReleaseCalls(later.installation, environment: later.environment).send(later.draft())
+        await later.keeper.logOuts.settle(within: .seconds(10))
         #expect(await world.authority.session?.ended == "signed-out")
         #expect(try later.state.pendingLogOuts.isEmpty, "and it is told once")
         await #expect(throws: ClientOperationError.self) {
@@ -182,6 +183,7 @@ import Testing
         _ = try await LogOut(world.installation, environment: world.environment)()
         let new = try await world.logIn()
         #expect(new.id != old)
+        await world.keeper.logOuts.settle(within: .seconds(10))
         #expect(try world.state.pendingLogOuts.isEmpty)
         #expect(try await world.calls.send(world.draft()).response.status == 200)
     }
@@ -199,6 +201,8 @@ import Testing
         }
         #expect(try world.keeper.readVault().pendingLogOuts.map(\.session) == Array(sessions.suffix(8)))
         await world.pass(91 * 86_400)
+        await world.keeper.logOuts.settle(within: .seconds(10))
+        await world.network.calm()
         await PendingLogOuts(installation: world.installation, environment: world.environment).send()
         #expect(try world.state.pendingLogOuts.isEmpty)
     }

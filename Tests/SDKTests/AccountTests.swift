@@ -1,3 +1,4 @@
+import CountersignTransport
 import Testing
 
 @testable import Countersign
@@ -25,6 +26,22 @@ import Testing
         await #expect { try await client.data(for: APIRequest("/orders")) } throws: { error in
             if case CountersignError.notSignedIn = error { true } else { false }
         }
+    }
+
+    /// The next start of the app tells the server, without any request of the app's; the sign-out itself says
+    /// truly whether the server knows.
+    @Test func aSignOutOfflineIsToldAtTheNextStart() async throws {
+        let world = try await World()
+        let client = try await world.signedIn()
+        await world.backend.plan(.fail(TransportError(.offline, fate: .notSent)), at: "/logout")
+        #expect(try await client.logOut() == .serverIsToldLater)
+        #expect(await world.authority.session?.ended == nil)
+        let next = try world.client()
+        #expect(try await next.lastAccountName() == "alice")
+        await next.finishLogOuts(within: .seconds(10))
+        #expect(await world.authority.session?.ended == "signed-out")
+        try await client.logIn("alice", "correct horse")
+        #expect(try await client.logOut() == .serverKnows)
     }
 
     @Test func whatWasTypedIsToldApart() async throws {

@@ -143,6 +143,46 @@ import Testing
         await #expect(throws: CountersignError.self) { try await client.fetchPins() }
     }
 
+    /// A manifest that does not pin the client's own host is refused; one that was kept is reported, and the
+    /// client starts.
+    @Test func noManifestUnpinsTheOwnHost() throws {
+        let key = try PrivateKey(random: .ed25519)
+        let folder = try TestFolder()
+        let store = ManifestFile("\(folder.path)/pins")
+        var options = CountersignOptions()
+        options.clock.wall = { 1_800_000_000 }
+        options.passwordLogin = .onFirstSignInOverPinnedTLS
+        options.pinUpdates = .signed(
+            PinUpdates.Signers(app: "shop", keys: [Array(key.publicKey.der.suffix(32))], store: store))
+        func client() throws -> CountersignClient {
+            try CountersignClient(
+                release: someRelease(), baseURL: "https://api.example.com", vault: .folder("/dev/null/x"),
+                trust: [
+                    .host("**.example.com", pins: [Certificates.strange], backups: [TrustTests.stranger])
+                ], options: options)
+        }
+        let manifest = """
+            {"app":"shop","version":1,"not_before":1800000000,"not_after":1800000001,
+             "hosts":[{"pattern":"api.exampel.com","pins":["\(Certificates.strange)"],\
+            "backups":["\(TrustTests.stranger)"]}]}
+            """
+        let text = try #require(SignedManifest.text(of: Array(manifest.utf8), signedBy: key))
+        let first = try client()
+        #expect {
+            try first.updatePins(text)
+        } throws: { error in
+            if case CountersignError.manifest(.hostNotPinned("api.example.com")) = error {
+                true
+            } else {
+                false
+            }
+        }
+        #expect(first.core.trust.isPinned)
+        try store.write(text)
+        let second = try client()
+        #expect(second.discardedPins == .hostNotPinned("api.example.com") && second.core.trust.isPinned)
+    }
+
     @Test func ofTwoSetsAtOnceTheNewerOneStays() async throws {
         let key = try PrivateKey(random: .ed25519)
         let manifests = try (1...2).map { version in

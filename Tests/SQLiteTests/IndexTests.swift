@@ -62,7 +62,9 @@ import Testing
         #expect(
             try store.swap(session.id, from: session.credentials, to: session.credentials, at: 40) != .missing
         )
-        #expect(try store.expireSessions(of: account.app, usedBefore: 25, limit: 2, at: 9).count == 2)
+        #expect(
+            try store.expireSessions(of: account.app, usedBefore: 25, createdUpTo: 25, limit: 3, at: 9).count
+                == 3)
         #expect(try store.forgetSessions(endedBefore: 10, limit: 2).count == 2)
         #expect(
             try store.end(

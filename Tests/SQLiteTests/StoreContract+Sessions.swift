@@ -281,12 +281,29 @@ extension StoreContract {
         }
         let (shop, demo) = (try #require(AppName(Self.shop)), try #require(AppName("demo")))
         // Not those of before: they have ended, or are not of this app, or were used since.
-        #expect(try make().expireSessions(of: demo, usedBefore: 6_000, limit: 10, at: 9_000) == [])
-        let idle = try make().expireSessions(of: shop, usedBefore: 5_083, limit: 100, at: 9_000)
+        func expire(_ app: AppName, idle: Int64, age: Int64? = nil, limit: Int) throws -> [SessionID] {
+            try make().expireSessions(
+                of: app, usedBefore: idle, createdUpTo: age, limit: limit, at: 9_000)
+        }
+        #expect(try expire(demo, idle: 6_000, age: 6_000, limit: 10) == [])
+        let idle = try expire(shop, idle: 5_083, limit: 100)
         #expect(try idle.suffix(3) == [Self.id(80), Self.id(81), Self.id(82)])
         #expect(try make().session(Self.id(82))?.end == SessionTermination(.expired, at: 9_000))
         #expect(try make().session(Self.id(83))?.end == nil)
-        #expect(try make().expireSessions(of: shop, usedBefore: .max, limit: 0, at: 9_000) == [])
+        #expect(try expire(shop, idle: .max, age: .max, limit: 0) == [])
+        // By their age, however lately they were used; a batch has no more than the limit of both kinds.
+        for number in 84..<88 {
+            var session = try Self.session(number, of: account, at: 4_000 + Int64(number))
+            session.used = number == 87 ? 4_500 : 8_000
+            guard case .yes = try open(session, .unlimited) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+        }
+        #expect(try expire(shop, idle: 4_501, age: 4_085, limit: 2) == [Self.id(87), Self.id(84)])
+        #expect(try make().session(Self.id(84))?.end == SessionTermination(.expired, at: 9_000))
+        #expect(try expire(shop, idle: .min, age: 4_085, limit: 2) == [Self.id(85)])
+        #expect(try make().session(Self.id(86))?.end == nil && make().session(Self.id(83))?.end == nil)
+        _ = try make().end(.one(Self.id(86)), with: SessionTermination(.revoked, at: 9_000), recording: nil)
 
         let change = try make().sessionChange()
         #expect(try make().forgetSessions(endedBefore: 9_000, limit: 1).count == 1)

@@ -211,6 +211,65 @@ struct ManifestTests {
         }
     }
 
+    /// A typing error in the pattern, or a rule that only reports, must not end the pinning of the app's own
+    /// server unseen, nor keep its client from starting.
+    @Test func theAppsOwnHostStaysPinned() throws {
+        let host = try Trust.Host("api.example.com")
+        let pins = try Trust.Policy.pins([ManifestTests.pinA], backups: [ManifestTests.pinB])
+        let own = Trust([try .host("api.example.com", pins)], others: .refused)
+        func keeper(_ builtIn: Trust) throws -> TrustKeeper {
+            try TrustKeeper(
+                builtIn: builtIn, version: 3, app: "shop", keys: [raw(key)], store: store, covering: host)
+        }
+        let bad = [
+            manifest(4, host: "apl.example.com"), manifest(4, host: "*.api.example.com"),
+            manifest(4, host: "api.example.com", more: ",\"mode\":\"report-only\""),
+        ]
+        for text in bad {
+            store.kept.with { $0 = nil }
+            let first = try keeper(own)
+            #expect(throws: ManifestError.hostNotPinned("api.example.com")) {
+                try first.takeUp(signed(text), at: 1500)
+            }
+            #expect(try store.read() == nil && first.current.version == 3)
+            // One that an earlier build kept.
+            store.kept.with { $0 = try? signed(text) }
+            let second = try keeper(own)
+            #expect(second.discarded == .hostNotPinned("api.example.com") && second.current.version == 3)
+            #expect(try second.takeUp(signed(manifest(4, host: "*.example.com")), at: 1500).version == 4)
+            #expect(try keeper(own).discarded == nil)
+        }
+        // What the built-in set does not do, no manifest has to.
+        store.kept.with { $0 = nil }
+        #expect(try keeper(builtIn).takeUp(signed(manifest(4)), at: 1500).version == 4)
+        let system = Trust([try .host("api.example.com", .system)], others: .system)
+        store.kept.with { $0 = nil }
+        #expect(try keeper(system).takeUp(signed(bad[2]), at: 1500).version == 4)
+    }
+
+    /// A file that can never be read is not fatal at each launch; one that cannot be read now is.
+    @Test func aFileThatIsNoManifestIsDiscarded() throws {
+        let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path()
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        func keeper(_ path: String) throws -> TrustKeeper {
+            try TrustKeeper(
+                builtIn: builtIn, version: 3, app: "shop", keys: [raw(key)], store: ManifestFile(path))
+        }
+        #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 70_000)))
+        let long = try keeper(path)
+        #expect(long.current.version == 3 && long.discarded != nil)
+        #expect(try long.takeUp(signed(manifest(4)), at: 1500).version == 4)
+        #expect(try keeper(path).current.version == 4)
+        try FileManager.default.removeItem(atPath: path)
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+        #expect(try keeper(path).discarded != nil, "a folder")
+        #expect {
+            try keeper("\(path)/\(String(repeating: "x", count: 300))")
+        } throws: { error in
+            if case ManifestError.store = error { true } else { false }
+        }
+    }
+
     private func base64url(_ bytes: [UInt8]) -> String {
         Data(bytes).base64EncodedString().replacing("+", with: "-").replacing("/", with: "_").replacing(
             "=", with: "")

@@ -37,6 +37,11 @@ extension SessionLifecycle {
             guard error.code == .replayed else { throw error }
             throw refusal(error, of: request, progressOf: row)
         }
+        guard request.purpose == .reportReuse || refreshes.admit(row.id, at: now) else {
+            throw Refusal(
+                .unavailable, detail: "refresh: session \(row.id) refreshes more often than any client does",
+                retryAfter: 1)
+        }
         for _ in 0..<SessionLifecycle.mostRounds {
             try checkAlive(row, at: now)
             switch try await step(request, row: row, at: now) {

@@ -151,4 +151,10 @@ extension Int64 {
         let (sum, overflow) = addingReportingOverflow(seconds)
         return overflow ? .max : sum
     }
+
+    /// `seconds` before this moment, or `Int64.min` on overflow.
+    func earlier(by seconds: Int64) -> Int64 {
+        let (difference, overflow) = subtractingReportingOverflow(seconds)
+        return overflow ? .min : difference
+    }
 }

@@ -12,6 +12,7 @@ package struct SessionLifecycle: Sendable {
     package let writer: any StoreWriter
     let replay: any ReplayGuard
     let random: any RandomSource
+    let refreshes = RefreshLimiter()
 
     /// `replay` is the gate's own replay guard.
     package init(
@@ -164,8 +165,8 @@ extension SessionLifecycle {
     }
 }
 
-/// Maintenance: idle sessions end, and ended ones are deleted after their retention time. Each run handles
-/// a bounded batch, so that no request waits long for the writer.
+/// Maintenance: sessions that are idle or too old end, and ended ones are deleted after their retention time.
+/// Each run handles a bounded batch, so that no request waits long for the writer.
 extension SessionLifecycle {
     /// Seconds for which an ended session's key is kept, so that its holder learns why it ended. Source:
     /// docs/protocol.md, "Sessions".
@@ -188,11 +189,12 @@ extension SessionLifecycle {
     }
 
     private func expire(_ app: AppName, at now: Int64) async throws(Refusal) {
-        let (before, overflow) = now.subtractingReportingOverflow(try policy(of: app).sessionIdle)
-        guard !overflow else { return }
+        let policy = try policy(of: app)
+        let idle = now.earlier(by: policy.sessionIdle)
+        let age = policy.sessionMax.map { now.earlier(by: $0) }
         let rows = try await writer.write { (store) throws(OperationalError) in
             let ids = try store.expireSessions(
-                of: app, usedBefore: before, limit: SessionLifecycle.batchSize, at: now)
+                of: app, usedBefore: idle, createdUpTo: age, limit: SessionLifecycle.batchSize, at: now)
             return try SessionLifecycle.rows(of: ids, in: store)
         }
         directory.apply(rows)

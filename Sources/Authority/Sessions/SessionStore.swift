@@ -57,11 +57,11 @@ package protocol SessionStore: Sendable {
 
     /// Deletes at most `limit` sessions that ended before that time and returns their ids.
     func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID]
-    /// Ends, as expired, at most `limit` sessions of the app that were last used before that time, the
-    /// longest unused first, and returns their ids. It works by app, because each app has its own idle
-    /// time.
+    /// Ends, as expired, at most `limit` sessions of the app that were last used before `idle`, or whose
+    /// login was at `age` or before, the longest unused and the oldest first, and returns their ids. It works
+    /// by app, because each app has its own idle time and, unless `age` is nil, its own highest age.
     func expireSessions(
-        of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
+        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
     ) throws(OperationalError) -> [SessionID]
 }
 

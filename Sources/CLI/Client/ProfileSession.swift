@@ -14,6 +14,10 @@ struct ProfileSession: Sendable {
     /// What the vault is, for people.
     let backEnd: String
 
+    /// How long a command waits for the server to be told of sign-outs; what it is not told stays in the
+    /// vault.
+    private static let patience = Duration.seconds(5)
+
     static let profileOption = Option.value(
         "profile", placeholder: "P", meaning: "the server and key to use (COUNTERSIGN_PROFILE, else default)")
 
@@ -72,8 +76,11 @@ struct ProfileSession: Sendable {
         let (name, origin, client) = (name, origin, client)
         return try BlockingTask.run { () async throws(OperationalError) in
             do throws(CountersignError) {
-                return try await step(client)
+                let result = try await step(client)
+                await client.finishLogOuts(within: ProfileSession.patience)
+                return result
             } catch {
+                await client.finishLogOuts(within: ProfileSession.patience)
                 throw ProfileSession.operationalError(for: error, profile: name, origin: origin)
             }
         }

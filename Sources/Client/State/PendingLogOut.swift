@@ -3,20 +3,42 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// A session that has ended on this device, and whose end the server has yet to be told: what one request
-/// needs, and nothing with which the session could be renewed.
+/// A session that has ended on this device, and whose end the server has yet to be told.
+///
+/// It has no root and no login token, so it renews nothing. But until the server is told, its request key or
+/// token signs any request for as long as the server accepts it, at most for the token's lifetime.
 package struct PendingLogOut: Sendable {
     /// How many are kept; the oldest gives way.
     static let most = 8
 
     enum Credential: Sendable {
-        /// The key that signs requests of this epoch.
-        case device(epoch: UInt32, requestKey: Secret)
+        case device(Device)
         case bearer(token: Secret)
     }
 
+    /// What a log-out is signed with, and what a refresh needs that asks whether another party holds the
+    /// device's keys.
+    struct Device: Sendable {
+        /// The latest epoch, and the key that signs its requests.
+        let latest: Epoch
+        /// The epoch before, if the latest one is not known to be in use at the server.
+        let former: Epoch?
+        /// As in ``DeviceSession``.
+        var attempt: [UInt8]?
+        var counter: Int64
+        var hasFoundReuse: Bool
+
+        /// The epoch that a refresh would leave.
+        var left: Epoch { former ?? latest }
+    }
+
+    struct Epoch: Sendable {
+        let number: UInt32
+        let requestKey: Secret
+    }
+
     package let session: SessionID
-    let credential: Credential
+    var credential: Credential
     /// When the session ends by itself: whole Unix seconds.
     let until: Int64
 
@@ -25,9 +47,26 @@ package struct PendingLogOut: Sendable {
         until = login.idle
         switch login.session {
         case .device(let session):
-            credential = .device(epoch: session.latest.number, requestKey: session.latest.root.requestKey)
+            credential = .device(
+                Device(
+                    latest: Epoch(session.latest),
+                    former: session.successor == nil ? nil : Epoch(session.current),
+                    attempt: session.attempt, counter: session.counter,
+                    hasFoundReuse: session.hasFoundReuse))
         case .bearer(let session): credential = .bearer(token: session.token)
         }
+    }
+}
+
+extension PendingLogOut.Epoch {
+    fileprivate init(_ epoch: DeviceSession.Epoch) {
+        self.init(number: epoch.number, requestKey: epoch.root.requestKey)
+    }
+}
+
+extension PersistedState {
+    mutating func add(_ pending: PendingLogOut) {
+        pendingLogOuts = (pendingLogOuts + [pending]).suffix(PendingLogOut.most)
     }
 }
 
@@ -37,6 +76,7 @@ extension PendingLogOut {
         static let (session, until, epoch, requestKey, token): (UInt8, UInt8, UInt8, UInt8, UInt8) = (
             1, 2, 3, 4, 5
         )
+        static let (formerKey, attempt, counter, reuse): (UInt8, UInt8, UInt8, UInt8) = (6, 7, 8, 9)
     }
 
     private init?(_ parts: StateParts) {
@@ -47,7 +87,13 @@ extension PendingLogOut {
         if let key = parts[Tag.requestKey],
             let epoch = parts.number(Tag.epoch).flatMap(UInt32.init(exactly:))
         {
-            credential = .device(epoch: epoch, requestKey: key)
+            credential = .device(
+                Device(
+                    latest: Epoch(number: epoch, requestKey: key),
+                    former: epoch == 0
+                        ? nil : parts[Tag.formerKey].map { Epoch(number: epoch - 1, requestKey: $0) },
+                    attempt: parts.bytes(Tag.attempt), counter: max(parts.number(Tag.counter) ?? 0, 0),
+                    hasFoundReuse: parts.number(Tag.reuse) == 1))
         } else if let token = parts[Tag.token] {
             credential = .bearer(token: token)
         } else {
@@ -60,9 +106,13 @@ extension PendingLogOut {
         parts.set(Tag.session, to: session.bytes)
         parts.set(Tag.until, until)
         switch credential {
-        case .device(let epoch, let key):
-            parts.set(Tag.epoch, Int64(epoch))
-            parts[Tag.requestKey] = key
+        case .device(let device):
+            parts.set(Tag.epoch, Int64(device.latest.number))
+            parts[Tag.requestKey] = device.latest.requestKey
+            parts[Tag.formerKey] = device.former?.requestKey
+            parts.set(Tag.attempt, to: device.attempt)
+            parts.set(Tag.counter, device.counter)
+            parts.set(Tag.reuse, device.hasFoundReuse ? 1 : nil)
         case .bearer(let token): parts[Tag.token] = token
         }
         return parts.contents
@@ -80,98 +130,5 @@ extension PendingLogOut {
         var list = StateParts()
         for (index, each) in all.suffix(most).enumerated() { list[UInt8(index)] = each.contents }
         return list.contents
-    }
-}
-
-/// Tells the server of sessions that ended here while it could not be reached. Source: docs/protocol.md,
-/// "Sessions".
-struct PendingLogOuts: Sendable {
-    let installation: Installation
-    let environment: ClientEnvironment
-
-    enum Outcome: Sendable {
-        case told
-        /// The session had ended before.
-        case hadEnded(RefusalNotice)
-        /// The server was not reached, or cannot say so now.
-        case later
-    }
-
-    /// Sends all of them, until one meets no server. Failures are not the caller's: a log-out is told again.
-    func send() async {
-        guard let all = try? environment.keeper.state().pendingLogOuts, !all.isEmpty else { return }
-        for each in all {
-            guard let outcome = try? await send(each) else { return }
-            if case .later = outcome { return }
-        }
-    }
-
-    /// Sends one, and forgets it once the server has said a word about it.
-    func send(_ pending: PendingLogOut) async throws(ClientOperationError) -> Outcome {
-        guard try environment.now() < pending.until else {
-            try forget(pending)
-            return .told
-        }
-        let outcome = try await ask(pending)
-        if case .later = outcome { return outcome }
-        try forget(pending)
-        return outcome
-    }
-
-    private func ask(_ pending: PendingLogOut) async throws(ClientOperationError) -> Outcome {
-        var hasCorrectedClock = false
-        while true {
-            let result = try await sendOnce(pending)
-            guard let notice = result.notice else {
-                return result.signer != nil || installation.connectionVouches ? .told : .later
-            }
-            if let told = notice.timeTold, !hasCorrectedClock {
-                environment.correctClock(to: told)
-                hasCorrectedClock = true
-                continue
-            }
-            guard notice.isGenuine else { return .later }
-            switch notice.code {
-            case "session-ended": return .hadEnded(notice)
-            case "unavailable", "timeout", "too-many-attempts", "stale", "replayed": return .later
-            // A server that refuses it for another reason refuses it always; the session ends by itself.
-            default: return .told
-            }
-        }
-    }
-
-    private func sendOnce(_ pending: PendingLogOut) async throws(ClientOperationError) -> VerifiedResponse {
-        var draft = installation.draft("POST", path: "/logout", body: [:])
-        var keys: [KeyID: SigningKey] = [:]
-        let signer: Credentials
-        switch pending.credential {
-        case .device(let epoch, let requestKey):
-            let (token, key) = (SessionToken(id: pending.session, epoch: epoch), SigningKey(requestKey))
-            signer = Credentials(token, key: key, release: installation.release.keyID)
-            keys[KeyID(token)] = key
-        case .bearer(let token):
-            _ = try installation.requiredProofForBearerSecrets()
-            draft.fields.append(
-                Draft.Field(name: "Authorization", value: "Bearer \(token.withExposedBytes { $0.text })"))
-            signer = installation.release
-        }
-        environment.addIdempotencyKey(to: &draft)
-        let time = try environment.now()
-        let known = keys
-        var result = try await SignedRequestSender(environment: environment).send(
-            draft, as: signer, at: time, authority: installation.authorityKeys
-        ) { _ in known }
-        if installation.connectionVouches { result.acceptUnsignedRefusal() }
-        environment.confirm(time, by: result)
-        return result
-    }
-
-    private func forget(_ pending: PendingLogOut) throws(ClientOperationError) {
-        try environment.keeper.change { state in
-            let left = state.pendingLogOuts.filter { $0.session != pending.session }
-            guard left.count != state.pendingLogOuts.count else { return .keep(()) }
-            state.pendingLogOuts = left
-            return .write(())
-        }
     }
 }

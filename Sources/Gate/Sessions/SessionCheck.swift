@@ -7,8 +7,7 @@ package enum RequestDestination: Sendable {
     case backend
     /// A route of the authority, which itself decides which callers it admits.
     case ownRoute
-    /// The authority's route that ends the caller's session: a token that has expired still ends it, because
-    /// a
+    /// The authority's route that ends the caller's session: every key that is still kept ends it, because a
     /// device that was offline reports its log-out late and has kept nothing to renew the token with.
     case logOut
     /// A route at which legacy clients sign in or renew their tokens; the gate does not read a token that
@@ -37,8 +36,9 @@ package struct SessionCheck: Sendable {
     }
 
     /// Refuses a session that has ended, whose token has expired, or whose key is for another release;
-    /// `release` is the caller's. A log-out under the latest epoch needs neither a live token nor the same
-    /// release: a device that was offline, or whose app was updated, cannot renew them first.
+    /// `release` is the caller's. A log-out needs neither a live token nor the same release, under whichever
+    /// key or token is still known: a device that was offline, or whose app was updated, cannot renew them
+    /// first, and the worst that an old key can do here is to end its own session.
     static func check(
         _ session: Session, of release: AppRelease, to destination: RequestDestination = .backend,
         at now: Int64
@@ -47,15 +47,14 @@ package struct SessionCheck: Sendable {
         if session.idleEnd <= now {
             throw Refusal(SessionTermination(.expired, at: session.idleEnd), of: session.id)
         }
-        if session.expires <= now, destination != .logOut || session.edition != .current {
+        guard destination != .logOut else { return }
+        if session.expires <= now {
             try BearerTokenResolver.checkRenewal(session, of: release)
             let until = CivilTime.rfc3339Text(session.expires)
             throw Refusal(
                 .tokenExpired, detail: "session \(session.id), epoch \(session.epoch): good until \(until)")
         }
-        if destination != .logOut || session.edition != .current {
-            try checkBinding(of: session, to: release)
-        }
+        try checkBinding(of: session, to: release)
     }
 
     /// Refuses a request that names another release than the one that its key is for, as `token-expired`: an

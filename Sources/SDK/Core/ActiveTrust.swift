@@ -60,12 +60,14 @@ final class ActiveTrust: Sendable {
 
     /// A keeper for the signers in the options; replaces the built-in trust at once if a stored manifest is
     /// newer.
-    static func keeper(builtIn: Trust, updates: PinUpdates) throws(CountersignError) -> TrustKeeper? {
+    static func keeper(
+        builtIn: Trust, updates: PinUpdates, for origin: Origin
+    ) throws(CountersignError) -> TrustKeeper? {
         guard case .signed(let signers) = updates else { return nil }
         do throws(ManifestError) {
             return try TrustKeeper(
                 builtIn: builtIn, version: signers.version, app: signers.app, keys: signers.keys,
-                store: signers.store)
+                store: signers.store, covering: origin.security == .tls ? origin.host : nil)
         } catch {
             throw .manifest(error)
         }

@@ -74,9 +74,21 @@ final class ClientCore: Sendable {
         try await look()
     }
 
-    /// Reads the vault's current state: another process may have written. If nothing outlives the process,
-    /// removes what an earlier process stored.
+    /// The same, and tells the server of nothing: for a sign-out, which does that itself.
+    func openQuietly() async throws(CountersignError) {
+        guard !isOpen.with({ $0 }) else { return }
+        try await readVault()
+    }
+
+    /// Reads the vault's current state: another process may have written. Then tells the server of sign-outs
+    /// of which it was not told.
     func look() async throws(CountersignError) {
+        try await readVault()
+        PendingLogOuts(installation: installation, environment: environment).sendInBackground()
+    }
+
+    /// If nothing outlives the process, removes what an earlier process stored.
+    private func readVault() async throws(CountersignError) {
         let (keeper, vault, item, opaqueAccounts) = (keeper, vault, item, environment.opaqueAccounts)
         try await blocking { () throws(CountersignError) in
             do throws(VaultError) {

@@ -32,7 +32,8 @@ struct Composition {
         let events = Broadcast<CountersignEvent>(.recent(Composition.mostEvents))
         options.log.follow(events.stream())
         try Composition.checkCoverage(of: trust, for: base.origin)
-        let pins = try ActiveTrust.keeper(builtIn: trust, updates: options.pinUpdates)
+        let pins = try ActiveTrust.keeper(
+            builtIn: trust, updates: options.pinUpdates, for: base.origin)
         if let discarded = pins?.discarded { events.tell(.pinsDiscarded(discarded)) }
         let inForce = pins?.current.trust ?? trust
         guard

@@ -8,7 +8,7 @@ enum Migrations {
 
     static let steps = [
         m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
-        m018,
+        m018, m019,
     ]
 
     /// The layout from which on rows have tags.
@@ -505,6 +505,11 @@ extension Migrations {
             name TEXT NOT NULL UNIQUE,
             value BLOB NOT NULL
         ) STRICT;
+        """
+
+    /// Finds the sessions whose login is policy `session-max` ago.
+    static let m019 = """
+        CREATE INDEX session_age ON session (app, created) WHERE ended_at IS NULL;
         """
 
     /// The triggers of the migrations as triggers of one connection, except those that keep the audit log

@@ -208,19 +208,29 @@ extension SQLiteStore {
     }
 
     package func expireSessions(
-        of app: AppName, usedBefore time: Int64, limit: Int, at now: Int64
+        of app: AppName, usedBefore idle: Int64, createdUpTo age: Int64?, limit: Int, at now: Int64
     ) throws(OperationalError) -> [SessionID] {
         try write { (database) throws(OperationalError) in
-            let idle = try SessionRows.ids(
+            let end = SessionTermination(.expired, at: now)
+            var ids = try SessionRows.ids(
                 in: database,
                 sql: """
                     SELECT id FROM session WHERE app = ? AND used < ? AND ended_at IS NULL
                     ORDER BY used LIMIT ?
                     """,
-                binding: .text(app.description), .integer(time), .integer(Int64(limit)))
-            let end = SessionTermination(.expired, at: now)
-            for id in idle { _ = try SQLiteStore.end(id, with: end, in: database) }
-            return idle
+                binding: .text(app.description), .integer(idle), .integer(Int64(limit)))
+            for id in ids { _ = try SQLiteStore.end(id, with: end, in: database) }
+            guard let age else { return ids }
+            let old = try SessionRows.ids(
+                in: database,
+                sql: """
+                    SELECT id FROM session WHERE app = ? AND created <= ? AND ended_at IS NULL
+                    ORDER BY created LIMIT ?
+                    """,
+                binding: .text(app.description), .integer(age), .integer(Int64(limit - ids.count)))
+            for id in old { _ = try SQLiteStore.end(id, with: end, in: database) }
+            ids += old
+            return ids
         }
     }
 

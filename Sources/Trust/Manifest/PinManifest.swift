@@ -52,6 +52,8 @@ public enum ManifestError: Error, Sendable, Hashable, CustomStringConvertible {
     case notYetValid(from: Int64)
     /// Its time is over; whole Unix seconds.
     case expired(at: Int64)
+    /// It has no rule that pins this host, the app's own server, and the built-in set has.
+    case hostNotPinned(String)
     /// The store cannot be read or written.
     case store(String)
 
@@ -65,6 +67,8 @@ public enum ManifestError: Error, Sendable, Hashable, CustomStringConvertible {
             "pin manifest: version \(version); expected one above \(inForce), which is in force"
         case .notYetValid(let time): "pin manifest: not valid before \(time)"
         case .expired(let time): "pin manifest: not valid after \(time)"
+        case .hostNotPinned(let host):
+            "pin manifest: it does not pin \(host), the app's own server, which the built-in set does"
         case .store(let detail): "pin manifest: \(detail)"
         }
     }

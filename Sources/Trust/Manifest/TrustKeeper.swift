@@ -37,6 +37,7 @@ public final class TrustKeeper: Sendable {
     private let app: String
     private let keys: [[UInt8]]
     private let store: any ManifestStore
+    private let host: Trust.Host?
     private let state: Locked<Generation>
     /// Why the kept manifest is not in force; nil if there was none, or it could be read. The built-in set is
     /// in force then, as after an installation, until ``takeUp(_:at:)`` gets another manifest.
@@ -46,11 +47,11 @@ public final class TrustKeeper: Sendable {
     private let turn = Locked(())
 
     /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest
-    /// that
-    /// none of `keys` has signed, as after an update with other keys, is no reason to fail at each launch: it
-    /// is as if it was not there (``discarded``), and the built-in version is the floor. Throws
-    /// ``ManifestError/store(_:)`` if the store cannot be read, and ``ManifestError/malformed(_:)`` for a key
-    /// that is none.
+    /// that none of `keys` has signed, as after an update with other keys, that is damaged, or that does not
+    /// pin `host` although the built-in set does, is no reason to fail at each launch: it is as if it was not
+    /// there (``discarded``), and the built-in version is the floor. Throws ``ManifestError/store(_:)`` if
+    /// the store cannot be read now, as while the device is locked, and ``ManifestError/malformed(_:)`` for a
+    /// key that is none.
     /// - Parameters:
     ///   - builtIn: what the app was built with.
     ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0
@@ -59,26 +60,34 @@ public final class TrustKeeper: Sendable {
     ///   - keys: Ed25519 public keys of 32 bytes; one of them signs. At least the one in use and the next
     ///     one.
     ///   - store: where the last manifest is kept.
+    ///   - host: the app's own server, which no manifest may leave out or unpin where the built-in set has
+    ///     it; nil for none.
     public init(
-        builtIn: Trust, version: Int, app: String, keys: [[UInt8]], store: any ManifestStore
+        builtIn: Trust, version: Int, app: String, keys: [[UInt8]], store: any ManifestStore,
+        covering host: Trust.Host? = nil
     ) throws(ManifestError) {
         self.builtIn = builtIn
         self.app = app
         self.keys = keys
         self.store = store
+        self.host = host
         var first = Generation(number: 0, version: version, validUntil: nil, trust: builtIn)
         try SignedManifest.check(keys)
         var discarded: ManifestError?
-        if let kept = try store.read() {
-            do throws(ManifestError) {
+        do throws(ManifestError) {
+            if let kept = try store.read() {
                 let manifest = try SignedManifest(json: kept).verified(by: keys)
                 guard manifest.app == app else { throw .otherApp(manifest.app) }
                 if manifest.version > version {
-                    first = TrustKeeper.generation(0, manifest: manifest, others: builtIn.others)
+                    let next = TrustKeeper.generation(0, manifest: manifest, others: builtIn.others)
+                    try TrustKeeper.check(next.trust, covers: host, like: builtIn)
+                    first = next
                 }
-            } catch {
-                discarded = error
             }
+        } catch {
+            // What cannot be read now may be read at the next launch.
+            if case .store = error { throw error }
+            discarded = error
         }
         self.discarded = discarded
         state = Locked(first)
@@ -106,14 +115,26 @@ public final class TrustKeeper: Sendable {
         guard manifest.version > now.version else {
             return .failure(.notNewer(version: manifest.version, inForce: now.version))
         }
+        let next = TrustKeeper.generation(now.number + 1, manifest: manifest, others: builtIn.others)
         do {
+            try TrustKeeper.check(next.trust, covers: host, like: builtIn)
             try store.write(text)
         } catch {
             return .failure(error)
         }
-        let next = TrustKeeper.generation(now.number + 1, manifest: manifest, others: builtIn.others)
         state.with { $0 = next }
         return .success(next)
+    }
+
+    /// Throws if `trust` has no rule for `host`, or does not pin it, and `builtIn` does: the rule for all
+    /// other hosts would take its place unseen, and outlive each launch.
+    private static func check(
+        _ trust: Trust, covers host: Trust.Host?, like builtIn: Trust
+    ) throws(ManifestError) {
+        guard let host, !builtIn.rules(for: host).isEmpty else { return }
+        guard !trust.rules(for: host).isEmpty, trust.isPinned(host) || !builtIn.isPinned(host) else {
+            throw .hostNotPinned(host.description)
+        }
     }
 
     private static func generation(_ number: Int, manifest: PinManifest, others: Trust.Others)
@@ -134,11 +155,21 @@ public struct ManifestFile: ManifestStore {
     /// The folder must be there.
     public init(_ path: String) { self.path = path }
 
-    /// The whole file; nil if it does not exist.
+    /// The whole file; nil if it does not exist. Throws ``ManifestError/malformed(_:)`` if what is there is
+    /// no manifest at any launch: too long, a folder, or a file that this app may not read. Throws
+    /// ``ManifestError/store(_:)`` for what may pass, such as a file that is locked with the device.
     public func read() throws(ManifestError) -> [UInt8]? {
-        guard access(path, F_OK) == 0 else {
-            guard errno == ENOENT else { throw problem("cannot be looked for") }
+        // Without waiting, where it is a pipe.
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT else { throw problem("cannot be opened") }
             return nil
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw problem("cannot be read") }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= SignedManifest.longest else {
+            throw .malformed("\(path): expected a file of at most \(SignedManifest.longest) bytes")
         }
         guard let bytes = FileBytes.contents(of: path, upTo: SignedManifest.longest) else {
             throw problem("cannot be read")
@@ -168,6 +199,8 @@ public struct ManifestFile: ManifestStore {
     }
 
     private func problem(_ what: String) -> ManifestError {
-        .store("\(path): \(what): \(String(cString: strerror(errno)))")
+        let reason = errno
+        let text = "\(path): \(what): \(String(cString: strerror(reason)))"
+        return reason == EACCES ? .malformed(text) : .store(text)
     }
 }

@@ -167,4 +167,28 @@ import Testing
             try await scene.judge("a=b", authorization: ["Bearer \(token)"]).code == .malformed,
             "where the tokens of old clients are their backend's")
     }
+
+    @Test("every token that is known ends its session: run out, offered and never used, or renewed since")
+    func logOut() async throws {
+        let scene = try BearerScene(["legacy-session=authority"])
+        let first = try await scene.open()
+        let key = try scene.base.release("r_android")
+        func code(_ token: BearerToken, for destination: RequestDestination) async throws -> Refusal.Code? {
+            var draft = Draft(method: "POST", target: Array("/x".utf8), authority: SessionScene.authority)
+            draft.fields = [.init(name: "authorization", value: "Bearer \(token.text)")]
+            try MessageSignatures().sign(
+                &draft, as: Credentials(keyID: key.id, key: key.key), at: scene.base.now,
+                nonce: "\(UInt64.random(in: 0...UInt64.max))")
+            return await scene.judge(draft.request(), for: destination).code
+        }
+        scene.base.clock.now += 7_200
+        #expect(try await code(first.token, for: .backend) == .tokenExpired)
+        #expect(try await code(first.token, for: .logOut) == nil)
+        let second = try await scene.renew(first.loginToken)
+        #expect(try await code(first.token, for: .backend) == .tokenExpired)
+        #expect(try await code(first.token, for: .logOut) == nil, "the renewal's answer was lost")
+        scene.base.clock.now += 7_200
+        #expect(try await code(second.token, for: .backend) == .tokenExpired)
+        #expect(try await code(second.token, for: .logOut) == nil, "never used")
+    }
 }

@@ -106,6 +106,30 @@ import Testing
         #expect(try await scene.refusal(of: idle)?.code == .unknownKey)
     }
 
+    @Test("sessions older than session-max end in the store, too, however lately they were renewed")
+    func ageUpkeep() async throws {
+        let scene = try SessionScene(["session-idle=30d", "session-max=1h", "slots=unlimited"])
+        let account = try scene.addAccount("alice")
+        var old = try await scene.signIn(account)
+        scene.clock.now += 3_599
+        try await scene.refresh(&old)
+        let young = try await scene.signIn(account)
+        try await scene.life.performMaintenance(at: scene.now)
+        #expect(try scene.row(old.token.id).end == nil)
+        scene.clock.now += 1
+        try await scene.life.performMaintenance(at: scene.now)
+        #expect(try scene.row(old.token.id).end == SessionTermination(.expired, at: scene.now))
+        #expect(try scene.row(young.token.id).end == nil)
+        let listed = try scene.life.readLive(of: account.number, newest: 10)
+        #expect(listed.map(\.id) == [young.token.id])
+        // Without the policy, age alone ends nothing.
+        let plain = try SessionScene(["session-idle=30d"])
+        let session = try await plain.signIn(plain.addAccount("alice"))
+        plain.clock.now += 29 * 86_400
+        try await plain.life.performMaintenance(at: plain.now)
+        #expect(try plain.row(session.token.id).end == nil)
+    }
+
     @Test("a store that fails closes the gate to sessions once something may have changed")
     func failingStore() async throws {
         let scene = try SessionScene()

@@ -175,6 +175,62 @@ import Testing
         #expect(try await scene.refusal(of: session) == nil)
     }
 
+    @Test("a session's refreshes write a bounded number of rows, and no copy uses that up")
+    func bounded() async throws {
+        let scene = try SessionScene(["slots=unlimited"])
+        let account = try scene.addAccount("alice")
+        let (session, other) = (try await scene.signIn(account), try await scene.signIn(account))
+        let attempt = scene.newAttempt()
+        func refusal(of request: RefreshRequest) async -> Refusal? {
+            do throws(Refusal) {
+                _ = try await scene.life.refresh(request, at: scene.now)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let copied = session.refresh(attempt, at: scene.now)
+        #expect(await refusal(of: copied) == nil)
+        for _ in 0..<200 { #expect(await refusal(of: copied)?.code == .replayed) }
+        for number in 2...64 {
+            #expect(await refusal(of: session.refresh(attempt, at: scene.now)) == nil, "\(number)")
+        }
+        let before = try scene.row(session.token.id)
+        for _ in 0..<20 {
+            let refused = await refusal(of: session.refresh(attempt, at: scene.now))
+            #expect(refused?.code == .unavailable && refused?.retryAfter == 1)
+        }
+        #expect(try scene.row(session.token.id) == before)
+        #expect(await refusal(of: other.refresh(scene.newAttempt(), at: scene.now)) == nil, "another session")
+        scene.clock.now += 1
+        for number in 1...5 {
+            let refused = await refusal(of: session.refresh(attempt, at: scene.now))
+            #expect((refused == nil) == (number < 5))
+        }
+        // A theft is reported all the same.
+        let report = session.refresh(attempt, at: scene.now, purpose: .reportReuse)
+        #expect(await refusal(of: report)?.endedSession?.reason == "reused")
+    }
+
+    @Test("a limiter forgets the sessions that refresh no more, whatever the clock does")
+    func limiter() throws {
+        let limiter = RefreshLimiter()
+        func newID() throws -> SessionID {
+            let bytes = SystemRandom().bytes(SessionID.count)
+            let id = SessionID(bytes.span)
+            return try #require(id)
+        }
+        for number in 0..<20_000 {
+            let id = try newID()
+            #expect(limiter.admit(id, at: Int64(number / 10)))
+        }
+        #expect(limiter.count <= 4_096)
+        let id = try newID()
+        for _ in 0..<64 { #expect(limiter.admit(id, at: 100)) }
+        for time in [100, 50, 0, -1_000, .min + 200] as [Int64] { #expect(!limiter.admit(id, at: time)) }
+        #expect(limiter.admit(id, at: .max - 200))
+    }
+
     @Test("another attempt for a successor that was offered ends the session: a device keeps its attempt")
     func anotherAttempt() async throws {
         let scene = try SessionScene()

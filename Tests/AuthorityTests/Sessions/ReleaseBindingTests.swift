@@ -113,4 +113,47 @@ import Testing
         try await scene.refresh(&session)
         #expect(try await scene.refusal(of: session) == nil)
     }
+
+    /// The judgement of a log-out of the session, named `release`.
+    private func endsItself(_ session: TestSession, in scene: SessionScene) async throws -> Bool {
+        var draft = Draft(
+            method: "POST", target: Array("/countersign/v1/logout".utf8), authority: SessionScene.authority)
+        draft.body = Array("{}".utf8)
+        let signer = Credentials(session.token, key: session.key, release: session.release.id)
+        try MessageSignatures().sign(
+            &draft, as: signer, at: scene.now, nonce: "\(UInt64.random(in: 0...UInt64.max))")
+        let request = draft.request()
+        return try await scene.gate.judge(request, for: .logOut).session?.id == session.token.id
+    }
+
+    @Test("every key that is kept ends its session, for any release of the app and however late")
+    func logOut() async throws {
+        let scene = try SessionScene()
+        var session = try await scene.signIn(scene.addAccount("alice"))
+        let former = session
+        try await scene.refresh(&session)
+        let updated = try update(scene)
+        var later = session
+        later.release = updated
+        #expect(try await scene.refusal(of: later)?.code == .tokenExpired)
+        #expect(try await endsItself(later, in: scene), "offered to the release before")
+        #expect(try await scene.refusal(of: session) == nil)
+        scene.clock.now += 40_000
+        #expect(try await scene.refusal(of: session)?.code == .tokenExpired)
+        for each in [session, later, former] {
+            #expect(try await endsItself(each, in: scene), "epoch \(each.token.epoch), late")
+        }
+        var device = try scene.credentials(session.token.id)
+        let stored = device
+        (device.release, device.previousRelease) = (nil, nil)
+        _ = try scene.deployment.store.swap(
+            session.token.id, from: .device(stored), to: .device(device), at: scene.now)
+        try scene.live.reconcile()
+        #expect(try await endsItself(session, in: scene), "a key for no known release")
+        // Its end is still its end.
+        try await scene.life.end(.one(session.token.id), with: SessionTermination(.revoked, at: scene.now))
+        let ended = session
+        let refusal = await #expect(throws: Refusal.self) { try await endsItself(ended, in: scene) }
+        #expect(refusal?.code == .sessionEnded)
+    }
 }

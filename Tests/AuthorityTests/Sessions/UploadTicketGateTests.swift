@@ -35,6 +35,17 @@ import Testing
         #expect(await scene.refusal(of: scene.request(ticket))?.code == .replayed)
     }
 
+    @Test("a ticket proves no key of the device, whose session's requests do")
+    func proof() async throws {
+        let scene = try TicketScene()
+        let ticket = Array(try await scene.issue(for: scene.upload()).utf8)
+        let found = try scene.base.live.find(uploadTicket: ticket.span)
+        let session = try #require(found).1
+        #expect(session.keyPossession == .none)
+        let token = SessionToken(id: session.id, epoch: 0)
+        #expect(try scene.base.live.find(token)?.0.keyPossession == .software)
+    }
+
     @Test("a ticket is not the signature of a device")
     func device() async throws {
         let scene = try TicketScene(["device-signed=/payments"])
