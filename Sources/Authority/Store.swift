@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyStore,
-    UploadTicketStore, ErasureStore, RowAuthenticationStore
+    UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore
 {
     /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
     /// is read as empty, and nothing is written.

@@ -130,12 +130,12 @@ extension Deployment {
         try change(name, of: app, applying: .remove, action: .accountRemove, at: now)
     }
 
-    /// A page of the app's accounts with numbers above `number`, in order, removed ones included.
+    /// A page of the app's accounts with numbers above `number`, in order, removed and altered ones included.
     package func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError)
-        -> [Account]
+        -> [ListedRow<Account>]
     {
         _ = try self.app(app)
-        return try store.accounts(of: app, after: number, limit: limit)
+        return try store.listing(of: app, after: number, limit: limit)
     }
 
     /// Ends one session of any account, and forgets its device unless `device` says otherwise: who holds a
