@@ -134,6 +134,7 @@ extension Deployment {
         var changes: [(name: String, setting: StoredSetting?)] = []
         for assignment in assignments {
             let (key, value) = try PolicyKey.change(assignment, at: clock.now)
+            if key.name == PolicyKey.breachedPasswords, let value { try BreachedPasswords(value).check() }
             let setting: StoredSetting? =
                 switch (value, key.visibility) {
                 case (nil, _): nil

@@ -1,7 +1,9 @@
+import CSQLite
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import Foundation
 import Testing
 
 @testable import CountersignAuthority
@@ -87,6 +89,32 @@ import Testing
         #expect(try deployment.verifyAudit(noted: later).findings == [.notedHeadMissing(later)])
     }
 
+    @Test("the name goes from unused parts of the file in the spelling of JSON, too")
+    func spelling() throws {
+        let (deployment, name, app) = try formerDeployment()
+        let path = deployment.folder.database
+        var database: OpaquePointer?
+        try #require(sqlite3_open(path, &database) == SQLITE_OK)
+        let record = #"{"account":\#(JSONValue.string(name.description).text)}"#
+        let sql = """
+            PRAGMA secure_delete = OFF;
+            CREATE TABLE scratch (number INTEGER PRIMARY KEY, record TEXT);
+            INSERT INTO scratch VALUES (1, 'first'), (2, '\(record)');
+            DELETE FROM scratch WHERE number = 2;
+            PRAGMA wal_checkpoint(TRUNCATE)
+            """
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+        sqlite3_close(database)
+        let spellings = [Data(name.bytes), Data(#"alice \"the\""#.utf8)]
+        func found() throws -> [Bool] {
+            let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+            return spellings.map { bytes.range(of: $0) != nil }
+        }
+        #expect(try found() == [true, true])
+        #expect(try deployment.eraseAccount(name, of: app, at: 9).files == .absent)
+        #expect(try found() == [false, false])
+    }
+
     @Test func anAlteredLogIsNotMadeToLookIntact() throws {
         let (deployment, name, app) = try formerDeployment()
         let chain = deployment.auditChain
@@ -111,7 +139,7 @@ import Testing
         let name = try AccountName(normalizing: "alice")
         let made = try deployment.addAccount(name, of: app, password: nil, userID: 42, at: 6)
         let erased = try deployment.eraseAccount(name, of: app, at: 7)
-        #expect(erased == AccountErasure(ended: [], isAbsent: true))
+        #expect(erased == AccountErasure(ended: [], files: .absent))
         #expect(try deployment.eraseAccount(name, of: app, at: 7) == erased, "a second time, for the files")
         let row = try #require(try deployment.store.account(made.number))
         #expect(row.isErased && row.state == .removed && row.userID == nil && row.name != name)

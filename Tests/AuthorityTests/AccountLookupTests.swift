@@ -1,3 +1,4 @@
+import CSQLite
 import CountersignGate
 import CountersignSQLite
 import CountersignWire
@@ -40,6 +41,43 @@ import Testing
         #expect(try work(lookup, store, first) == [false, true])
         for name in ["alice", "bob", "alice", "carol"] {
             #expect(try work(lookup, store, name) == [false, true], "\(name)")
+        }
+    }
+
+    @Test("the account that was found first may be erased, and its name is then in no memory")
+    func erasedReference() throws {
+        let store = try store(accounts: ["first", "alice", "carol"])
+        let lookup = ConstantTimeAccountLookup(store)
+        #expect(try work(lookup, store, "alice") == [false, true])
+        let deployment = try AuthorityTests.deployment(folder.data)
+        let app = try #require(AppName("demo"))
+        _ = try deployment.eraseAccount(AccountName(normalizing: "alice"), of: app, at: 9)
+        for name in ["bob", "alice", "carol", "bob"] {
+            #expect(try work(lookup, store, name) == [false, true], "\(name)")
+        }
+        // Without any other account, too.
+        for name in ["first", "carol"] {
+            _ = try deployment.eraseAccount(AccountName(normalizing: name), of: app, at: 9)
+        }
+        #expect(try work(lookup, store, "bob") == [false, true])
+    }
+
+    @Test("an altered row tells no other name, with or without an account")
+    func alteredReference() throws {
+        let store = try store(accounts: ["alice", "bob"])
+        let lookup = ConstantTimeAccountLookup(store)
+        #expect(try work(lookup, store, "alice") == [false, true])
+        var database: OpaquePointer?
+        try #require(sqlite3_open("\(folder.data)/countersign.db", &database) == SQLITE_OK)
+        defer { sqlite3_close(database) }
+        let sql = "UPDATE account SET user_id = 42 WHERE name = 'alice'"
+        try #require(sqlite3_exec(database, sql, nil, nil, nil) == SQLITE_OK)
+        for name in ["nobody", "bob", "nobody", "bob"] {
+            #expect(try work(lookup, store, name) == [false, true], "\(name)")
+        }
+        let app = try #require(AppName("demo"))
+        #expect(throws: OperationalError.self) {
+            try lookup.account(AccountName(normalizing: "alice"), of: app)
         }
     }
 }

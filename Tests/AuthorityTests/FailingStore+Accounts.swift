@@ -107,7 +107,10 @@ extension FailingStore {
         try check()
         return try base.hasTombstone(tombstone, of: app)
     }
-    func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool { try check(); return try base.scrub(text) }
+    func scrub(_ texts: [[UInt8]], rewriting: RewriteBound) throws(OperationalError) -> ScrubOutcome {
+        try check()
+        return try base.scrub(texts, rewriting: rewriting)
+    }
     func rewriteAudit(_ rewrite: AuditRewrite) throws(OperationalError) {
         try check(); try base.rewriteAudit(rewrite)
     }

@@ -175,6 +175,142 @@ import Testing
         #expect(try allowed(20, by: limits) { try stranger(site: 1, household: 2, $0) } == 20)
     }
 
+    private func address(site: UInt8, household: UInt8, _ last: UInt8) throws -> ClientAddress {
+        guard case .stranger(let address) = try stranger(site: site, household: household, last) else {
+            throw OperationalError(.failed, message: "expected a stranger")
+        }
+        return address
+    }
+
+    @Test(
+        "three subscribers at full speed keep nobody out of their /56, nor fifteen of several out of their /48",
+        arguments: [(subscribers: 3, households: 1), (subscribers: 15, households: 5)])
+    func subscribers(_ attack: (subscribers: Int, households: Int)) throws {
+        let limits = LoginLimits()
+        var refused = 0
+        for second in 0..<3_600 {
+            let time = now + Int64(second) * 1_000
+            for subscriber in 0..<attack.subscribers {
+                let household = UInt8(subscriber % attack.households)
+                let caller = try stranger(site: 1, household: household, UInt8(subscriber + 2))
+                let name = try AccountName(normalizing: "user \(subscriber)")
+                for _ in 0..<2 { _ = limits.start(app: app, account: name, from: caller, at: time) }
+            }
+            // After the first minute, in which each has its 50 at once.
+            guard second > 300, second % 60 == 0 else { continue }
+            let name = try AccountName(normalizing: "owner \(second)")
+            let owner = try stranger(site: 1, household: 0, 1)
+            if !limits.start(app: app, account: name, from: owner, at: time).isAllowed { refused += 1 }
+        }
+        #expect(refused == 0)
+    }
+
+    @Test("a network that refuses has no debt, and does not debit a wider one")
+    func networkRefusals() throws {
+        let limits = LoginLimits()
+        // A /56 that its subscribers use up, and go on.
+        for round in 0..<10 {
+            _ = try allowed(200, by: limits) { try stranger(site: 1, household: 1, $0 &+ UInt8(round)) }
+        }
+        let name = try AccountName(normalizing: "later")
+        #expect(
+            limits.start(app: app, account: name, from: try stranger(site: 1, household: 1, 250), at: now)
+                == .retry(after: 3))
+        #expect(
+            limits.start(
+                app: app, account: name, from: try stranger(site: 1, household: 1, 251), at: now + 2_500
+            ).isAllowed)
+        // The /48 lost the 76 that its /56 allowed, and nothing to the starts that the /56 refused.
+        #expect(try allowed(100, by: limits) { try stranger(site: 1, household: $0 + 2, 1) } == 24)
+        // Nor does the /56 pay for what the /48 refuses.
+        let other = try stranger(site: 1, household: 200, 1)
+        for _ in 0..<10 { _ = limits.start(app: app, account: name, from: other, at: now) }
+        let later = now + 100_000
+        let count = try (0..<75).count {
+            limits.start(
+                app: app, account: try AccountName(normalizing: "user \($0)"),
+                from: try stranger(site: 1, household: 200, UInt8($0 + 2)), at: later
+            ).isAllowed
+        }
+        #expect(count == 75)
+    }
+
+    @Test("a network that starts without work have used up is open to solved work, and one cannot close it")
+    func solutionsOfNetworks() throws {
+        let limits = LoginLimits()
+        _ = try allowed(200, by: limits) { try stranger(site: 1, household: $0, $0) }
+        let owner = try address(site: 1, household: 255, 1)
+        #expect(!limits.start(app: app, account: bob, from: .stranger(owner), at: now).isAllowed)
+        #expect(limits.solutionsUsed(app: app, account: bob, from: owner, at: now) == 0)
+        #expect(limits.startSolved(app: app, account: bob, from: owner, at: now).isAllowed)
+        // A whole /48 that works for an hour leaves the account's second bucket open to others.
+        var used = 0
+        for second in 0..<3_600 {
+            let address = try address(site: 2, household: UInt8(second % 250), UInt8(second / 250))
+            let time = now + Int64(second) * 1_000
+            if limits.startSolved(app: app, account: bob, from: address, at: time).isAllowed { used += 1 }
+        }
+        #expect(used <= 6 + 45, "\(used)")
+        let end = now + 3_600_000
+        let site = try address(site: 2, household: 251, 1)
+        #expect(limits.solutionsUsed(app: app, account: bob, from: site, at: end) == nil)
+        let elsewhere = try address(site: 3, household: 1, 1)
+        let left = try #require(limits.solutionsUsed(app: app, account: bob, from: elsewhere, at: end))
+        #expect(left < 10)
+        #expect(limits.startSolved(app: app, account: bob, from: elsewhere, at: end).isAllowed)
+    }
+
+    @Test("starts without work do not use up their address's solutions, and it is not asked to work in vain")
+    func solutionsOfAddress() throws {
+        let limits = LoginLimits()
+        let address = try #require(ClientAddress([203, 0, 113, 1]))
+        for _ in 0..<200 {
+            _ = limits.start(app: app, account: bob, from: .stranger(address), at: now)
+        }
+        for used in 0..<4 {
+            #expect(limits.solutionsUsed(app: app, account: bob, from: address, at: now) == used)
+            #expect(limits.startSolved(app: app, account: bob, from: address, at: now).isAllowed)
+        }
+        #expect(limits.solutionsUsed(app: app, account: bob, from: address, at: now) == nil)
+        #expect(limits.solutionsUsed(app: app, account: bob, at: now) == 4)
+        // A solution that another start used meanwhile costs its address, and the account nothing.
+        let other = try #require(ClientAddress([203, 0, 113, 2]))
+        guard case .allowed(let receipt) = limits.startSolved(app: app, account: bob, from: other, at: now)
+        else {
+            Issue.record("counted")
+            return
+        }
+        limits.refundAllButAddress(receipt, at: now)
+        #expect(limits.solutionsUsed(app: app, account: bob, at: now) == 4)
+        let more = (0..<4).count { _ in
+            limits.startSolved(app: app, account: bob, from: other, at: now).isAllowed
+        }
+        #expect(more == 3)
+    }
+
+    @Test("a hundred subscribers with proofs of unknown devices do not keep known ones of their /48 out")
+    func lookUps() throws {
+        let limits = LoginLimits()
+        for second in 0..<600 {
+            let time = now + Int64(second) * 1_000
+            for subscriber in 0..<100 {
+                let address = try address(site: 1, household: UInt8(subscriber), 1)
+                for _ in 0..<2 { _ = limits.start(.deviceProof, from: address, at: time) }
+            }
+        }
+        let owner = try address(site: 1, household: 200, 1)
+        #expect(limits.start(.deviceProof, from: owner, at: now + 600_000).isAllowed)
+        // Proofs that do not hold are counted by device and /48.
+        let device = [UInt8](repeating: 1, count: 32)
+        func check(_ device: [UInt8], site: UInt8, _ last: UInt8) throws -> Bool {
+            let address = try address(site: site, household: last, 1)
+            return limits.startProof(app: app, account: bob, of: device, from: address, at: now).isAllowed
+        }
+        #expect(try (0..<100).count { try check(device, site: 1, UInt8($0)) } == 60)
+        #expect(try check(device, site: 2, 1))
+        #expect(try check([UInt8](repeating: 2, count: 32), site: 1, 1))
+    }
+
     @Test("a verified login is refunded to every network")
     func networkRefunds() throws {
         let limits = LoginLimits(rules())

@@ -62,6 +62,48 @@ import Testing
         }
     }
 
+    /// The lines of `list` in another order.
+    private static func reordered(_ count: Int, by order: ([String]) -> [String]) throws -> String {
+        let path = try list(of: count)
+        let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n").map(String.init)
+        try order(lines).map { $0 + "\n" }.joined().write(toFile: path, atomically: true, encoding: .utf8)
+        return path
+    }
+
+    @Test("a list that is not sorted is refused when it is set, and by look-ups that see it")
+    func unsorted() throws {
+        let orders: [(name: String, order: ([String]) -> [String], isSeen: Bool)] = [
+            ("by prevalence", { lines in lines.sorted { $0.suffix(3) > $1.suffix(3) } }, true),
+            ("descending", { $0.reversed() }, true),
+            ("one behind another", { $0.suffix($0.count / 2) + $0.prefix($0.count / 2) }, false),
+            ("one line moved", { Array($0.dropFirst()) + $0.prefix(1) }, false),
+        ]
+        for (name, order, isSeen) in orders {
+            let path = try Self.reordered(2_000, by: order)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            #expect(throws: OperationalError.self, "\(name)") { try BreachedPasswords(path).check() }
+            guard isSeen else { continue }
+            let refused = (0..<100).count { number in
+                (try? BreachedPasswords(path).contains(Self.secret("unknown-\(number)"))) == nil
+            }
+            #expect(refused > 80, "\(name): \(refused)")
+        }
+        for count in [1, 2, 1_000] {
+            let path = try Self.list(of: count)
+            defer { try? FileManager.default.removeItem(atPath: path) }
+            try BreachedPasswords(path).check()
+            // The same list twice, sorted together.
+            let lines = try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+            try lines.flatMap { [$0, $0] }.map { $0 + "\n" }.joined()
+                .write(toFile: path, atomically: true, encoding: .utf8)
+            try BreachedPasswords(path).check()
+            #expect(try BreachedPasswords(path).contains(Self.secret("known-0")))
+        }
+        let empty = try Self.list(of: 0)
+        defer { try? FileManager.default.removeItem(atPath: empty) }
+        #expect(throws: OperationalError.self) { try BreachedPasswords(empty).check() }
+    }
+
     @Test("the rule names what it misses")
     func rule() throws {
         let path = try Self.list(of: 10)

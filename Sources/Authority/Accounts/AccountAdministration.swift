@@ -12,9 +12,7 @@ extension Deployment {
         _ name: AccountName, of app: AppName, password: Secret?, userID: Int64? = nil, at now: Int64
     ) throws(OperationalError) -> Account {
         let policy = try self.app(app).policy()
-        if let password, let reason = try NewPasswordRule(policy).rejection(of: password) {
-            throw OperationalError(.failed, message: "the password: \(reason)")
-        }
+        if let password { try Deployment.check(password, by: policy) }
         try Deployment.checkGiven(userID)
         var account = AccountDraft(
             app: app, name: name, userID: userID, created: now, tombstone: try tombstone(of: name, in: app))
@@ -32,6 +30,11 @@ extension Deployment {
             throw OperationalError(
                 .failed, message: "account \(name): another account has the user id \(userID ?? 0)")
         }
+    }
+
+    private static func check(_ password: Secret, by policy: Policy) throws(OperationalError) {
+        guard let reason = try NewPasswordRule(policy).rejection(of: password) else { return }
+        throw OperationalError(.failed, message: "the password: \(reason)")
     }
 
     /// Issues a reset code that replaces the account's password once within `lifetime` seconds, in place of
@@ -69,12 +72,14 @@ extension Deployment {
     }
 
     /// Adds an account whose clients still send its password by a rung of the ladder. The store keeps the
-    /// rung's value wrapped, and never the password. Computes a slow hash.
+    /// rung's value wrapped, and never the password. A password that the app's rule refuses is refused here,
+    /// too; existing ones, whatever they are, come as hashes by an import. Computes a slow hash.
     package func addLegacyAccount(
         _ name: AccountName, of app: AppName, on rung: Rung, password: Secret, userID: Int64? = nil,
         at now: Int64
     ) throws(OperationalError) -> Account {
         let app = try self.app(app)
+        try Deployment.check(password, by: app.policy())
         try Deployment.checkGiven(userID)
         var draft = AccountDraft(
             app: app.name, name: name, userID: userID, created: now,
@@ -125,12 +130,12 @@ extension Deployment {
         try change(name, of: app, applying: .remove, action: .accountRemove, at: now)
     }
 
-    /// A page of the app's accounts with numbers above `number`, in order, removed ones included.
+    /// A page of the app's accounts with numbers above `number`, in order, removed and altered ones included.
     package func accounts(of app: AppName, after number: Int64, limit: Int) throws(OperationalError)
-        -> [Account]
+        -> [ListedRow<Account>]
     {
         _ = try self.app(app)
-        return try store.accounts(of: app, after: number, limit: limit)
+        return try store.listing(of: app, after: number, limit: limit)
     }
 
     /// Ends one session of any account, and forgets its device unless `device` says otherwise: who holds a

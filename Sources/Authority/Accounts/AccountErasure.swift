@@ -5,11 +5,11 @@ import CountersignWire
 
 /// The storage of what is held about one person, and its erasure.
 package protocol ErasureStore: Sendable {
-    /// The account that the pseudonym stands for; nil once it was erased.
+    /// The account that the pseudonym stands for; nil once it was erased, and while its row is altered.
     func account(of pseudonym: AccountPseudonym) throws(OperationalError) -> Account?
     /// Oldest first.
     func idempotentRequests(of account: Int64) throws(OperationalError) -> [HeldRequest]
-    /// Oldest first.
+    /// Oldest first, without altered ones.
     func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord]
 
     /// Ends the account's sessions; removes its name, user id, pseudonym and credentials, its devices' names
@@ -23,9 +23,32 @@ package protocol ErasureStore: Sendable {
     func hasTombstone(_ tombstone: AccountTombstone, of app: AppName) throws(OperationalError) -> Bool
     func hasTombstones() throws(OperationalError) -> Bool
 
-    /// Removes `text` from the parts of the store's files that no row uses any more; returns whether the
-    /// files no longer contain it. A text that rows contain stays.
-    func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool
+    /// Removes each of `texts` from the parts of the store's files that no row uses any more, which may take
+    /// writing the files anew. A text that rows contain stays.
+    func scrub(
+        _ texts: [[UInt8]], rewriting: RewriteBound
+    ) throws(OperationalError) -> ScrubOutcome
+}
+
+/// Up to which size a scrub may write a store's file anew. Other writers wait meanwhile, and then fail, and
+/// the copy is held in memory.
+package enum RewriteBound: Sendable, Equatable {
+    /// A file of so many bytes.
+    case upTo(Int64)
+    case always
+
+    /// Some three seconds, of the five that writers wait.
+    package static let ifSmall = RewriteBound.upTo(mostUnasked)
+    package static let mostUnasked: Int64 = 256 << 20
+}
+
+package enum ScrubOutcome: Sendable, Equatable {
+    /// The files no longer contain any of the texts.
+    case absent
+    /// Only rows do.
+    case inRows
+    /// Parts that no row uses do: the file is too large to be written anew unasked.
+    case inUnusedParts(fileBytes: Int64)
 }
 
 /// An idempotent request with its stored outcome.
@@ -49,13 +72,15 @@ package struct AccountHoldings: Sendable {
     package var tickets: [UploadTicketRecord]
     /// The records of the audit log that name the account or one of its sessions, oldest first.
     package var records: [AuditRow]
+    /// What was left out, because it is not as this program wrote it.
+    package var altered: [AlteredRow]
 }
 
 package struct AccountErasure: Sendable, Equatable {
     package var ended: [SessionID]
-    /// Whether the store's files no longer contain the bytes of the name. Rows that are not the account's, as
-    /// of another app's account of that name, may.
-    package var isAbsent: Bool
+    /// Where the store's files still contain the bytes of the name. Rows that are not the account's, as of
+    /// another app's account of that name, may.
+    package var files: ScrubOutcome
 }
 
 extension Deployment {
@@ -65,7 +90,8 @@ extension Deployment {
             account: account, sessions: try store.sessions(of: account.number),
             devices: try store.knownDevices(of: account.number),
             requests: try store.idempotentRequests(of: account.number),
-            tickets: try store.uploadTickets(of: account.number), records: [])
+            tickets: try store.uploadTickets(of: account.number), records: [],
+            altered: try store.alteredRows(of: account.number))
         let sessions = Set(holdings.sessions.map(\.id.description))
         try forEachAuditRow { (row) throws(OperationalError) in
             if AuditMention(row).isOf(account, sessions: sessions) { holdings.records.append(row) }
@@ -75,14 +101,15 @@ extension Deployment {
 
     /// Removes the account's name everywhere but in logs, permanently. The name stays reserved by a keyed
     /// tombstone. Fails, and changes nothing, if the audit log still has names and cannot be rewritten. For a
-    /// name that was erased before, it only looks through the files again.
+    /// name that was erased before, it only looks through the files again. A large file that still has the
+    /// name in parts that no row uses is written anew only if `rewriting` says so.
     package func eraseAccount(
-        _ name: AccountName, of app: AppName, at now: Int64
+        _ name: AccountName, of app: AppName, at now: Int64, rewriting: RewriteBound = .ifSmall
     ) throws(OperationalError) -> AccountErasure {
         if try store.account(name, of: app) == nil,
             try store.hasTombstone(tombstone(of: name, in: app), of: app)
         {
-            return AccountErasure(ended: [], isAbsent: try store.scrub(name.bytes))
+            return AccountErasure(ended: [], files: try scrub(name, rewriting: rewriting))
         }
         let account = try account(name, of: app)
         guard !account.isErased else {
@@ -96,7 +123,15 @@ extension Deployment {
             throw OperationalError(.failed, message: "account \(name): was erased meanwhile")
         }
         generation.advance()
-        return AccountErasure(ended: ended, isAbsent: try store.scrub(name.bytes))
+        return AccountErasure(ended: ended, files: try scrub(name, rewriting: rewriting))
+    }
+
+    /// Audit records of an earlier version had names as JSON, which escapes quotes and backslashes.
+    private func scrub(
+        _ name: AccountName, rewriting: RewriteBound
+    ) throws(OperationalError) -> ScrubOutcome {
+        let quoted = Array(JSONValue.string(name.description).text.utf8)
+        return try store.scrub([name.bytes, Array(quoted.dropFirst().dropLast())], rewriting: rewriting)
     }
 
     /// For ``AccountDraft``.

@@ -4,8 +4,9 @@ import CountersignSeal
 import CountersignWire
 
 /// Looks up an account by its name in a time that does not depend on whether it exists: each call makes one
-/// lookup that finds a row and one that misses. If the first finds the account, the second is for a name
-/// that no account has; if it misses, for a name that an account has.
+/// lookup by number, one by name that finds a row, and one by name that misses. If the given name has an
+/// account, the other one is a name that no account has; if it has none, that of the account that was looked
+/// up by number.
 final class ConstantTimeAccountLookup: Sendable {
     private let accounts: any AccountStore
     /// A random name that no account has.
@@ -15,30 +16,43 @@ final class ConstantTimeAccountLookup: Sendable {
 
     init(_ accounts: any AccountStore) { self.accounts = accounts }
 
+    /// Only the lookup of the given name can fail: a fault in another row must not tell names apart.
     func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account? {
-        if let account = try accounts.account(name, of: app) {
-            _ = try absentName.map { (name) throws(OperationalError) in try accounts.account(name, of: app) }
+        let account = try accounts.account(name, of: app)
+        let other = reference.account(in: accounts)
+        if let account {
+            _ = absentName.map { try? accounts.account($0, of: app) }
             reference.keep(account)
-            return account
+        } else if let other {
+            _ = try? accounts.account(other.name, of: other.app)
         }
-        if let (name, app) = try reference.find(in: accounts) { _ = try accounts.account(name, of: app) }
-        return nil
+        return account
     }
 }
 
-/// An existing account for the second lookup: the first one that was found, because rows that one caller
-/// looks up are of one kind and take equally long to read; before that the first row, since rows are never
-/// deleted.
+/// An existing account for the second lookup by name: the first one that was found, because rows that one
+/// caller looks up are of one kind and take equally long to read; before that one of the first rows, since
+/// rows are never deleted. It is kept by its number, and read at each use: its name may be erased.
 private final class ReferenceAccount: Sendable {
-    private let found = Locked<(name: AccountName, app: AppName)?>(nil)
+    private let found = Locked<Int64?>(nil)
+    /// Tried in order where no account was found yet.
+    private static let first: ClosedRange<Int64> = 1...4
 
     func keep(_ account: Account) {
-        found.with { if $0 == nil { $0 = (account.name, account.app) } }
+        guard !account.isErased else { return }
+        found.with { if $0 == nil { $0 = account.number } }
     }
 
     /// Nil while there are no accounts at all; there is then no difference to hide.
-    func find(in accounts: any AccountStore) throws(OperationalError) -> (name: AccountName, app: AppName)? {
-        if let found = found.with({ $0 }) { return found }
-        return try accounts.account(1).map { ($0.name, $0.app) }
+    func account(in accounts: any AccountStore) -> Account? {
+        if let number = found.with({ $0 }) {
+            if let account = try? accounts.account(number), !account.isErased { return account }
+            // It was erased, or cannot be read: the next account that is found takes its place.
+            found.with { if $0 == number { $0 = nil } }
+        }
+        for number in ReferenceAccount.first {
+            if let account = try? accounts.account(number) { return account }
+        }
+        return nil
     }
 }

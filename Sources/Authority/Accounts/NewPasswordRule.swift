@@ -50,9 +50,55 @@ package struct BreachedPasswords: Sendable {
     /// No line is longer: 40 digits, a colon and a count.
     private static let longestLine = 64
 
-    /// The duration depends on the hash, which says nothing about passwords that are not in the list.
+    /// The duration depends on the hash, which says nothing about passwords that are not in the list. Throws
+    /// if a line that is read is not in order with those read before: a list that is not sorted would let
+    /// every password pass.
     package func contains(_ password: Secret) throws(OperationalError) -> Bool {
         let wanted = Array(Hex.encode(SHA1.digest(password).span).utf8)
+        return try withFile { (file, size) throws(OperationalError) in
+            var (low, high) = (0, size)
+            var (before, behind): ([UInt8], [UInt8]?) = ([], nil)
+            while low < high {
+                let middle = low + (high - low) / 2
+                let line = try line(from: middle, low: low, in: file)
+                let isInOrder =
+                    !line.hash.lexicographicallyPrecedes(before)
+                    && !(behind.map { $0.lexicographicallyPrecedes(line.hash) } ?? false)
+                guard isInOrder else { throw unsorted(at: line.start) }
+                if line.hash == wanted { return true }
+                if line.hash.lexicographicallyPrecedes(wanted) {
+                    (low, before) = (line.end, line.hash)
+                } else {
+                    (high, behind) = (line.start, line.hash)
+                }
+            }
+            return false
+        }
+    }
+
+    /// Lines that ``check()`` reads at most: all of a small list.
+    private static let mostChecked = 16_384
+
+    /// Throws unless the file is a list, has a line, and is sorted as far as lines at equal distances tell,
+    /// which a list in another order or one behind another does not pass. The time does not grow with the
+    /// file.
+    package func check() throws(OperationalError) {
+        try withFile { (file, size) throws(OperationalError) in
+            guard size > 0 else { throw unreadable("is empty; expected SHA-1 hashes, one a line") }
+            let step = size / BreachedPasswords.mostChecked
+            var (next, last): (Int, [UInt8]) = (0, [])
+            while next < size {
+                let line = try line(from: next, low: 0, in: file)
+                guard !line.hash.lexicographicallyPrecedes(last) else { throw unsorted(at: line.start) }
+                last = line.hash
+                next = max(line.end, next + step)
+            }
+        }
+    }
+
+    private func withFile<Result>(
+        _ body: (Int32, _ size: Int) throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw unreadable("cannot be opened: errno \(errno)") }
         defer { close(file) }
@@ -60,14 +106,7 @@ package struct BreachedPasswords: Sendable {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw unreadable("is no regular file")
         }
-        var (low, high) = (0, Int(status.st_size))
-        while low < high {
-            let middle = low + (high - low) / 2
-            let line = try line(from: middle, low: low, in: file)
-            if line.hash == wanted { return true }
-            if line.hash.lexicographicallyPrecedes(wanted) { low = line.end } else { high = line.start }
-        }
-        return false
+        return try body(file, Int(status.st_size))
     }
 
     private struct Line {
@@ -97,6 +136,10 @@ package struct BreachedPasswords: Sendable {
                 "byte \(begin + start): expected sorted SHA-1 hashes in hexadecimal, one a line")
         }
         return Line(start: begin + start, end: begin + min(end + 1, bytes.count), hash: hash)
+    }
+
+    private func unsorted(at byte: Int) -> OperationalError {
+        unreadable("byte \(byte): expected hashes in ascending order; `LC_ALL=C sort -f` sorts a list")
     }
 
     private func unreadable(_ reason: String) -> OperationalError {

@@ -41,6 +41,13 @@ package struct RateLimit: Sendable, Equatable {
             interval: interval * Int64(denominator) / Int64(numerator), mostDebt: mostDebt)
     }
 
+    /// `numerator`/`denominator` times as many attempts at once, and a refill `times` as fast.
+    func scaled(by numerator: Int, over denominator: Int, refilling times: Int) -> RateLimit {
+        RateLimit(
+            burst: scaled(by: numerator, over: denominator).burst, interval: interval / Int64(times),
+            mostDebt: mostDebt)
+    }
+
     /// What a refused attempt adds to the wait. Less than an interval: who asks again as often as attempts
     /// grow back gets in, and who asks four times as often never does.
     var refusalCharge: Int64 { max(interval / 4, 1) }
@@ -168,6 +175,23 @@ package final class LimitTable: @unchecked Sendable {
             set[index] = LimitEntry(tag: tag, fullAt: whole)
             changeCount.add(1, ordering: .relaxed)
             return .allowed(Debit(place: place, tag: tag, at: now, cost: cost))
+        }
+    }
+
+    /// Whether ``debit(_:limit:weight:at:)`` would allow the attempt; changes nothing.
+    package func allows(_ key: Span<UInt8>, limit rate: RateLimit? = nil, weight: Int = 1, at now: Int64)
+        -> Bool
+    {
+        let (place, tag) = hash.hash(key)
+        let limit = rate ?? self.limit
+        let latest = now + limit.fullRefill
+        let cost = limit.interval * Int64(min(max(weight, 1), limit.burst))
+        return withSet(at: place) { set in
+            let index =
+                set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }
+                ?? LimitTable.oldest(in: set)
+            let fullAt = set[index].fullAt > latest + limit.mostDebt ? latest : set[index].fullAt
+            return max(fullAt, now) + cost <= latest
         }
     }
 

@@ -44,15 +44,42 @@ package struct ClientAddress: Sendable, Hashable {
             }
         }
 
-        /// The limit of the network, given that of one address in it: larger, since it may have more users,
-        /// and far below one for each of its 256 or 65,536 networks of 64 bits.
-        func limit(_ address: RateLimit) -> RateLimit {
+        /// The limit of the network, given that of one address in it. Little more at once than one address,
+        /// and far below one for each of its 256 or 65,536 networks of 64 bits; but a refill that takes many
+        /// addresses to use up, since a carrier gives each subscriber 64 bits of one network. It has no debt:
+        /// whoever comes next would pay it.
+        func limit(_ address: RateLimit, refill: Refill) -> RateLimit {
             switch self {
-            case .household: address.scaled(by: 3, over: 2)
-            case .site: address.scaled(by: 2, over: 1)
+            case .household: address.scaled(by: 3, over: 2, refilling: refill.household)
+            case .site: address.scaled(by: 2, over: 1, refilling: refill.site)
             }
         }
     }
+
+    /// How many times as fast as an address's the allowance of a network refills.
+    enum Refill {
+        /// Attempts: as many addresses together can keep it used up.
+        case attempts
+        /// Steps that cost a look-up and no more: it takes a large number of addresses to use them up.
+        case lookUps
+
+        var household: Int {
+            switch self {
+            case .attempts: 4
+            case .lookUps: 16
+            }
+        }
+
+        var site: Int {
+            switch self {
+            case .attempts: 16
+            case .lookUps: 250
+            }
+        }
+    }
+
+    /// The widest part that stands for one provider or site: the network of 48 bits, or the IPv4 address.
+    var widest: [UInt8] { bytes.count == 8 ? Array(bytes[..<6]) : bytes }
 }
 
 /// The limits on password guesses. The start of a login is debited, because it is the guess; a login that
@@ -65,7 +92,8 @@ package struct ClientAddress: Sendable, Hashable {
 /// answered alike.
 ///
 /// Address and networks are asked before the account, and keep the debit of a start that the account's limit
-/// refuses: a caller that keeps an account's limit exhausted exhausts its own.
+/// refuses: a caller that keeps an account's limit exhausted exhausts its own. Where a network refuses, the
+/// address alone keeps the debit. Source: docs/decisions/0014-login-limits.md.
 package struct LoginLimits: Sendable {
     /// The limits, and the number of keys that each table has room for. The limits of IPv6 networks follow
     /// from those of addresses.
@@ -86,8 +114,9 @@ package struct LoginLimits: Sendable {
         /// nothing through; the others behind the same address wait a minute after it has stopped.
         package static let mostDebt = Duration.seconds(60)
 
-        /// What a start with a solution costs its address, in starts. An address gets little more than two
-        /// through in five minutes, fewer than grow back in an account's ``solved``.
+        /// What a start with a solution counts at its address and networks, in starts, in buckets that only
+        /// such starts debit. An address gets little more than two through in five minutes, fewer than grow
+        /// back in an account's ``solved``.
         package static let solutionWeight = 12
 
         package init() {}
@@ -135,12 +164,13 @@ package struct LoginLimits: Sendable {
 
     /// Steps that cost more than a lookup before the caller is identified.
     package enum Work: UInt8, Sendable {
-        /// A device's proof: lookups and a signature check.
+        /// The look-ups of a device that a proof names, if the account does not know it.
         case deviceProof
         /// A registration's record: opening a sealed box, and perhaps a write to the disk.
         case registrationRecord
     }
 
+    private let rules: Rules
     private let memory: LimitMemory
     private let account: LimitTable
     private let address: LimitTable
@@ -171,6 +201,7 @@ package struct LoginLimits: Sendable {
     }
 
     private init(_ rules: Rules, in memory: LimitMemory, origin: LimitTable.Origin) {
+        self.rules = rules
         self.memory = memory
         func table(_ kind: Kind, limit: RateLimit) -> LimitTable {
             memory.table(kind, limit: limit, capacity: rules.capacity, origin: origin)
@@ -216,16 +247,17 @@ package struct LoginLimits: Sendable {
         }
     }
 
-    /// The same for an unknown caller that has solved a ``LoginWork``: it counts more at the address, and for
-    /// the account in a bucket of its own, which callers without a solution cannot use up.
+    /// The same for an unknown caller that has solved a ``LoginWork``: it counts more at the address and its
+    /// networks, in buckets that callers without a solution cannot use up, as that of the account. One
+    /// network cannot use up the account's.
     package func startSolved(
         app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
     ) -> Decision {
-        let charges = charges(to: address, in: .address)
-        switch debit(charges, weight: Rules.solutionWeight, at: now) {
+        let name = LoginLimits.key(of: account, app: app)
+        switch debit(solutionCharges(to: address, for: name), weight: Rules.solutionWeight, at: now) {
         case .retry(let seconds, let exhausted): return .retry(after: seconds, for: exhausted)
         case .allowed(let receipt):
-            switch debit([Charge(.solved, key: LoginLimits.key(of: account, app: app))], at: now) {
+            switch debit([Charge(.solved, key: name)], at: now) {
             case .allowed(let guess): return .allowed(Receipt(debits: receipt.debits + guess.debits))
             case .retry(let seconds, _): return .retry(after: seconds, for: .account)
             }
@@ -237,6 +269,33 @@ package struct LoginLimits: Sendable {
         let used = solved.used(LoginLimits.key(of: account, app: app).span, at: now)
         return used < solved.limit.burst ? used : nil
     }
+
+    /// The same, and nil if the address, or a network around it, has no solution left: a caller that cannot
+    /// use a solution is not to work for one.
+    package func solutionsUsed(
+        app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
+    ) -> Int? {
+        let charges = solutionCharges(to: address, for: LoginLimits.key(of: account, app: app))
+        let isOpen = charges.allSatisfy { charge in
+            table(charge.kind).allows(
+                charge.key.span, limit: charge.limit, weight: Rules.solutionWeight, at: now)
+        }
+        return isOpen ? solutionsUsed(app: app, account: account, at: now) : nil
+    }
+
+    private func solutionCharges(to address: ClientAddress, for account: [UInt8]) -> [Charge] {
+        let ofAccount = address.networks.last.map { network in
+            Charge(
+                .network, key: network.key + [LoginLimits.solutionUse] + account,
+                // Refills slower than the account's own, which one network can therefore not keep used up.
+                limit: rules.address.scaled(by: 3, over: 2))
+        }
+        return charges(to: address, in: .address, use: [LoginLimits.solutionUse])
+            + (ofAccount.map { [$0] } ?? [])
+    }
+
+    /// Tells the buckets of starts with a solution from those of ``Work``.
+    private static let solutionUse: UInt8 = 2
 
     /// The parts are unambiguous: neither app nor account contains a NUL.
     private static func key(of account: AccountName, app: AppName) -> [UInt8] {
@@ -252,7 +311,24 @@ package struct LoginLimits: Sendable {
     /// Counts work before it is done, by address, in a table of its own: it is independent of the login
     /// limits of callers at the same address. Refund it if the step succeeded.
     package func start(_ work: Work, from address: ClientAddress, at now: Int64) -> Decision {
-        debit(charges(to: address, in: .work, use: [work.rawValue]), at: now)
+        let refill: ClientAddress.Refill =
+            switch work {
+            case .deviceProof: .lookUps
+            case .registrationRecord: .attempts
+            }
+        return debit(charges(to: address, in: .work, use: [work.rawValue], refill: refill), at: now)
+    }
+
+    /// Counts the check of a device's proof before it is made, where the account knows the device: by
+    /// account, device, and the caller's widest network. Others cannot use it up, unless they have seen the
+    /// device's key and are in the same network; and one device admits only so many checks from there,
+    /// whatever the address. Refund it if the proof holds.
+    package func startProof(
+        app: AppName, account: AccountName, of device: [UInt8], from address: ClientAddress, at now: Int64
+    ) -> Decision {
+        // Longer than any address with its use, so no other key of the table is the same.
+        let key = LoginLimits.key(of: account, app: app) + [0] + device + address.widest
+        return debit([Charge(.work, key: key)], at: now)
     }
 
     /// One debit of several.
@@ -272,14 +348,18 @@ package struct LoginLimits: Sendable {
     /// The debits of a caller, from its address to the widest network. An address that is used up is refused
     /// by itself, and costs its networks nothing: one subscriber must not use up the allowance of a
     /// provider's whole network.
-    private func charges(to address: ClientAddress, in kind: Kind, use: [UInt8] = []) -> [Charge] {
-        let limit = table(kind).limit
+    private func charges(
+        to address: ClientAddress, in kind: Kind, use: [UInt8] = [], refill: ClientAddress.Refill = .attempts
+    ) -> [Charge] {
+        let limit = kind == .address ? rules.address : rules.work
         return [Charge(kind, key: address.bytes + use)]
-            + address.networks.map { Charge(.network, key: $0.key + use, limit: $0.limit(limit)) }
+            + address.networks.map { network in
+                Charge(.network, key: network.key + use, limit: network.limit(limit, refill: refill))
+            }
     }
 
-    /// Makes all debits, or those before the first that is refused. Those stay, as the price of the refused
-    /// attempt, if the limit charges for refusals; otherwise they are refunded.
+    /// Makes all debits, or those before the first that is refused. Of those, the debits of limits that
+    /// charge for refusals stay, as the price of the refused attempt; the others are refunded.
     private func debit(_ charges: [Charge], weight: Int = 1, at now: Int64) -> Decision {
         var receipt = Receipt()
         for charge in charges {
@@ -288,8 +368,9 @@ package struct LoginLimits: Sendable {
             {
             case .allowed(let debit): receipt.debits.append(KindDebit(kind: charge.kind, debit: debit))
             case .refused(let wait):
-                let limit = charge.limit ?? table(charge.kind).limit
-                if limit.mostDebt == 0 { refund(receipt, at: now) }
+                for entry in receipt.debits where table(entry.kind).limit.mostDebt == 0 {
+                    table(entry.kind).refund(entry.debit, at: now)
+                }
                 return .retry(after: LoginLimits.seconds(wait))
             }
         }
@@ -301,6 +382,13 @@ package struct LoginLimits: Sendable {
     /// Refunds the debits of a verified login, whose start was no guess.
     package func refund(_ receipt: Receipt, at now: Int64) {
         for entry in receipt.debits { table(entry.kind).refund(entry.debit, at: now) }
+    }
+
+    /// Refunds all but what its address is to pay: for a solution that another start used meanwhile.
+    package func refundAllButAddress(_ receipt: Receipt, at now: Int64) {
+        for entry in receipt.debits where entry.kind != .address {
+            table(entry.kind).refund(entry.debit, at: now)
+        }
     }
 }
 

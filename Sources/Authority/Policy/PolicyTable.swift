@@ -177,13 +177,17 @@ extension PolicyKey {
             fallback: "8", expected: "a number from 1 to 64", visibility: .shown,
             apply: applyPasswordMinimum),
         PolicyKey(
-            name: "breached-passwords", value: "/FILE",
+            name: breachedPasswords, value: "/FILE",
             meaning:
                 "a list of passwords that are refused where a new one comes in clear: SHA-1 in hexadecimal, "
-                + "one a line, sorted, with `:COUNT` or without",
+                + "one a line, in ascending order, with `:COUNT` or without; a list that is not sorted is "
+                + "refused",
             fallback: "none", expected: "the absolute path of a file that the server can read",
             visibility: .shown, apply: applyBreachedPasswords),
     ]
+
+    /// Its file is checked when it is set.
+    static let breachedPasswords = "breached-passwords"
 
     /// The settings for app versions in the field.
     private static let legacy: [PolicyKey] = [

@@ -116,8 +116,9 @@ extension Command {
                 meaning: "those behind this number, which the list before ended with"), .data, .json,
         ],
         notes:
-            "In the order in which they were made; removed ones too. With --json, `next` is the number to go "
-            + "on --after, or null."
+            "In the order in which they were made; removed ones too. An account whose row was altered in the "
+            + "database has its number and the state `altered`. With --json, `next` is the number to go on "
+            + "--after, or null."
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let limit = try run.number("limit", in: 1...100_000) ?? 1000
@@ -134,19 +135,52 @@ extension Command {
             if accounts.isEmpty { return "no accounts; `countersign account add \(app) NAME` makes one" }
             return Table.text(
                 head: ["NAME", "STATE", "SIGNS IN BY", "USER ID", "SINCE"],
-                rows: accounts.map { account in
-                    [
-                        account.name.description, account.state.rawValue, account.credential,
-                        account.userID.map(String.init) ?? "-", TimeText.text(account.created),
-                    ]
-                })
+                rows: accounts.map(\.cells))
         }
+        run.warn(of: accounts.compactMap(\.altered))
         if let next { run.console.note("there are more: --after \(next)") }
         return .success
     }
 }
 
+extension ListedRow<Account> {
+    fileprivate var number: Int64 {
+        switch self {
+        case .row(let account): account.number
+        case .altered(let row): row.account
+        }
+    }
+
+    fileprivate var json: JSONValue {
+        switch self {
+        case .row(let account): account.json
+        case .altered(let row):
+            [
+                "app": .null, "account": .null, "number": .integer(row.account), "user_id": .null,
+                "state": "altered", "credential": .null, "created": .null,
+            ]
+        }
+    }
+
+    fileprivate var cells: [String] {
+        switch self {
+        case .row(let account):
+            [
+                account.name.description, account.state.rawValue, account.credential,
+                account.userID.map(String.init) ?? "-", TimeText.text(account.created),
+            ]
+        case .altered(let row): ["number \(row.account)", "altered", "-", "-", "-"]
+        }
+    }
+}
+
 extension Invocation {
+    /// Says on standard error that a listing has altered rows, or lacks them.
+    func warn(of altered: [AlteredRow]) {
+        guard !altered.isEmpty else { return }
+        console.note("altered rows: \(altered.count); `countersign audit verify` tells more")
+    }
+
     /// A whole number given by name; nil where it is not given.
     func number(_ name: String, in range: ClosedRange<Int>) throws(OperationalError) -> Int? {
         guard let text = arguments.value(name) else { return nil }

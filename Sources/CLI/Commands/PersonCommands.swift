@@ -17,18 +17,20 @@ extension Command {
         let account = held.account
         let live = held.sessions.count { $0.end == nil }
         try run.print(held.summary(live: live)) {
-            let rows = [
-                ("name", account.name.description), ("state", account.stateText),
-                ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
-                ("signs in by", account.credential), ("since", TimeText.text(account.created)),
-                ("reset code until", account.reset.map { TimeText.text($0.until) } ?? "none"),
-                ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
-                ("known devices", "\(held.devices.count)"), ("upload tickets", "\(held.tickets.count)"),
-                ("idempotent requests", "\(held.requests.count)"),
-                ("in the audit log as", account.pseudonym?.description ?? "nobody: it was erased"),
-            ]
+            let rows =
+                [
+                    ("name", account.name.description), ("state", account.stateText),
+                    ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
+                    ("signs in by", account.credential), ("since", TimeText.text(account.created)),
+                    ("reset code until", account.reset.map { TimeText.text($0.until) } ?? "none"),
+                    ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
+                    ("known devices", "\(held.devices.count)"), ("upload tickets", "\(held.tickets.count)"),
+                    ("idempotent requests", "\(held.requests.count)"),
+                    ("in the audit log as", account.pseudonym?.description ?? "nobody: it was erased"),
+                ] + (held.altered.isEmpty ? [] : [("altered rows, not counted", "\(held.altered.count)")])
             return rows.map { "\($0.0): \($0.1)" }.joined(separator: "\n")
         }
+        run.warn(of: held.altered)
         return .success
     }
 
@@ -39,7 +41,9 @@ extension Command {
             Account, sessions, devices, upload tickets, stored responses and the audit log's records. \
             Passwords \
             and keys
-            are named and not printed. `not_included` lists what is held elsewhere.
+            are named and not printed. `altered` lists rows that were left out because they were altered in \
+            the database;
+            `not_included`, what is held elsewhere.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -47,6 +51,7 @@ extension Command {
         let deployment = try run.deployment()
         let held = try deployment.holdings(of: name, in: app)
         try run.console.print(held.json(of: deployment, at: run.now).prettyText)
+        run.warn(of: held.altered)
         return .success
     }
 
@@ -54,7 +59,11 @@ extension Command {
         words: ["account", "erase"], summary: "remove everything held about one person, for good",
         positionals: [Positional(name: "APP"), Positional(name: "NAME")],
         options: [
-            .flag("yes", meaning: "do not ask; needed where there is no terminal"), .data, .json,
+            .flag("yes", meaning: "do not ask; needed where there is no terminal"),
+            .flag(
+                "vacuum",
+                meaning: "write the database file anew, however large it is, if it still has the name"),
+            .data, .json,
         ],
         notes: """
             The name goes from the account, the sessions, the audit log and the files of the data folder; a \
@@ -64,26 +73,43 @@ extension Command {
             backups and the backend's own data are yours to erase. `account remove` only ends the account \
             and \
             keeps its name.
+
+            Copies of the name may be left in parts of the database file that no row uses. A file up to \
+            \(RewriteBound.mostUnasked >> 20) MB is
+            then written anew at once. A larger one needs --vacuum, best while the server is stopped: about \
+            a second for
+            100 MB, in which nothing else is written, and as much memory as the file is large. Status 1 \
+            where it is needed.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let deployment = try run.deployment()
         try confirmErasure(of: name, run: run)
-        let erasure = try deployment.eraseAccount(name, of: app, at: run.now)
+        let erasure = try deployment.eraseAccount(
+            name, of: app, at: run.now, rewriting: run.arguments.has("vacuum") ? .always : .ifSmall)
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description), "erased": true,
             "ended_sessions": .strings(erasure.ended.map(\.description)),
-            "absent_from_files": .bool(erasure.isAbsent),
+            "absent_from_files": .bool(erasure.files == .absent),
+            "needs_vacuum": .bool(erasure.needsVacuum),
         ]
         try run.print(json) {
             erasure.ended.isEmpty ? "erased" : "erased; sessions ended: \(erasure.ended.count)"
         }
-        if !erasure.isAbsent {
+        switch erasure.files {
+        case .absent: return .success
+        case .inRows:
             run.console.note(
                 "the same letters stand elsewhere in the database, as in the account of another app")
+            return .success
+        case .inUnusedParts(let bytes):
+            run.console.note(
+                "a copy of the name is left in a part of the database file that no row uses; the file has "
+                    + "\(bytes >> 20) MB: run the command again with --vacuum, best while the server is "
+                    + "stopped")
+            return .failed
         }
-        return .success
     }
 
     private static func confirmErasure(of name: AccountName, run: Invocation) throws(OperationalError) {
@@ -96,6 +122,10 @@ extension Command {
             throw OperationalError(.failed, message: "account erase: another name was typed; nothing changed")
         }
     }
+}
+
+extension AccountErasure {
+    fileprivate var needsVacuum: Bool { if case .inUnusedParts = files { true } else { false } }
 }
 
 extension Account {
@@ -115,6 +145,7 @@ extension AccountHoldings {
                 ("known_devices", .integer(Int64(devices.count))),
                 ("upload_tickets", .integer(Int64(tickets.count))),
                 ("idempotent_requests", .integer(Int64(requests.count))),
+                ("altered_rows", .integer(Int64(altered.count))),
             ])
     }
 
@@ -134,6 +165,8 @@ extension AccountHoldings {
             "known_devices": .array(devices.map(\.exported)),
             "upload_tickets": .array(tickets.map(\.json)), "idempotent_requests": .array(answers),
             "audit": .array(records.map { AuditLine($0, names: names).json }),
+            "altered": .array(
+                altered.map { ["table": .string($0.table), "row": .string($0.row)] }),
             "not_included": [
                 "limits on guesses: counted under keyed hashes, from which no name can be computed",
                 "secrets: the password's registration, keys and tokens are kept sealed or hashed",

@@ -13,24 +13,31 @@ extension Command {
             .value(
                 "limit", placeholder: "N", meaning: "at most so many of an app, 1 to 100000 (default: 1000)"),
             .data, .json,
-        ]
+        ],
+        notes: """
+            A session whose row was altered in the database is refused, and listed as `altered`; with --json \
+            it has the
+            members `session`, `account` and `altered`.
+            """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let limit = try run.number("limit", in: 1...100_000) ?? 1000
         let deployment = try run.deployment()
         _ = try deployment.app(app)
         var names: [Int64: AccountName] = [:]
-        var sessions: [StoredSession]
+        var sessions: [ListedRow<StoredSession>]
         if let text = run.arguments.positional("NAME") {
             let account = try deployment.account(try Invocation.accountName(text), of: app)
             names[account.number] = account.name
-            sessions = try deployment.store.sessions(of: account.number)
+            sessions = try deployment.store.sessions(of: account.number).map { .row($0) }
+            sessions += try deployment.store.alteredRows(of: account.number)
+                .filter { $0.table == AuthenticatedTable.session.name }.map { .altered($0) }
         } else {
-            sessions = try deployment.store.sessions(of: app, limit: limit)
+            sessions = try deployment.store.sessionListing(of: app, limit: limit)
         }
-        if !run.arguments.has("ended") { sessions.removeAll { $0.end != nil } }
+        if !run.arguments.has("ended") { sessions.removeAll { $0.row?.end != nil } }
         for number in Set(sessions.map(\.account)) where names[number] == nil {
-            names[number] = try deployment.store.account(number)?.name
+            names[number] = try deployment.store.listing(ofAccount: number)?.row?.name
         }
         let rows = sessions.map {
             (session: $0, account: names[$0.account]?.description ?? "number \($0.account)")
@@ -46,6 +53,7 @@ extension Command {
                 ],
                 rows: rows.map { $0.session.cells(of: $0.account) })
         }
+        run.warn(of: sessions.compactMap(\.altered))
         return .success
     }
 
@@ -83,6 +91,31 @@ extension Command {
                 + (outcome.didForgetDevice ? "; its device is forgotten" : "")
         }
         return .success
+    }
+}
+
+extension ListedRow<StoredSession> {
+    fileprivate var account: Int64 {
+        switch self {
+        case .row(let session): session.account
+        case .altered(let row): row.account
+        }
+    }
+
+    fileprivate func json(of account: String) -> JSONValue {
+        switch self {
+        case .row(let session): session.json(of: account)
+        case .altered(let row):
+            ["session": .string(row.row), "account": .string(account), "altered": true]
+        }
+    }
+
+    fileprivate func cells(of account: String) -> [String] {
+        switch self {
+        case .row(let session): session.cells(of: account)
+        case .altered(let row):
+            [row.row, account] + [String](repeating: "-", count: 7) + ["altered"]
+        }
     }
 }
 

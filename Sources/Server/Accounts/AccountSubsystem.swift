@@ -125,46 +125,44 @@ extension AccountServices {
         }
     }
 
-    /// The same for a start that may bring work, and that is offered some if strangers have used up the
-    /// account's limit. What is expired, wrong or used counts as no work.
-    private func debit(
-        _ caller: LoginLimits.Caller, bringing solution: LoginWork.Solution?, account: AccountName,
-        of app: AppName, at now: Int64
-    ) async throws(Refusal) -> LoginLimits.Receipt {
-        if let solution, case .stranger(let address) = caller,
-            await isSolved(solution, account: account, of: app, at: now)
-        {
-            switch limits.startSolved(app: app, account: account, from: address, at: now * 1000) {
-            case .allowed(let receipt): return receipt
-            case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
-            }
-        }
+    /// The same for a start that is offered work if strangers have used up what it counts against, and if a
+    /// solution would be of use to it.
+    private func debitOfferingWork(
+        _ caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64
+    ) throws(Refusal) -> LoginLimits.Receipt {
         switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
         case .allowed(let receipt): return receipt
-        case .retry(let seconds, .caller): throw AccountServices.tooMany(seconds)
-        case .retry(let seconds, .account):
+        case .retry(let seconds, _):
             var refusal = AccountServices.tooMany(seconds)
-            if let used = limits.solutionsUsed(app: app, account: account, at: now * 1000) {
+            if case .stranger(let address) = caller,
+                let used = limits.solutionsUsed(app: app, account: account, from: address, at: now * 1000)
+            {
                 refusal.work = work.offer(to: account, of: app, used: used, at: now)
             }
             throw refusal
         }
     }
 
-    /// Whether the solution holds and is brought for the first time. Nothing here depends on whether there is
-    /// such an account.
-    private func isSolved(
-        _ solution: LoginWork.Solution, account: AccountName, of app: AppName, at now: Int64
-    ) async -> Bool {
-        guard let used = limits.solutionsUsed(app: app, account: account, at: now * 1000),
+    /// The replay guard's entry of a solution that holds and was not used before; nil for others. Nothing
+    /// here depends on whether there is such an account.
+    private func entry(
+        of solution: LoginWork.Solution?, for account: AccountName, of app: AppName, at now: Int64
+    ) async -> ReplayEntry? {
+        guard let solution,
+            let used = limits.solutionsUsed(app: app, account: account, at: now * 1000),
             let expires = work.expiry(of: solution, for: account, of: app, used: used, at: now),
             let scope = AccountServices.workScope
-        else { return false }
+        else { return nil }
         // Kept from the expiry on, so that it is known for as long as the challenge is good.
         let entry = ReplayEntry(
             keyID: scope, scheme: .messageSignatures, replayKey: solution.replayKey, created: expires,
             now: now)
-        return await isFirstUse(entry)
+        do {
+            try await replay.lookUp(entry)
+            return entry
+        } catch {
+            return nil
+        }
     }
 
     /// False if the entry is in the guard, and if the guard cannot tell.
@@ -180,13 +178,46 @@ extension AccountServices {
     /// One scope for all releases. No release has this id: it is reserved for tokens.
     private static let workScope = KeyID("s_login-work")
 
-    /// Debits a guess, then performs it. Refunds the guess if it could not be made.
+    /// Debits a guess, then performs it. Refunds the guess if it could not be made. What is expired, wrong or
+    /// used counts as no work.
     func withGuessDebited<Answer>(
         by caller: LoginLimits.Caller, bringing solution: LoginWork.Solution? = nil, account: AccountName,
         of app: AppName, at now: Int64,
         perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
-        let receipt = try await debit(caller, bringing: solution, account: account, of: app, at: now)
+        if case .stranger(let address) = caller,
+            let entry = await entry(of: solution, for: account, of: app, at: now),
+            let answered = try await withSolutionSpent(
+                entry, from: address, account: account, of: app, at: now, perform: answer)
+        {
+            return answered
+        }
+        let receipt = try debitOfferingWork(caller, account: account, of: app, at: now)
+        return try await refundingFailure(receipt, at: now, perform: answer)
+    }
+
+    /// Performs the guess, and spends the solution before the answer is given: one that a limit refuses, or
+    /// that a full queue turns away, can be brought again. Nil if another start used it meanwhile. That
+    /// answer is dropped, and its address pays: copies of one solution must not hold the account's bucket.
+    private func withSolutionSpent<Answer>(
+        _ entry: ReplayEntry, from address: ClientAddress, account: AccountName, of app: AppName,
+        at now: Int64, perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer? {
+        let receipt: LoginLimits.Receipt
+        switch limits.startSolved(app: app, account: account, from: address, at: now * 1000) {
+        case .allowed(let debited): receipt = debited
+        case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
+        }
+        let answered = try await refundingFailure(receipt, at: now, perform: answer)
+        if await isFirstUse(entry) { return answered }
+        limits.refundAllButAddress(receipt, at: now * 1000)
+        return nil
+    }
+
+    private func refundingFailure<Answer>(
+        _ receipt: LoginLimits.Receipt, at now: Int64,
+        perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
+    ) async throws(Refusal) -> Answer {
         do {
             return try await answer(receipt)
         } catch {
@@ -225,8 +256,9 @@ extension AccountServices {
     }
 
     /// The caller that starts the login: a known device if `proof` is fresh, valid and used for the first
-    /// time; otherwise a stranger. Looks up names without an account in the same way. A proof that does not
-    /// verify is debited to its address; once the address has used up its limit, its proofs are not verified.
+    /// time; otherwise a stranger. Looks up names without an account in the same way. A look-up that finds no
+    /// known device is debited to the address and its networks, and once one of them is used up, no proof
+    /// from there is looked at. A known device's proof that does not hold is debited to the device.
     func caller(
         of start: LoginStart, proof: RequestBodyMembers?, in call: RouteCall
     ) async throws(Refusal) -> LoginLimits.Caller {
@@ -234,13 +266,35 @@ extension AccountServices {
         let time = try proof.integer("time")
         let signature = try proof.bytes("signature", count: 64)
         guard abs(time - call.now) <= AccountServices.proofWindow,
-            case .allowed(let receipt) = limits.start(.deviceProof, from: call.address, at: call.now * 1000)
-        else { return .stranger(call.address) }
-        guard try await holds(signature, for: time, of: start, receipt: receipt, at: call.now),
+            case .allowed(let lookUp) = limits.start(.deviceProof, from: call.address, at: call.now * 1000),
+            let check = try await proofCheck(of: start, for: call, lookUp: lookUp),
+            try await holds(signature, for: time, of: start, receipt: check, at: call.now),
             await takeOnce(start, signedAt: time, of: try call.release(), at: call.now)
         else { return .stranger(call.address) }
-        refund(receipt, at: call.now)
+        refund(check, at: call.now)
         return .knownDevice(start.binding.device.id)
+    }
+
+    /// The debit of the check of a proof; nil if the account does not know the device, or has admitted too
+    /// many proofs of it that did not hold. The look-up's own debit is then kept: it is refunded only to who
+    /// names a known device, which no stranger can.
+    private func proofCheck(
+        of start: LoginStart, for call: RouteCall, lookUp: LoginLimits.Receipt
+    ) async throws(Refusal) -> LoginLimits.Receipt? {
+        let isKnown: Bool
+        do {
+            isKnown = try await steps.attempt { () throws(Refusal) in try login.knows(start) }
+        } catch {
+            refund(lookUp, at: call.now)
+            throw error
+        }
+        guard isKnown,
+            case .allowed(let check) = limits.startProof(
+                app: start.app, account: start.binding.account, of: start.binding.device.id,
+                from: call.address, at: call.now * 1000)
+        else { return nil }
+        refund(lookUp, at: call.now)
+        return check
     }
 
     private func holds(
@@ -248,11 +302,7 @@ extension AccountServices {
         at now: Int64
     ) async throws(Refusal) -> Bool {
         do {
-            return try await steps.attempt { () throws(Refusal) in
-                // The look-up comes first: it costs less than a signature verification. Its time reveals that
-                // the device is known only to a caller that has the device's public key.
-                try login.knows(start) && start.isSigned(signature, for: time)
-            }
+            return try await steps.attempt { () throws(Refusal) in start.isSigned(signature, for: time) }
         } catch {
             // The proof was not verified.
             refund(receipt, at: now)

@@ -308,14 +308,27 @@ enum AccountRows {
     static func read(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
         -> [Account]
     {
+        try list(in: database, sql: sql, binding: values).map { (listed) throws(OperationalError) in
+            switch listed {
+            case .row(let account): return account
+            case .altered(let row): throw SQLiteStore.altered(.account, row: row.row, in: database)
+            }
+        }
+    }
+
+    /// The same with altered rows in their places. `sql` begins with ``select``.
+    static func list(in database: Database, sql: String, binding values: [SQLValue]) throws(OperationalError)
+        -> [ListedRow<Account>]
+    {
         try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            let number = row.integer(0)
             guard row.integer(13) == 1 else {
-                throw SQLiteStore.altered(.account, row: String(row.integer(0)), in: database)
+                return .altered(AlteredRow(.account, row: String(number), account: number))
             }
             guard let account = account(row) else {
-                throw ReleaseRows.unreadable("account", named: String(row.integer(0)), in: database)
+                throw ReleaseRows.unreadable("account", named: String(number), in: database)
             }
-            return account
+            return .row(account)
         }
     }
 

@@ -6,10 +6,10 @@ import CountersignWire
 extension SQLiteStore {
     package func account(of pseudonym: AccountPseudonym) throws(OperationalError) -> Account? {
         try read(whenEmpty: nil) { (database) throws(OperationalError) in
-            try AccountRows.read(
+            try AccountRows.list(
                 in: database, sql: AccountRows.select + " WHERE pseudonym = ?",
-                binding: .blob(pseudonym.bytes)
-            ).first
+                binding: [.blob(pseudonym.bytes)]
+            ).first?.row
         }
     }
 
@@ -37,7 +37,10 @@ extension SQLiteStore {
     package func uploadTickets(of account: Int64) throws(OperationalError) -> [UploadTicketRecord] {
         try read(whenEmpty: []) { (database) throws(OperationalError) in
             let ids = try database.rows(
-                "SELECT id FROM upload_ticket WHERE account = ? ORDER BY number", binding: .integer(account)
+                """
+                SELECT id FROM upload_ticket WHERE account = ? AND \(AuthenticatedTable.uploadTicket.check)
+                ORDER BY number
+                """, binding: .integer(account)
             ) { $0.blob(0) }
             var tickets: [UploadTicketRecord] = []
             for id in ids {
@@ -110,9 +113,11 @@ extension SQLiteStore {
             """, binding: .text(app.description), .blob(tombstone.bytes)) != nil
     }
 
-    package func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool {
+    package func scrub(
+        _ texts: [[UInt8]], rewriting: RewriteBound
+    ) throws(OperationalError) -> ScrubOutcome {
         switch backing {
-        case .file(let file): return try file.scrub(text)
+        case .file(let file): return try file.scrub(texts, rewriting: rewriting)
         case .transaction:
             throw OperationalError(.failed, message: "a file is not scrubbed within a transaction")
         }
@@ -158,18 +163,23 @@ extension SQLiteStore {
 }
 
 extension SQLiteFile {
-    /// Empties the write-ahead log, looks for `text` in the file, and writes the file anew if it is there:
-    /// SQLite overwrites deleted rows (`secure_delete`), but may leave a copy where it moved a row from page
-    /// to page.
-    func scrub(_ text: [UInt8]) throws(OperationalError) -> Bool {
+    /// Empties the write-ahead log, looks for `texts` in the file, and writes the file anew if they are in
+    /// parts that no row uses. Rows that contain them would contain them in the new file, too.
+    func scrub(
+        _ texts: [[UInt8]], rewriting: RewriteBound
+    ) throws(OperationalError) -> ScrubOutcome {
         try use { (database) throws(OperationalError) in
             try database.emptyLog()
-            guard try database.contains(text) else { return true }
+            let found = try database.find(texts)
+            guard found.isInUnusedParts else { return found.isAnywhere ? .inRows : .absent }
+            if case .upTo(let most) = rewriting, found.bytes > most {
+                return .inUnusedParts(fileBytes: found.bytes)
+            }
             // The copy is made in memory, because nothing is written outside the data folder.
             try database.execute("PRAGMA temp_store = MEMORY")
             try database.execute("VACUUM")
             try database.emptyLog()
-            return try !database.contains(text)
+            return try database.find(texts).isAnywhere ? .inRows : .absent
         }
     }
 }
@@ -187,27 +197,14 @@ extension Database {
         }
     }
 
-    /// Whether the file, freed parts included, contains `text`.
-    fileprivate func contains(_ text: [UInt8]) throws(OperationalError) -> Bool {
-        guard let first = text.first else { return false }
-        let pages = try integer("PRAGMA page_count") ?? 0
-        let size = pages * (try integer("PRAGMA page_size") ?? 0)
-        let chunk = 1 << 20
-        var bytes = [UInt8](repeating: 0, count: chunk + text.count)
-        var offset: Int64 = 0
-        while offset < size {
-            guard read(&bytes, at: offset) else { throw SQLiteResultCode.damaged(path) }
-            let isFound = bytes.withUnsafeBufferPointer { bytes in
-                text.withUnsafeBufferPointer { text in
-                    (0...(bytes.count - text.count)).contains { place in
-                        bytes[place] == first
-                            && text.indices.allSatisfy { bytes[place + $0] == text[$0] }
-                    }
-                }
-            }
-            if isFound { return true }
-            offset += Int64(chunk)
-        }
-        return false
+    /// Where the file has one of the texts. A transaction that reads keeps others from changing the file.
+    fileprivate func find(
+        _ texts: [[UInt8]]
+    ) throws(OperationalError) -> (isAnywhere: Bool, isInUnusedParts: Bool, bytes: Int64) {
+        try execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1")
+        defer { try? execute("COMMIT") }
+        let remains = try FileRemains(of: texts, in: self)
+        guard try remains.areAnywhere() else { return (false, false, remains.bytes) }
+        return (true, try remains.areInUnusedParts(), remains.bytes)
     }
 }

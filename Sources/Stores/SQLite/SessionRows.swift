@@ -57,14 +57,24 @@ enum SessionRows {
     static func read(in database: Database, sql: String, binding values: SQLValue...) throws(OperationalError)
         -> [StoredSession]
     {
+        try list(in: database, sql: sql, binding: values).compactMap(\.row)
+    }
+
+    /// The same with altered rows in their places. `sql` begins with ``select``.
+    static func list(in database: Database, sql: String, binding values: [SQLValue]) throws(OperationalError)
+        -> [ListedRow<StoredSession>]
+    {
         var names = SessionNameCache()
-        return try database.rows(sql, binding: values) { (row) throws(OperationalError) -> StoredSession? in
-            guard row.integer(checkColumn) == 1 else { return nil }
+        return try database.rows(sql, binding: values) { (row) throws(OperationalError) in
+            guard row.integer(checkColumn) == 1 else {
+                let id = row.sessionID(1)?.description ?? "?"
+                return .altered(AlteredRow(.session, row: id, account: row.integer(2)))
+            }
             guard let session = session(from: row, names: &names) else {
                 throw ReleaseRows.unreadable("session, change", named: String(row.integer(0)), in: database)
             }
-            return session
-        }.compactMap(\.self)
+            return .row(session)
+        }
     }
 
     /// `sql` returns ids.

@@ -99,17 +99,7 @@ extension SQLiteStore {
     }
 
     package func sessions(of app: AppName, limit: Int) throws(OperationalError) -> [StoredSession] {
-        try read(whenEmpty: []) { (database) throws(OperationalError) in
-            // Joins through the app's accounts: an index of sessions by app would serve only this query, but
-            // be written at every refresh.
-            try SessionRows.read(
-                in: database,
-                sql: SessionRows.select(
-                    from: "account CROSS JOIN session ON session.account = account.number")
-                    + " WHERE account.app = ? ORDER BY account.number, session.ended_at IS NOT NULL,"
-                    + " session.created, session.id LIMIT ?",
-                binding: .text(app.description), .integer(Int64(limit)))
-        }
+        try sessionListing(of: app, limit: limit).compactMap(\.row)
     }
 
     package func sessionChange() throws(OperationalError) -> Int64 {

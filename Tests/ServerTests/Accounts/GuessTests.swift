@@ -155,6 +155,92 @@ import Testing
         #expect(try await signedStart(bob, at: now + 7).status == 200)
     }
 
+    @Test("strangers of a carrier's /48 do not keep known devices of the /48 out by proofs that do not hold")
+    func proofsOfNetwork() async throws {
+        var settings = LoginSettings.unlimited
+        settings.account = RateLimit(burst: 1, refillInterval: .seconds(86_400))
+        settings.work = RateLimit(burst: 3, refillInterval: .seconds(30))
+        let server = try TestServer(logins: settings)
+        var bob = try TestClient(server, "bob")
+        try await bob.signUp()
+        #expect(try await bob.logIn().status == 200)
+        #expect(try await start(bob).status == 200)
+        // From here on only a known device is admitted.
+        bob.peer = "[2001:db8:1:ff00::1]:1"
+        for second in 0..<5 {
+            let now = server.clock.now
+            for subscriber in 0..<3 {
+                var stranger = try TestClient(server, "bob")
+                stranger.peer = "[2001:db8:1:\(subscriber)00::1]:1"
+                for attempt in 0..<3 {
+                    #expect(try await signedStart(stranger, at: now + Int64(attempt)).status == 429)
+                }
+            }
+            server.clock.now += 1
+            #expect(try await signedStart(bob, at: server.clock.now).status == 200, "\(second)")
+        }
+    }
+
+    /// The solution of what the server offers.
+    private func solve(_ offer: WorkOffer) throws -> LoginWork.Solution {
+        let puzzles = try #require(
+            WorkPuzzles(challenge: offer.challenge, puzzles: offer.puzzles, hashes: offer.hashes))
+        var numbers: [UInt8] = []
+        for puzzle in 0..<offer.puzzles {
+            var attempt = puzzles.attempt(at: puzzle)
+            var number: UInt64 = 0
+            while !attempt.solves(number) { number += 1 }
+            numbers += WorkPuzzles.Attempt.bytes(number)
+        }
+        return LoginWork.Solution(challenge: offer.challenge, numbers: numbers)
+    }
+
+    private func address(_ last: UInt8) throws -> ClientAddress {
+        let bytes = [203, 0, 113, last]
+        let address = ClientAddress(bytes.span)
+        return try #require(address)
+    }
+
+    @Test("a solution that a limit or a full queue turns away can be brought again, and is good once")
+    func solutionTurnedAway() async throws {
+        var settings = GuessTests.few
+        settings.account = RateLimit(burst: 1, refillInterval: .seconds(86_400))
+        let server = try TestServer(logins: settings)
+        let services = server.accounts.services
+        let app = try #require(AppName("demo"))
+        let bob = try AccountName(normalizing: "bob")
+        let now = server.clock.now
+        let busy = try address(1)
+        let other = try address(2)
+        func bring(
+            _ solution: LoginWork.Solution?, from address: ClientAddress, failing: Refusal? = nil
+        ) async throws -> Refusal? {
+            do throws(Refusal) {
+                return try await services.withGuessDebited(
+                    by: .stranger(address), bringing: solution, account: bob, of: app, at: now
+                ) { (_) throws(Refusal) -> Refusal? in
+                    if let failing { throw failing }
+                    return nil
+                }
+            } catch { return error }
+        }
+        #expect(try await bring(nil, from: busy) == nil)
+        let offer = try #require(try await bring(nil, from: other)?.work, "for the account")
+        let solution = try solve(offer)
+        // The address has used up its solutions; starts without work do not count there.
+        for _ in 0..<6 { _ = try await bring(nil, from: busy) }
+        let carol = try AccountName(normalizing: "carol")
+        #expect(services.limits.startSolved(app: app, account: carol, from: busy, at: now * 1000).isAllowed)
+        let turnedAway = try await bring(solution, from: busy)
+        #expect(turnedAway?.code == .tooManyAttempts && turnedAway?.work == nil)
+        let full = Refusal(.unavailable, detail: "full", retryAfter: 1)
+        #expect(try await bring(solution, from: other, failing: full)?.code == .unavailable)
+        #expect(try await bring(solution, from: other) == nil)
+        let third = try address(3)
+        #expect(try await bring(solution, from: third)?.code == .tooManyAttempts, "good once")
+        #expect(services.limits.solutionsUsed(app: app, account: bob, at: now * 1000) == 1)
+    }
+
     @Test(
         "a registration finish is debited to its address before decryption, and refunded on success"
     )
@@ -259,4 +345,8 @@ import Testing
         }
         return "\(reply.status) \(reply.fields.map { "\($0.name): \($0.value)" }) \(body)"
     }
+}
+
+extension LoginLimits.Decision {
+    fileprivate var isAllowed: Bool { if case .allowed = self { true } else { false } }
 }

@@ -17,6 +17,7 @@ import Testing
     init() throws {
         server = try TestServer(policy: [
             "legacy-login=on", "legacy-upgrade=on", "legacy-salt=s", "legacy-key=k", "password-login=on",
+            "password-min=1",
         ])
         signIn = server.accounts.services.legacyLogins.signIn
         app = try #require(AppName("demo"))
@@ -28,6 +29,13 @@ import Testing
         _ = try server.deployment.addLegacyAccount(
             name, of: app, on: rung, password: password, userID: nil, at: server.clock.now)
         return name
+    }
+
+    @Test("an administrator's password for a rung is judged by the app's rule")
+    func rule() throws {
+        try server.deployment.setPolicy(["password-min=8"], of: app)
+        #expect(throws: OperationalError.self) { try add("short", on: .base64) }
+        #expect(try server.deployment.store.account(AccountName(normalizing: "short"), of: app) == nil)
     }
 
     private func logIn(_ name: AccountName, _ sent: String, at door: Rung.LoginEndpoint) throws
