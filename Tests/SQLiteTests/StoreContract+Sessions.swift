@@ -152,7 +152,7 @@ extension StoreContract {
         }
         next.epoch = .max
         next.sealedPreviousRoot = next.sealedRoot
-        next.sealedRoot = [8, 8]
+        next.sealedRoot = [1, 8, 8]
         next.attempts = [[], [1, 2, 3]]
         next.successor = DeviceCredentials.Successor(sealedRoot: [], ephemeral: [4], attempts: [])
         let swapped = try make().swap(session.id, from: session.credentials, to: .device(next), at: 1_100)

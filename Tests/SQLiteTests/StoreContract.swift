@@ -158,7 +158,7 @@ struct StoreContract {
                 == .missing)
         var brought = try release("r_4", version: "4.0")
         brought.settings = ["debug": "on"]
-        brought.sealedNextSecret = [4]
+        brought.sealedNextSecret = [1, 4]
         #expect(try make().insert(brought, recording: .counting) == .yes)
         #expect(try make().release(brought.id) == brought)
     }
