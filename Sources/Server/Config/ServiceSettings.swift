@@ -12,7 +12,8 @@ public struct LoginSettings: Sendable, Equatable {
     package var device = LoginLimits.Rules().device
     /// Per account, for unknown devices that have solved a challenge.
     package var solved = LoginLimits.Rules().solved
-    /// Per address: device proofs that do not verify, and finishes of registrations that fail.
+    /// Per address: proofs of devices that the account does not know, and finishes of registrations that
+    /// fail.
     package var work = LoginLimits.Rules().work
     /// Logins that are started and not finished; less than 2 KiB each.
     package var pending = 4096
@@ -45,8 +46,8 @@ extension Setting {
         allowance(
             "login-address", at: \.logins.address,
             meaning:
-                "guesses and sign-ups from an address (of IPv6: 64 bits; 1.5 times as many from 56 "
-                + "bits, twice from 48)"),
+                "guesses and sign-ups from an address (of IPv6: 64 bits; from 56 bits 1.5 times as many "
+                + "at once and 4 times as fast, from 48 twice and 16 times)"),
         allowance(
             "login-device", at: \.logins.device,
             meaning: "guesses from a device that the account has signed in on before"),
@@ -56,8 +57,8 @@ extension Setting {
         allowance(
             "login-work", at: \.logins.work,
             meaning:
-                "device proofs from an address that do not verify, and as many finishes of registrations "
-                + "that fail"
+                "proofs from an address of devices that the account does not know, and as many finishes of "
+                + "registrations that fail"
         ),
         number(
             "login-pending", at: \.logins.pending, in: 16...1_000_000,
