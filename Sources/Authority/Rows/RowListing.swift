@@ -1,7 +1,7 @@
 import CountersignWire
 
-/// A row as a listing for administrators has it. What decides about a caller refuses an altered row; a listing
-/// goes on, and says so: it is what one needs to find out what happened.
+/// A row as a listing for administrators has it. What decides about a caller refuses an altered row; a
+/// listing goes on, and says so: it is what one needs to find out what happened.
 package enum ListedRow<Row: Sendable & Equatable>: Sendable, Equatable {
     case row(Row)
     case altered(AlteredRow)
@@ -35,6 +35,7 @@ package protocol ListingStore: Sendable {
     func listing(ofAccount number: Int64) throws(OperationalError) -> ListedRow<Account>?
     /// In the order of ``SessionStore/sessions(of:limit:)``.
     func sessionListing(of app: AppName, limit: Int) throws(OperationalError) -> [ListedRow<StoredSession>]
-    /// The altered rows among the account's devices, sessions and upload tickets, which other reads leave out.
+    /// The altered rows among the account's devices, sessions and upload tickets, which other reads leave
+    /// out.
     func alteredRows(of account: Int64) throws(OperationalError) -> [AlteredRow]
 }
