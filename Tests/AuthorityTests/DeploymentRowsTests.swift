@@ -22,7 +22,8 @@ import Testing
         #expect(opened.hasTaggedRows)
         let auditKey = try #require(opened.auditKey)
         try made.store.set(
-            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey))
+            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey)
+        )
         made.store.close()
         try execute(
             "DELETE FROM row_digest; UPDATE app SET row_tag = NULL; UPDATE app_setting SET row_tag = NULL")
@@ -79,7 +80,8 @@ import Testing
         let opened = try deployment(folder.data)
         #expect(throws: OperationalError.self) { try opened.store.apps() }
         #expect(try opened.verifyRows().findings.count == AuthenticatedTable.all.count)
-        #expect(try opened.acceptRows().deleted == 0)
+        let id = try #require(try opened.verifyRows().id)
+        #expect(try opened.acceptRows(findings: id).deleted == 0)
         #expect(try opened.verifyRows().findings == [])
         #expect(try opened.store.apps().count == 1)
     }
