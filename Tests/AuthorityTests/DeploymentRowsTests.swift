@@ -8,8 +8,8 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an operator
-/// can accept rows as they are.
+/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an
+/// operator can accept rows as they are.
 @Suite struct DeploymentRowsTests {
     private let folder = TemporaryFolder()
 

@@ -7,8 +7,8 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// What an operator accepts is what `audit verify` has shown, and no server runs meanwhile; what was logged once is
-/// logged again when it happens again.
+/// What an operator accepts is what `audit verify` has shown, and no server runs meanwhile; what was logged
+/// once is logged again when it happens again.
 @Suite struct RowAcceptanceTests {
     private let folder = TemporaryFolder()
 

@@ -4,8 +4,8 @@ import Testing
 
 @testable import CountersignSQLite
 
-/// Who deletes or alters the row of an account, so that its name or user id seems to be free, gives it to nobody:
-/// the accounts are verified before one is added, without a background check.
+/// Who deletes or alters the row of an account, so that its name or user id seems to be free, gives it to
+/// nobody: the accounts are verified before one is added, without a background check.
 @Suite struct ReservedNameTests {
     private func takes(_ name: String, in store: SQLiteStore) throws -> Bool {
         var draft = try StoreContract { store }.accountDraft(name)
@@ -57,7 +57,8 @@ import Testing
                 """
                 CREATE TEMP TABLE kept AS SELECT sql FROM \(table);
                 PRAGMA writable_schema = ON;
-                UPDATE sqlite_schema SET sql = replace(sql, 'UNIQUE (app, name)', 'UNIQUE (app, name, number)')
+                UPDATE sqlite_schema
+                SET sql = replace(sql, 'UNIQUE (app, name)', 'UNIQUE (app, name, number)')
                 WHERE name = 'account'
                 """)
             let second = try Database(path: path)
@@ -66,7 +67,8 @@ import Testing
             try second.execute(
                 """
                 PRAGMA writable_schema = ON;
-                UPDATE sqlite_schema SET sql = replace(sql, 'UNIQUE (app, name, number)', 'UNIQUE (app, name)')
+                UPDATE sqlite_schema
+                SET sql = replace(sql, 'UNIQUE (app, name, number)', 'UNIQUE (app, name)')
                 WHERE name = 'account'
                 """)
             let found = try TaggedStore.findings(path)

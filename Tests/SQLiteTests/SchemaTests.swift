@@ -6,8 +6,8 @@ import Testing
 
 @testable import CountersignSQLite
 
-/// A file whose tables or indices are not those of the migrations is refused, and a change that has no effect is
-/// an error.
+/// A file whose tables or indices are not those of the migrations is refused, and a change that has no effect
+/// is an error.
 @Suite struct SchemaTests {
     /// Gives the table of sessions a constraint that turns a second revocation of an account into nothing.
     private func rebuildSessions(at path: String) throws {

@@ -56,8 +56,8 @@ package struct DataFolder: Sendable, Equatable {
         return "\(path): the data folder has mode \(mode) and should have 700, which was not set: \(reason)"
     }
 
-    /// Runs `body` while no server runs on this folder, and none can start: holds the lock of the replay table,
-    /// which every server holds. Throws `refusal` if a server runs.
+    /// Runs `body` while no server runs on this folder, and none can start: holds the lock of the replay
+    /// table, which every server holds. Throws `refusal` if a server runs.
     package func withoutServer<Result>(
         refusal: String, body: () throws(OperationalError) -> Result
     ) throws(OperationalError) -> Result {

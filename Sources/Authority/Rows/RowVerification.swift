@@ -220,8 +220,8 @@ extension Deployment {
     /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
     /// devices and upload tickets that do not verify are deleted instead: their users sign in again.
     ///
-    /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server may
-    /// run: it would take the rows as they are before the operator has set them right.
+    /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server
+    /// may run: it would take the rows as they are before the operator has set them right.
     package func acceptRows(findings id: String) throws(OperationalError) -> RowAcceptance {
         try folder.withoutServer(
             refusal: "audit accept: a server runs on this data folder; stop it first"
@@ -279,8 +279,8 @@ package struct RowAcceptance: Sendable {
     package var rows: Int64 = 0
 }
 
-/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log says
-/// when.
+/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log
+/// says when.
 struct RowTagging {
     let store: any Store
     let keys: MasterKeyRing.Keys

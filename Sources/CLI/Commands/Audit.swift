@@ -88,9 +88,9 @@ extension Command {
         notes: """
             Restore a backup where there is one. Without one, stop the server, keep what `audit verify` prints
             then, run this with its id, set right each row that was named (`app policy`, `account lock`,
-            `release retire`), and start the server. Refuses if anything has changed since. Rows of apps, settings, releases and accounts are taken
-            as they stand; sessions, known devices and upload tickets that do not verify are deleted, and
-            their users sign in again. The audit log records it.
+            `release retire`), and start the server. Refuses if anything has changed since. Rows of apps,
+            settings, releases and accounts are taken as they stand; sessions, known devices and upload
+            tickets that do not verify are deleted, and their users sign in again. The audit log records it.
             """
     ) { (run) throws(OperationalError) in
         guard let id = run.arguments.value("findings") else {

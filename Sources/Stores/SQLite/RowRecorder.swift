@@ -208,8 +208,8 @@ final class RowRecorder {
     }
 
     /// Verifies the tombstones of erased names once in a transaction, and the accounts if another connection
-    /// has changed the file since, unless there are too many to do so while other writers wait. Throws, too, if
-    /// the background check has found that accounts or tombstones are missing.
+    /// has changed the file since, unless there are too many to do so while other writers wait. Throws, too,
+    /// if the background check has found that accounts or tombstones are missing.
     func requireReservedNames(in database: Database) throws(OperationalError) {
         guard let rows, !pending.areNamesVerified else { return }
         for table in [AuthenticatedTable.account, .erasedName] where !rows.isComplete(table) {

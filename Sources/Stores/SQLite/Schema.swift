@@ -2,9 +2,9 @@ import CountersignWire
 
 /// The tables and indices that the migrations make, compared with those of a file.
 ///
-/// The schema is data of the file: a constraint with `ON CONFLICT IGNORE` turns a change into nothing, without
-/// an error, and an index without some rows hides them. Triggers and views are not compared: those of a file
-/// do not run (``RowRecorder/start(by:on:)``). Other tables may be there.
+/// The schema is data of the file: a constraint with `ON CONFLICT IGNORE` turns a change into nothing,
+/// without an error, and an index without some rows hides them. Triggers and views are not compared: those of
+/// a file do not run (``RowRecorder/start(by:on:)``). Other tables may be there.
 enum Schema {
     /// How the file differs from the migrations.
     struct Difference: Equatable {

@@ -4,8 +4,8 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// A row with a number far ahead, which a writer to the database adds for a moment, does not make a running server
-/// miss the changes that come after it.
+/// A row with a number far ahead, which a writer to the database adds for a moment, does not make a running
+/// server miss the changes that come after it.
 @Suite struct ForgedChangeTests {
     @Test("a revocation by another process is seen", arguments: [true, false])
     func revocation(isDeleted: Bool) async throws {
