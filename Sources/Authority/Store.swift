@@ -131,7 +131,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case bearerKey = "bearer-key"
     /// The key of the tombstones of erased names, sealed under the master key.
     case tombstoneKey = "tombstone-key"
-    /// Set once the audit log names accounts by pseudonyms only.
+    /// 1 once the audit log names accounts by pseudonyms only; 0 if it still has names, because it was
+    /// altered.
     case auditPseudonyms = "audit-pseudonyms"
     /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"

@@ -34,6 +34,8 @@ final class RowWatch: Sendable {
     }
 
     private func check(at now: Int64) {
+        let clock = ContinuousClock()
+        let began = clock.now
         do throws(OperationalError) {
             // Before the rows: what changes in between is verified once more.
             let mark = try store.changeMark()
@@ -41,7 +43,10 @@ final class RowWatch: Sendable {
                 return schedule.with { $0.didSkip(at: now) }
             }
             rows.note(try store.verifyRows())
-            schedule.with { $0.didVerify(mark: mark, from: now, to: EventLoop.monotonicSeconds()) }
+            let taken = began.duration(to: clock.now)
+            schedule.with {
+                $0.didVerify(mark: mark, from: now, to: EventLoop.monotonicSeconds(), taking: taken)
+            }
         } catch {
             schedule.with { $0.didFail(from: now, to: EventLoop.monotonicSeconds()) }
             log?.note(subject: "rows", message: error.message)
@@ -74,9 +79,14 @@ struct RowCheckSchedule: Sendable {
 
     mutating func didSkip(at now: Int64) { due = now + RowCheckSchedule.leastSeconds }
 
-    mutating func didVerify(mark: Int64, from begin: Int64, to end: Int64) {
+    /// `duration` is the exact one, if it is known: a short check can begin in one second and end in the
+    /// next.
+    mutating func didVerify(mark: Int64, from begin: Int64, to end: Int64, taking duration: Duration? = nil) {
         verified = (mark, end)
-        rest(from: begin, to: end)
+        guard let duration else { return rest(from: begin, to: end) }
+        let (seconds, attoseconds) = duration.components
+        let milliseconds = seconds * 1_000 + attoseconds / 1_000_000_000_000_000
+        due = end + max(RowCheckSchedule.leastSeconds, milliseconds * RowCheckSchedule.rest / 1_000)
     }
 
     /// The rows are not known to be right: they are verified after the rest.

@@ -8,8 +8,8 @@ import Testing
 
 @testable import CountersignAuthority
 
-/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an operator
-/// can accept rows as they are.
+/// A deployment from before rows had tags gets them once; the mark of it cannot be taken back, and an
+/// operator can accept rows as they are.
 @Suite struct DeploymentRowsTests {
     private let folder = TemporaryFolder()
 
@@ -22,7 +22,8 @@ import Testing
         #expect(opened.hasTaggedRows)
         let auditKey = try #require(opened.auditKey)
         try made.store.set(
-            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey))
+            .masterKeyCheck, to: MasterKeyCheck.sealed(under: made.masterKey.keys.current, auditKey: auditKey)
+        )
         made.store.close()
         #expect(unlink(made.folder.rowsMark) == 0)
         try execute(
@@ -80,7 +81,8 @@ import Testing
         let opened = try deployment(folder.data)
         #expect(throws: OperationalError.self) { try opened.store.apps() }
         #expect(try opened.verifyRows().findings.count == AuthenticatedTable.all.count)
-        #expect(try opened.acceptRows().deleted == 0)
+        let id = try #require(try opened.verifyRows().id)
+        #expect(try opened.acceptRows(findings: id).deleted == 0)
         #expect(try opened.verifyRows().findings == [])
         #expect(try opened.store.apps().count == 1)
     }

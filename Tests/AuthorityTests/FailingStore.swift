@@ -40,6 +40,7 @@ final class FailingStore: Store {
         try check()
         return try base.deleteUnverified(groups: groups)
     }
+    func verifyNames() throws(OperationalError) { try check(); try base.verifyNames() }
     func verifyRows() throws(OperationalError) -> RowVerification {
         try check()
         return try base.verifyRows()

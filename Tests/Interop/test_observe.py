@@ -185,6 +185,6 @@ def test_it_ends_and_says_so(gateway, backend):
     # Its end has come.
     with sqlite3.connect(gateway.data / "countersign.db") as store:
         store.execute("UPDATE app_setting SET text = ? WHERE name = 'enforcement'", (f"observe={int(time.time()) - 1}",))
-    gateway.admin("audit", "accept", "--yes")
+    gateway.accept_rows()
     gateway.admin("app", "policy", "demo", "--set", "debug=off")
     assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned" and backend.seen == []

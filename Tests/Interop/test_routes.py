@@ -152,7 +152,7 @@ def test_an_app_from_before_keeps_what_it_had(tmp_path, backend):
         store.execute("DELETE FROM app_setting WHERE name = 'routes'")
         store.executemany("INSERT INTO app_setting (app, name, text) VALUES ('set', ?, ?)",
                           [("anonymous", "/public,/pay/x"), ("device-signed", "/pay")])
-    gateway.admin("audit", "accept", "--yes")
+    gateway.accept_rows()
     with gateway:
         assert rules(gateway, "bare") == {("/",): "signed"}
         assert rules(gateway, "set") == {("/",): "session", ("/public",): "signed", ("/pay",): "device"}

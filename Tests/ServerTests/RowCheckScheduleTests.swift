@@ -2,7 +2,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// All rows are verified after each change, within their share of the time, and every ten minutes without one.
+/// All rows are verified after each change, within their share of the time, and every ten minutes without
+/// one.
 @Suite struct RowCheckScheduleTests {
     @Test func verifiesAfterAChange() {
         var schedule = RowCheckSchedule()
@@ -31,6 +32,11 @@ import Testing
         var schedule = RowCheckSchedule()
         schedule.didVerify(mark: 1, from: 0, to: 5)
         #expect(!schedule.isDue(at: 1_004) && schedule.isDue(at: 1_005))
+        // A short one that begins in one second and ends in the next is not one of a second.
+        schedule.didVerify(mark: 1, from: 2_000, to: 2_001, taking: .milliseconds(20))
+        #expect(!schedule.isDue(at: 2_015) && schedule.isDue(at: 2_016))
+        schedule.didVerify(mark: 1, from: 3_000, to: 3_001, taking: .milliseconds(900))
+        #expect(!schedule.isDue(at: 3_180) && schedule.isDue(at: 3_181))
     }
 
     @Test func verifiesAgainAfterAFailure() {

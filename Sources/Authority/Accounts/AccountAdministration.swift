@@ -16,6 +16,7 @@ extension Deployment {
         try Deployment.checkGiven(userID)
         var account = AccountDraft(
             app: app, name: name, userID: userID, created: now, tombstone: try tombstone(of: name, in: app))
+        try store.verifyNames()
         account.registration = try password.map { (password) throws(OperationalError) in
             try AccountKeys(self).register(password, of: name, in: app)
         }
@@ -84,6 +85,7 @@ extension Deployment {
         var draft = AccountDraft(
             app: app.name, name: name, userID: userID, created: now,
             tombstone: try tombstone(of: name, in: app.name))
+        try store.verifyNames()
         let settings = try ladder(of: app, policy: try app.policy())
         let kept: Secret
         do {
@@ -188,6 +190,7 @@ extension Deployment {
     ) throws(OperationalError) -> [SessionID] {
         try Deployment.checkGiven(userID)
         guard try account(name, of: app).userID != userID else { return [] }
+        if userID != nil { try store.verifyNames() }
         let told: [(name: String, value: JSONValue)] = [
             ("user_id", userID == nil ? "cleared" : "set")
         ]

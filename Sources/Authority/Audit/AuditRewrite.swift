@@ -118,10 +118,16 @@ extension Deployment {
     }
 
     /// The same at the first opening by a version that records pseudonyms. A log that was altered stays as it
-    /// is, for `audit verify` to report.
+    /// is, for `audit verify` to report: that is remembered, so that later openings do not read it again. An
+    /// erasure tries it again.
     func rewriteAuditOnce() throws(OperationalError) {
         do {
             guard try store.value(of: .auditPseudonyms) == nil else { return }
+            // Outside a write transaction, which would keep others waiting while the log is read.
+            guard try verifyAudit().findings.isEmpty else {
+                _ = try store.setIfAbsent(.auditPseudonyms, to: [0])
+                return
+            }
             try rewriteAudit()
         } catch  where error.kind == .failed {
             return

@@ -56,12 +56,24 @@ package struct DataFolder: Sendable, Equatable {
         return "\(path): the data folder has mode \(mode) and should have 700, which was not set: \(reason)"
     }
 
-    /// Whether a server runs on this folder: it holds the lock of the replay table.
-    package var isServed: Bool {
-        let file = open("\(replay).lock", O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        guard file >= 0 else { return false }
+    /// Runs `body` while no server runs on this folder, and none can start: holds the lock of the replay
+    /// table, which every server holds. Throws `refusal` if a server runs.
+    package func withoutServer<Result>(
+        refusal: String, body: () throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
+        let path = "\(replay).lock"
+        let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot find out whether a server runs").fault(
+                .unreachable)
+        }
         defer { close(file) }
-        return flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            guard errno != EWOULDBLOCK else { throw OperationalError(.failed, message: refusal) }
+            throw SystemCallError(errno, while: "\(path): cannot find out whether a server runs").fault(
+                .unreachable)
+        }
+        return try body()
     }
 
     package func file(_ name: String) -> String { "\(path)/\(name)" }

@@ -20,6 +20,7 @@ package final class RowAuthenticator: Sendable {
     private let sumKey: HMACSHA256
     /// Encrypts digests: from two successive digests in the clear, the sum of a single row would be known.
     private let digestKey: MasterKey
+    private let findingsKey: HMACSHA256
     private let findings = Locked(Findings())
 
     private struct Findings {
@@ -30,10 +31,27 @@ package final class RowAuthenticator: Sendable {
         /// The groups of each table, by its number, that do not add up to its digest.
         var groups: [Int: Set<Int>] = [:]
         var edition: UInt64 = 0
+        var hasOmitted = false
 
         mutating func report(_ finding: RowFinding) {
-            guard reported.count < mostReported, reported.insert(finding.identity).inserted else { return }
+            guard !reported.contains(finding.identity) else { return }
+            guard reported.count < mostReported else {
+                if !hasOmitted {
+                    news.append(
+                        "more than \(mostReported) findings: further ones are only counted; "
+                            + "`countersign audit verify` tells more")
+                }
+                hasOmitted = true
+                return
+            }
+            reported.insert(finding.identity)
             news.append(finding.text)
+        }
+
+        /// After a check that found nothing: the next alteration of a row is another one.
+        mutating func forgetReported() {
+            reported = []
+            hasOmitted = false
         }
     }
 
@@ -46,6 +64,7 @@ package final class RowAuthenticator: Sendable {
         self.digestKey = digestKey
         tagKey = part("tag").withExposedBytes { HMACSHA256(key: $0) }
         sumKey = part("sum").withExposedBytes { HMACSHA256(key: $0) }
+        findingsKey = part("findings").withExposedBytes { HMACSHA256(key: $0) }
     }
 
     package func tag(of message: RowMessage) -> [UInt8] {
@@ -60,6 +79,13 @@ package final class RowAuthenticator: Sendable {
 
     /// What a row adds to its table's digest. It is never stored by itself.
     package func sum(of message: RowMessage) -> RowSum { RowSum(sumKey.authenticate(message.bytes.span)) }
+
+    /// What stands for findings (``RowVerification/id``). Keyed, so that nobody else can look for another
+    /// content with the same id.
+    func findingsID(_ content: [UInt8]) -> [UInt8] {
+        let digest = findingsKey.authenticate(content.span)
+        return digest.indices.map { digest[$0] }
+    }
 
     package func seal(_ digest: RowDigest, of table: AuthenticatedTable) -> [UInt8] {
         var bytes = digest.bytes
@@ -108,6 +134,7 @@ package final class RowAuthenticator: Sendable {
             if findings.groups != outcome.groups { findings.edition &+= 1 }
             findings.groups = outcome.groups
             findings.unverified = outcome.findings.count
+            if outcome.findings.isEmpty { findings.forgetReported() }
             for finding in outcome.findings { findings.report(finding) }
         }
     }

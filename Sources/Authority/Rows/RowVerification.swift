@@ -18,6 +18,11 @@ package enum RowFinding: Sendable, Equatable {
     case putBack(table: String)
     /// The table cannot be read: it was removed, or has other columns.
     case unreadable(table: String)
+    /// The table's indices or constraints do not hold for its rows: an index leaves some out, or a key that
+    /// must be unique is there twice.
+    case mismatched(table: String, text: String)
+    /// The table or an index was rebuilt, removed or added, other than by this program.
+    case rebuilt(table: String, text: String)
     /// The tables belong to another state of the audit log: `recorded` is its last record when a row was
     /// changed last, and `last` its last record now.
     case otherLog(recorded: Int64, last: Int64)
@@ -36,6 +41,9 @@ package enum RowFinding: Sendable, Equatable {
         case .digestAltered(let table): return "\(table): the table's digest was altered"
         case .putBack(let table): return "\(table): the whole table was put back to an earlier state"
         case .unreadable(let table): return "\(table): the table cannot be read: it was removed or rebuilt"
+        case .mismatched(let table, let text):
+            return "\(table): its indices or constraints do not fit its rows: \(text)"
+        case .rebuilt(let table, let text): return "\(table): \(text)"
         case .otherLog(let recorded, let last):
             return "all: the tables belong to record \(recorded) of the audit log, whose last is \(last)"
         }
@@ -44,7 +52,8 @@ package enum RowFinding: Sendable, Equatable {
     package var table: String {
         switch self {
         case .altered(let table, _), .unbalanced(let table, _, _), .digestMissing(let table),
-            .digestAltered(let table), .putBack(let table), .unreadable(let table):
+            .digestAltered(let table), .putBack(let table), .unreadable(let table),
+            .mismatched(let table, _), .rebuilt(let table, _):
             table
         case .otherLog: RowSummary.name
         }
@@ -65,6 +74,9 @@ package struct RowVerification: Sendable, Equatable {
     package var findings: [RowFinding] = []
     /// The groups that do not add up, by the table's number.
     package var groups: [Int: Set<Int>] = [:]
+    /// Stands for the findings and for the rows of their tables: another one where anything of these differs.
+    /// Nil without findings.
+    package var id: String?
 
     package static let mostFindings = 1_000
 
@@ -79,6 +91,8 @@ package struct RowExamination {
     /// How many rows are altered, and the groups that they claim to belong to.
     private var altered: (count: Int, groups: Set<Int>) = (0, [])
     private let summary: RowSummary?
+    /// A chain over everything that is wrong.
+    private var chain: [UInt8] = []
 
     /// `summary` is the sealed ``RowSummary``.
     package init(_ rows: RowAuthenticator, summary: [UInt8]?) {
@@ -98,6 +112,7 @@ package struct RowExamination {
         }
         altered.count += 1
         altered.groups.insert(group)
+        extend(by: message.bytes + tag)
         guard outcome.findings.count < RowVerification.mostFindings else { return }
         outcome.findings.append(.altered(table: table.name, row: label()))
     }
@@ -105,7 +120,11 @@ package struct RowExamination {
     /// Ends a table. `pending` are the changes of the running transaction, which the stored digest does not
     /// have yet.
     package mutating func finish(_ table: AuthenticatedTable, sealed: [UInt8]?, pending: RowDigest?) {
+        let before = outcome.findings.count
         defer {
+            if altered.count > 0 || outcome.findings.count > before || outcome.groups[table.number] != nil {
+                extend(by: Array(table.name.utf8) + found.bytes)
+            }
             found = RowDigest()
             altered = (0, [])
         }
@@ -123,7 +142,7 @@ package struct RowExamination {
         if let pending { stored.apply(pending) }
         let groups = found.groups(differingFrom: stored)
         guard !groups.isEmpty else { return }
-        outcome.groups[table.number] = Set(groups)
+        outcome.groups[table.number, default: []].formUnion(groups)
         // Altered rows explain as many missing ones of their groups.
         let difference = found.rows &- stored.rows &+ Int64(altered.count)
         guard difference != 0 || !altered.groups.isSuperset(of: groups) else { return }
@@ -138,13 +157,35 @@ package struct RowExamination {
         outcome.findings.append(.unreadable(table: table.name))
     }
 
+    /// The table's indices or constraints do not fit its rows: none of them is accepted.
+    package mutating func mismatch(_ table: AuthenticatedTable, text: String) {
+        outcome.groups[table.number] = Set(0..<RowDigest.groups)
+        outcome.findings.append(.mismatched(table: table.name, text: text))
+    }
+
+    /// The schema is another: no row of the table is accepted.
+    package mutating func differ(_ table: String, text: String) {
+        if let table = AuthenticatedTable.all.first(where: { $0.name == table }) {
+            outcome.groups[table.number] = Set(0..<RowDigest.groups)
+        }
+        outcome.findings.append(.rebuilt(table: table, text: text))
+    }
+
     /// Compares with the number of the last audit record.
     package mutating func finish(audit last: Int64) {
         guard let summary, summary.audit != last else { return }
         outcome.findings.append(.otherLog(recorded: summary.audit, last: last))
     }
 
-    package var verification: RowVerification { outcome }
+    private mutating func extend(by bytes: [UInt8]) { chain = rows.findingsID(chain + bytes) }
+
+    package var verification: RowVerification {
+        guard !outcome.findings.isEmpty else { return outcome }
+        var outcome = outcome
+        let texts = Array(outcome.findings.map(\.text).joined(separator: "\n").utf8)
+        outcome.id = Hex.encode(Array(rows.findingsID(chain + texts).prefix(12)).span)
+        return outcome
+    }
 }
 
 /// The authentication of rows, as a store does it.
@@ -161,6 +202,9 @@ package protocol RowAuthenticationStore: Sendable {
     /// Deletes the sessions, known devices and upload tickets that do not verify, or belong to one of
     /// `groups` (by the table's number); returns how many they were.
     func deleteUnverified(groups: [Int: Set<Int>]) throws(OperationalError) -> Int64
+    /// Throws if a name or a user id might be free only because a row of an account, or the tombstone of an
+    /// erased one, was removed or altered. Reads all of them, and keeps no other connection from writing.
+    func verifyNames() throws(OperationalError)
     /// Verifies every row and digest, in one state of the store, as it is on the disk.
     func verifyRows() throws(OperationalError) -> RowVerification
     /// A number that is the same as long as no other connection has changed the store. It means nothing to
@@ -175,30 +219,68 @@ extension Deployment {
 
     /// Accepts the rows as they are, after an operator has looked at them: they get new tags. Sessions, known
     /// devices and upload tickets that do not verify are deleted instead: their users sign in again.
-    package func acceptRows() throws(OperationalError) -> (deleted: Int64, rows: Int64) {
-        var outcome: (deleted: Int64, rows: Int64) = (0, 0)
-        let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
-            let found = try store.verifyRows()
-            let deleted = try store.deleteUnverified(groups: found.groups)
-            let rows = try store.tagAllRows()
-            let draft = self.auditDraft(
-                for: .rowsAccept, on: .deployment,
-                details: [
-                    ("findings", .integer(Int64(found.findings.count))), ("deleted", .integer(deleted)),
-                    ("rows", .integer(rows)),
-                    ("tables", .array(Set(found.findings.map(\.table)).sorted().map { .string($0) })),
-                ])
-            try store.set(.rowsAccepted, to: Array(String(self.clock.now).utf8), recording: draft)
-            outcome = (deleted, rows)
+    ///
+    /// `id` is ``RowVerification/id`` of what the operator has looked at; nothing else is accepted. No server
+    /// may run: it would take the rows as they are before the operator has set them right.
+    package func acceptRows(findings id: String) throws(OperationalError) -> RowAcceptance {
+        try folder.withoutServer(
+            refusal: "audit accept: a server runs on this data folder; stop it first"
+        ) { () throws(OperationalError) in
+            var outcome = RowAcceptance()
+            let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
+                outcome = try self.acceptRows(findings: id, in: store)
+            }
+            for fault in try store.applyTogether([change]) { if let fault { throw fault } }
+            generation.advance()
+            return outcome
         }
-        for fault in try store.applyTogether([change]) { if let fault { throw fault } }
-        generation.advance()
-        return outcome
+    }
+
+    private func acceptRows(findings id: String, in store: any Store) throws(OperationalError)
+        -> RowAcceptance
+    {
+        let found = try store.verifyRows()
+        guard let current = found.id else {
+            throw OperationalError(.failed, message: "audit accept: every row verifies; nothing was changed")
+        }
+        guard current == id else {
+            throw OperationalError(
+                .failed,
+                message:
+                    "audit accept: these are not the findings of now; look at `countersign audit verify` "
+                    + "again. Nothing was changed")
+        }
+        for case .rebuilt(let table, let text) in found.findings {
+            throw OperationalError(
+                .failed, message: "audit accept: \(table): \(text). Undo it, or restore a backup")
+        }
+        let deleted = try store.deleteUnverified(groups: found.groups)
+        let rows = try store.tagAllRows()
+        let named = found.findings.prefix(RowAcceptance.mostRecorded).map { JSONValue.string($0.identity) }
+        let draft = auditDraft(
+            for: .rowsAccept, on: .deployment,
+            details: [
+                ("findings", .integer(Int64(found.findings.count))), ("id", .string(id)),
+                ("accepted", .array(named)), ("deleted", .integer(deleted)), ("rows", .integer(rows)),
+                ("tables", .array(Set(found.findings.map(\.table)).sorted().map { .string($0) })),
+            ])
+        try store.set(.rowsAccepted, to: Array(String(clock.now).utf8), recording: draft)
+        return RowAcceptance(findings: found.findings, deleted: deleted, rows: rows)
     }
 }
 
-/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log says
-/// when.
+/// What ``Deployment/acceptRows(findings:)`` has accepted.
+package struct RowAcceptance: Sendable {
+    /// Findings that the audit log names; it has the number and the id of all.
+    static let mostRecorded = 100
+
+    package var findings: [RowFinding] = []
+    package var deleted: Int64 = 0
+    package var rows: Int64 = 0
+}
+
+/// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log
+/// says when.
 struct RowTagging {
     let store: any Store
     let keys: MasterKeyRing.Keys
@@ -227,14 +309,16 @@ struct RowTagging {
     }
 
     private func tag(after check: [UInt8], auditKey: Secret) throws(OperationalError) {
-        // A server of the earlier version would go on writing rows without tags.
-        guard try store.auditEnd().last == 0 || !folder.isServed else {
-            throw OperationalError(
-                .failed,
-                message:
-                    "rows: this version authenticates them; stop the server of the earlier version first, "
-                    + "then start this one")
-        }
+        // A deployment that has just begun has no server of an earlier version.
+        guard try store.auditEnd().last > 0 else { return try tagNow(after: check, auditKey: auditKey) }
+        // Such a server would go on writing rows without tags.
+        try folder.withoutServer(
+            refusal: "rows: this version authenticates them; stop the server of the earlier version first, "
+                + "then start this one"
+        ) { () throws(OperationalError) in try tagNow(after: check, auditKey: auditKey) }
+    }
+
+    private func tagNow(after check: [UInt8], auditKey: Secret) throws(OperationalError) {
         let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
             // Another process may have done it meanwhile.
             guard try store.value(of: .masterKeyCheck) == check else { return }

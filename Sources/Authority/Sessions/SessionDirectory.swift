@@ -129,12 +129,29 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     /// Requires `positionLock`, except in the initializer.
     private func readChanges() throws(OperationalError) {
+        // The numbers of changes to come are beyond this one.
+        position.change = min(position.change, try reader.sessionChange())
+        var after = position.change
         while true {
-            let page = try reader.sessions(changedAfter: position.change, limit: SessionDirectory.pageCount)
+            let page = try reader.sessions(changedAfter: after, limit: SessionDirectory.pageCount)
             put(page, isVerified: false)
-            if let last = page.last { position.change = last.change }
-            guard page.count == SessionDirectory.pageCount else { return }
+            if let change = try lastAuthenticChange(in: page) { position.change = change }
+            guard let last = page.last, page.count == SessionDirectory.pageCount else { return }
+            after = last.change
         }
+    }
+
+    /// The number of the last row that is authentic: behind that of another, changes to come could be missed.
+    /// Nil for none; such rows are read again the next time.
+    private func lastAuthenticChange(in page: [StoredSession]) throws(OperationalError) -> Int64? {
+        for row in page.reversed() {
+            do {
+                if let stored = try reader.session(row.id), stored.change >= row.change { return row.change }
+            } catch  where error.kind == .failed {
+                continue
+            }
+        }
+        return nil
     }
 
     /// Applies rows as they are in the store: the server's own changes, once they are durable.

@@ -58,7 +58,10 @@ extension Command {
         try run.print([
             "records": .integer(outcome.records), "head": .optional(outcome.head?.text),
             "findings": .array(outcome.findings.map(\.json)),
-            "rows": ["verified": .integer(rows.rows), "findings": .array(rows.findings.map(\.json))],
+            "rows": [
+                "verified": .integer(rows.rows), "findings": .array(rows.findings.map(\.json)),
+                "findings_id": .optional(rows.id),
+            ],
         ]) {
             let head = outcome.head.map { "head: \($0.text)" } ?? "head: unknown"
             let records =
@@ -67,7 +70,8 @@ extension Command {
             let found =
                 rows.findings.isEmpty
                 ? ["\(rows.rows) rows, all of them whole"] : rows.findings.map { AuditLine.harmless($0.text) }
-            return (records + found + [head]).joined(separator: "\n")
+            let id = rows.id.map { ["findings in rows: \($0)"] } ?? []
+            return (records + found + id + [head]).joined(separator: "\n")
         }
         return outcome.findings.isEmpty && rows.findings.isEmpty ? .success : .failed
     }
@@ -76,23 +80,35 @@ extension Command {
         words: ["audit", "accept"],
         summary: "go on with the rows as they are, after `audit verify` found some",
         options: [
-            .flag("yes", meaning: "the rows were looked at, and are to stay as they are"), .data, .json,
+            .value(
+                "findings", placeholder: "ID",
+                meaning: "what was looked at, and is to stay as it is: the id that `audit verify` printed"),
+            .data, .json,
         ],
         notes: """
-            Restore a backup where there is one. Without one, keep what `audit verify` prints, stop the
-            server, run this, set right each row that was named (`app policy`, `account lock`,
-            `release retire`), and start the server. Rows of apps, settings, releases and accounts are taken
-            as they stand; sessions, known devices and upload tickets that do not verify are deleted, and
-            their users sign in again. The audit log records it.
+            Restore a backup where there is one. Without one, stop the server, keep what `audit verify` prints
+            then, run this with its id, set right each row that was named (`app policy`, `account lock`,
+            `release retire`), and start the server. Refuses if anything has changed since. Rows of apps,
+            settings, releases and accounts are taken as they stand; sessions, known devices and upload
+            tickets that do not verify are deleted, and their users sign in again. The audit log records it.
             """
     ) { (run) throws(OperationalError) in
-        guard run.arguments.has("yes") else {
+        guard let id = run.arguments.value("findings") else {
             throw OperationalError(
-                .usage, message: "expected --yes: rows that somebody altered are taken for true from then on")
+                .usage,
+                message:
+                    "expected --findings ID, as `audit verify` prints it: rows that somebody altered are "
+                    + "taken for true from then on")
         }
-        let outcome = try run.deployment().acceptRows()
-        try run.print(["rows": .integer(outcome.rows), "deleted": .integer(outcome.deleted)]) {
-            "\(outcome.rows) rows accepted, \(outcome.deleted) sessions, devices and tickets deleted"
+        let outcome = try run.deployment().acceptRows(findings: id)
+        try run.print([
+            "rows": .integer(outcome.rows), "deleted": .integer(outcome.deleted),
+            "accepted": .array(outcome.findings.map(\.json)),
+        ]) {
+            let taken = outcome.findings.map { "accepted: \(AuditLine.harmless($0.text))" }
+            let sum =
+                "\(outcome.rows) rows accepted, \(outcome.deleted) sessions, devices and tickets deleted"
+            return (taken + [sum]).joined(separator: "\n")
         }
         return .success
     }
@@ -162,6 +178,10 @@ extension RowFinding {
         case .digestMissing(let table): ["kind": "digest-missing", "table": .string(table)]
         case .digestAltered(let table): ["kind": "digest-altered", "table": .string(table)]
         case .unreadable(let table): ["kind": "unreadable", "table": .string(table)]
+        case .mismatched(let table, let text):
+            ["kind": "mismatched", "table": .string(table), "text": .string(text)]
+        case .rebuilt(let table, let text):
+            ["kind": "rebuilt", "table": .string(table), "text": .string(text)]
         case .putBack(let table): ["kind": "put-back", "table": .string(table)]
         case .otherLog(let recorded, let last):
             [

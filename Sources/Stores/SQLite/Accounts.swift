@@ -181,6 +181,7 @@ extension SQLiteStore {
                 expected.holds(of: account, at: now)
             else { return .missing }
             if case .setUserID(let id?) = change {
+                try SQLiteStore.requireReservedNames(in: database)
                 let holder = try database.integer(
                     "SELECT number FROM account WHERE app = ? AND user_id = ?",
                     binding: .text(account.app.description), .integer(id))
@@ -198,6 +199,7 @@ extension SQLiteStore {
         throws(OperationalError)
     {
         let number = SQLValue.integer(account.number)
+        let row = "account \(account.number)"
         switch change {
         case .lock: try setState(.locked, of: account.number, in: database)
         case .unlock: try setState(.active, of: account.number, in: database)
@@ -208,7 +210,7 @@ extension SQLiteStore {
                 UPDATE account SET credential = NULL, sealed_record = NULL, rung = NULL, sealed_legacy = NULL,
                     reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
-                """, binding: number)
+                """, changing: row, binding: [number])
             try forgetDevices(of: account.number, in: database)
         case .register(let registration, keeping: let session):
             try replaceCredentials(of: account.number, by: registration, in: database)
@@ -222,24 +224,25 @@ extension SQLiteStore {
                 """
                 UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL
                 WHERE number = ?
-                """,
-                binding: .blob(registration.credential), .blob(registration.sealedRecord), number)
+                """, changing: row,
+                binding: [.blob(registration.credential), .blob(registration.sealedRecord), number])
         case .legacy(let credential), .legacyPassword(let credential, keeping: _):
             try database.run(
                 """
                 UPDATE account SET rung = ?, sealed_legacy = ?, credential = NULL,
                     sealed_record = NULL, reset_hash = NULL, reset_until = NULL
                 WHERE number = ?
-                """, binding: .text(credential.rung.rawValue), .blob(credential.sealed), number)
+                """, changing: row,
+                binding: [.text(credential.rung.rawValue), .blob(credential.sealed), number])
             try forgetDevices(of: account.number, in: database)
         case .setUserID(let userID):
             try database.run(
-                "UPDATE account SET user_id = ? WHERE number = ?", binding: .optional(userID), number)
+                "UPDATE account SET user_id = ? WHERE number = ?", changing: row,
+                binding: [.optional(userID), number])
         case .setReset(let reset):
             try database.run(
-                "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?",
-                binding: .optional(reset?.codeHash),
-                .optional(reset?.until), number)
+                "UPDATE account SET reset_hash = ?, reset_until = ? WHERE number = ?", changing: row,
+                binding: [.optional(reset?.codeHash), .optional(reset?.until), number])
         }
     }
 
@@ -251,7 +254,10 @@ extension SQLiteStore {
             UPDATE account SET credential = ?, sealed_record = ?, rung = NULL, sealed_legacy = NULL,
                 reset_hash = NULL, reset_until = NULL
             WHERE number = ?
-            """, binding: .blob(registration.credential), .blob(registration.sealedRecord), .integer(account))
+            """, changing: "account \(account)",
+            binding: [
+                .blob(registration.credential), .blob(registration.sealedRecord), .integer(account),
+            ])
     }
 
     /// Forgets the account's known devices: they signed in with a password that is no longer valid and may
@@ -273,7 +279,8 @@ extension SQLiteStore {
         throws(OperationalError)
     {
         try database.run(
-            "UPDATE account SET state = ? WHERE number = ?", binding: .text(state.rawValue), .integer(number))
+            "UPDATE account SET state = ? WHERE number = ?", changing: "account \(number)",
+            binding: [.text(state.rawValue), .integer(number)])
     }
 }
 

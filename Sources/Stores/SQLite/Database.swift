@@ -77,6 +77,16 @@ final class Database {
         return Int(sqlite3_changes(handle))
     }
 
+    /// Runs a statement that changes exactly one row, named `row` in the error. The schema is the file's, and
+    /// could turn the change into nothing without an error.
+    func run(_ sql: String, changing row: String, binding values: [SQLValue]) throws(OperationalError) {
+        guard try run(sql, binding: values) == 1 else {
+            throw OperationalError(
+                .failed,
+                message: "\(path): \(row): a change had no effect; `countersign audit verify` tells more")
+        }
+    }
+
     func rows<Row>(
         _ sql: String, binding values: SQLValue...,
         read: (borrowing Statement) throws(OperationalError) -> Row

@@ -84,7 +84,7 @@ extension SQLiteStore {
                     state = 'removed', credential = NULL, sealed_record = NULL, rung = NULL,
                     sealed_legacy = NULL, reset_hash = NULL, reset_until = NULL, pseudonym = NULL
                 WHERE number = ?
-                """, binding: row)
+                """, changing: "account \(number)", binding: [row])
             return .yes(ended: ended)
         }
     }

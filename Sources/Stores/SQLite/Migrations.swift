@@ -85,6 +85,7 @@ enum Migrations {
         try database.transaction { () throws(OperationalError) in
             let done = try version(database)
             for number in Int(done)..<max(steps.count, Int(done)) { try database.execute(steps[number]) }
+            try Schema.require(in: database)
             try database.execute("PRAGMA application_id = \(applicationID)")
             try database.execute("PRAGMA user_version = \(max(Int64(steps.count), done))")
         }

@@ -126,6 +126,7 @@ final class SQLiteFile: @unchecked Sendable {
                 .unreachable,
                 message: "\(database.path): made by a newer countersign; expected this version's or older")
         }
+        if try Migrations.version(database) == Migrations.steps.count { try Schema.require(in: database) }
         if inspection == .everyPage {
             let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
             guard verdict == ["ok"] else { throw SQLiteResultCode.damaged(database.path) }

@@ -159,7 +159,7 @@ enum SessionRows {
                 change = ?, used = ?, release = ?, refresh_counter = ?, refresh_digest = ?,
                 epoch_release = ?, previous_release = ?, next_release = ?
             WHERE id = ?
-            """,
+            """, changing: "session \(session.id)",
             binding: SessionCredentialColumns.values(session.credentials) + [
                 .integer(session.change), .integer(session.used), .optional(session.release?.description),
             ] + RefreshColumns.values(session.credentials) + [.blob(session.id.bytes)])

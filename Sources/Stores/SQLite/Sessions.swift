@@ -297,8 +297,11 @@ extension SQLiteStore {
         let change = try nextSessionChange(in: database)
         try database.run(
             "UPDATE session SET change = ?, ended_at = ?, end_reason = ?, ended_by = ? WHERE id = ?",
-            binding: .integer(change), .integer(end.at), .text(end.reason.rawValue), .optional(end.by),
-            .blob(id.bytes))
+            changing: "session \(id)",
+            binding: [
+                .integer(change), .integer(end.at), .text(end.reason.rawValue), .optional(end.by),
+                .blob(id.bytes),
+            ])
         return change
     }
 }

@@ -14,12 +14,13 @@ package struct AccountImport: Sendable {
     private let app: AppName
     private let cost: HashCost
 
-    /// Fails if there is no such app.
+    /// Fails if there is no such app, or if a name might be free only because a row is missing.
     package init(_ deployment: Deployment, into app: AppName, cost: HashCost = .standard)
         throws(OperationalError)
     {
         self.deployment = deployment
         self.app = try deployment.app(app).name
+        try deployment.store.verifyNames()
         self.cost = cost
     }
 

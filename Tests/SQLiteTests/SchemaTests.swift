@@ -1,0 +1,152 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignSQLite
+
+/// A file whose tables or indices are not those of the migrations is refused, and a change that has no effect
+/// is an error.
+@Suite struct SchemaTests {
+    /// Gives the table of sessions a constraint that turns a second revocation of an account into nothing.
+    private func rebuildSessions(at path: String) throws {
+        let database = try Database(path: path)
+        func texts(_ sql: String) throws -> [String] { try database.rows(sql) { $0.text(0) } }
+        let names = try texts("SELECT name FROM pragma_table_info('session')").joined(separator: ", ")
+        let table = try #require(try texts("SELECT sql FROM sqlite_schema WHERE name = 'session'").first)
+        let others = try texts(
+            "SELECT sql FROM sqlite_schema WHERE tbl_name = 'session' AND type <> 'table' AND sql IS NOT NULL"
+        )
+        try database.execute("ALTER TABLE session RENAME TO kept")
+        try database.execute(
+            String(table.dropLast(") STRICT".count))
+                + ", UNIQUE (account, end_reason) ON CONFLICT IGNORE) STRICT")
+        try database.execute("INSERT INTO session (\(names)) SELECT \(names) FROM kept; DROP TABLE kept")
+        for sql in others { try database.execute(sql) }
+    }
+
+    @Test("a revocation that a constraint ignores does not report success")
+    func rebuilt() throws {
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            let account = try #require(try store.account(1))
+            let session = try StoreContract.session(7, of: account)
+            guard case .yes = try StoreContract { store }.open(session, .unlimited) else {
+                throw OperationalError(.failed, message: "not opened")
+            }
+            let end = SessionTermination(.revoked, at: 9)
+            _ = try store.end(.one(StoreContract.id(0)), with: end, recording: nil)
+            try rebuildSessions(at: path)
+            // Under a running server:
+            #expect(throws: OperationalError.self) {
+                try store.end(.one(session.id), with: end, recording: nil)
+            }
+            #expect(try store.session(session.id)?.end == nil)
+            let found = try store.verifyRows()
+            #expect(Set(found.findings.map(\.table)) == ["session"])
+            #expect(found.groups[AuthenticatedTable.session.number]?.count == 64)
+            store.close()
+            let fault = #expect(throws: OperationalError.self) { try store.revision() }
+            #expect(fault?.message.contains("session: the table session was rebuilt") == true)
+        }
+    }
+
+    @Test("an index that was added or removed is named; other tables and triggers may be there")
+    func indices() throws {
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            func message(after sql: String) throws -> String? {
+                store.close()
+                try Database(path: path).execute(sql)
+                do { _ = try store.revision() } catch let error as OperationalError { return error.message }
+                return nil
+            }
+            #expect(
+                try message(after: "CREATE TABLE mine (a); CREATE INDEX of_mine ON mine (a)") == nil)
+            #expect(
+                try message(after: "CREATE TRIGGER t AFTER INSERT ON app BEGIN SELECT 1; END; ANALYZE") == nil
+            )
+            let added = try message(after: "CREATE INDEX planted ON account (state)")
+            #expect(added?.contains("account: the index planted was added") == true)
+            #expect(try message(after: "DROP INDEX planted") == nil)
+            let removed = try message(after: "DROP INDEX account_user_id")
+            #expect(removed?.contains("account: the index account_user_id is missing") == true)
+        }
+    }
+
+    @Test("an index that leaves rows out, under the definition that it should have, is found")
+    func partialIndex() throws {
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            store.close()
+            let database = try Database(path: path)
+            try database.execute(
+                """
+                CREATE TEMP TABLE kept AS SELECT sql FROM sqlite_schema WHERE name = 'session_of_account';
+                DROP INDEX session_of_account;
+                CREATE INDEX session_of_account ON session (account, ended_at, created) WHERE account <> 1;
+                PRAGMA writable_schema = ON;
+                UPDATE sqlite_schema SET sql = (SELECT sql FROM kept) WHERE name = 'session_of_account'
+                """)
+            let found = try TaggedStore.findings(path)
+            guard case .mismatched("session", _)? = found.findings.first, found.findings.count == 1 else {
+                return #expect(Bool(false), "\(found.findings)") as Void
+            }
+            #expect(found.groups[AuthenticatedTable.session.number]?.count == 64)
+            // What an operator accepts is what the indices find, too.
+            _ = try store.deleteUnverified(groups: [:])
+            #expect(try TaggedStore.findings(path).findings == [])
+        }
+    }
+
+    @Test("every earlier layout becomes the same one", arguments: 1...Migrations.steps.count)
+    func upgrades(from count: Int) throws {
+        try TaggedStore.make { path, _ in
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            let database = try Database(path: path)
+            for step in Migrations.steps.prefix(count) { try database.execute(step) }
+            try database.execute(
+                "PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = \(count)")
+            let store = SQLiteStore(path: path)
+            try store.prepare()
+            store.close()
+            #expect(try store.revision() == 0)
+            #expect(try Schema.differences(in: database) == [])
+        }
+    }
+
+    @Test("an earlier layout that was changed is not upgraded")
+    func changedBefore() throws {
+        try TaggedStore.make { path, _ in
+            #expect(FileManager.default.createFile(atPath: path, contents: nil))
+            let database = try Database(path: path)
+            for step in Migrations.steps.prefix(12) { try database.execute(step) }
+            try database.execute(
+                """
+                PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = 12;
+                CREATE INDEX mine ON session (device_name)
+                """)
+            let store = SQLiteStore(path: path)
+            let fault = #expect(throws: OperationalError.self) { try store.prepare() }
+            #expect(fault?.message.contains("session: the index mine was added") == true)
+            #expect(try Migrations.version(database) == 12)
+            try database.execute("DROP INDEX mine")
+            try store.prepare()
+        }
+    }
+
+    @Test("comparing the schema takes a few milliseconds at most")
+    func cost() throws {
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            let database = try Database(path: path)
+            #expect(try Schema.differences(in: database) == [])
+            let time = try ContinuousClock().measure {
+                for _ in 0..<20 { _ = try Schema.differences(in: database) }
+            }
+            // Unoptimized, beside other tests.
+            #expect(time < .milliseconds(20 * 50), "\(time)")
+        }
+    }
+}
