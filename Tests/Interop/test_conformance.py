@@ -127,8 +127,8 @@ FAULTS = [
     )),
     Fault("answer-signature-not-checked", "answer-of-a-stranger", ("unsigned-answer", "signed-get"), (
         ("signatures.py",
-         "    if not holds:\n",
-         "    if False:\n"),
+         "            except InvalidSignature:\n                pass\n",
+         "            except InvalidSignature:\n                return key\n"),
     )),
     Fault("answer-body-not-checked", "altered-answer-body", ("update-required", "altered-refresh-answer"), (
         ("signatures.py",
@@ -310,7 +310,7 @@ def test_a_planted_fault_is_found(fault: Fault, tmp_path: pathlib.Path):
 def test_a_part_that_is_left_out_is_said(tmp_path: pathlib.Path):
     shutil.copytree(PORT / "countersign_client", tmp_path / "countersign_client")
     features = (
-        "conformance.py", '"device-signature", "change-password", "pin-manifest"', '"device-signature",')
+        "conformance.py", '"device-signature", "change-password", "pin-manifest"', '"device-signature"')
     Fault("", "", (), (features,)).plant(tmp_path)
     status, report, said = conform(tmp_path, "--case", "changed-password,device-signed-call,pin-manifest")
     assert status == 0, said

@@ -222,7 +222,9 @@ def test_a_changed_upload_ticket_lets_nothing_in(shop):
     for sql in TICKETS.values():
         shop.sql(sql)
         assert uploads(shop, used) == "unavailable", sql
-        assert [(one["kind"], one["table"]) for one in shop.found()] == [("altered", "upload_ticket")]
+        # A row that was moved to another account is missed at the one before, too.
+        found = [(one["kind"], one["table"]) for one in shop.found()]
+        assert found[0] == ("altered", "upload_ticket") and found[1:] in ([], [("unbalanced", "upload_ticket")])
         shop.sql("DELETE FROM upload_ticket", "INSERT INTO upload_ticket SELECT * FROM kept")
         assert uploads(shop, used) == "replayed" and shop.found() == []
 
@@ -343,7 +345,7 @@ def test_the_key_of_the_erased_names_is_not_made_anew(shop):
     shop.stop()
     shop.sql("DELETE FROM meta WHERE name = 'tombstone-key'")
     done = run("account", "add", "demo", "user-0", "--data", shop.data)
-    assert done.returncode == 1 and "tombstone key" in done.err
+    assert done.returncode == 1 and "meta: the rows do not add up" in done.err
 
 
 def test_the_metrics_tell(shop):
