@@ -36,7 +36,8 @@ package final class Deployment: Sendable {
             guard try store.isEmpty() else {
                 throw OperationalError(
                     .failed,
-                    message: "master key: its check was removed from the store, which is not empty; restore a "
+                    message:
+                        "master key: its check was removed from the store, which is not empty; restore a "
                         + "backup")
             }
             let fresh = try source.findOrMake()
@@ -54,7 +55,7 @@ package final class Deployment: Sendable {
         self.folder = folder
         self.store = store
         try store.authenticate(by: rows)
-        try RowTagging(
+        try RowTagMigration(
             store: store, keys: keys, folder: folder,
             recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
         ).run()

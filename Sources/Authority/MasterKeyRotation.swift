@@ -60,8 +60,9 @@ package struct SealProgress: Sendable, Equatable {
     package init() {}
 }
 
-/// The sealed values of a store. The store accepts new ones only with the first byte that ``MetaName/sealSlot``
-/// holds: a process that has not noticed a rotation fails with `unreachable`, and loses nothing.
+/// The sealed values of a store. The store accepts new ones only with the first byte that
+/// ``MetaName/sealSlot`` holds: a process that has not noticed a rotation fails with `unreachable`, and loses
+/// nothing.
 package protocol SealStore: Sendable {
     /// The number of values whose first byte is another than `slot`.
     func countSealed(otherThan slot: UInt8) throws(OperationalError) -> Int64

@@ -212,7 +212,8 @@ import Testing
     @Test func aDeploymentFromBeforeThereWereLogsGetsOne() throws {
         try filled()
         let key = try #require(
-            try MasterKeySource(environment: [:], folder: DataFolder(folder.data, absence: .fail)).find().current)
+            try MasterKeySource(environment: [:], folder: DataFolder(folder.data, absence: .fail)).find()
+                .current)
         let store = SQLiteStore(path: path)
         let old = key.seal(
             Secret(copying: Array("countersign".utf8).span),

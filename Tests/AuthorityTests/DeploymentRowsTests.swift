@@ -63,7 +63,9 @@ import Testing
     @Test("a mark that was taken back does not make altered rows right")
     func markTakenBack() throws {
         try makeEarlier()
-        try AuthorityTests.execute(sql: "CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'", in: folder, changing: false)
+        try AuthorityTests.execute(
+            sql: "CREATE TABLE kept AS SELECT value FROM meta WHERE name = 'master-key-check'", in: folder,
+            changing: false)
         try deployment(folder.data).store.close()
         try execute(
             """

@@ -128,7 +128,8 @@ extension StoreContract {
         var account = try #require(try make().account(bob.number))
         #expect(account.legacy == credential && account.registration == nil)
         #expect(account.userID == nil, "an id is only ever the backend's")
-        let registration = StoredRegistration(credential: [UInt8](repeating: 4, count: 16), sealedRecord: [1, 5])
+        let registration = StoredRegistration(
+            credential: [UInt8](repeating: 4, count: 16), sealedRecord: [1, 5])
         func upgrade(from credential: LegacyCredential) throws -> AccountChangeOutcome {
             try make().change(
                 bob.number, if: .legacy(credential), applying: .upgrade(registration), at: 300,
@@ -158,7 +159,8 @@ extension StoreContract {
 
     private func resets(of ada: Account) throws {
         let reset = StoredReset(codeHash: [UInt8](repeating: 6, count: 32), until: 1_000)
-        let registration = StoredRegistration(credential: [UInt8](repeating: 9, count: 16), sealedRecord: [1, 7])
+        let registration = StoredRegistration(
+            credential: [UInt8](repeating: 9, count: 16), sealedRecord: [1, 7])
         func use(_ hash: [UInt8], at now: Int64) throws -> AccountChangeOutcome {
             try make().change(
                 ada.number, if: .reset(codeHash: hash), applying: .register(registration, keeping: nil),

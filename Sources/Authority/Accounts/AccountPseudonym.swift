@@ -53,7 +53,8 @@ struct AccountTombstoneKey: Sendable {
                     message: "tombstone key: it was removed, and erased names need it; restore a backup")
             }
             sealed = try store.setIfAbsent(
-                .tombstoneKey, to: masterKey.seal(
+                .tombstoneKey,
+                to: masterKey.seal(
                     Secret(random: 32), as: AccountTombstoneKey.binding, random: SystemRandom()))
         }
         guard let key = try? masterKey.open(sealed ?? [], as: AccountTombstoneKey.binding) else {

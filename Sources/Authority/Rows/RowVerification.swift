@@ -281,7 +281,7 @@ package struct RowAcceptance: Sendable {
 
 /// Tags the rows of a store from a version without tags, once. It is trusted as it is found; the audit log
 /// says when.
-struct RowTagging {
+struct RowTagMigration {
     let store: any Store
     let keys: MasterKeyRing.Keys
     let folder: DataFolder
@@ -297,8 +297,8 @@ struct RowTagging {
                 throw OperationalError(
                     .failed,
                     message:
-                        "rows: the mark that they are authenticated was put back to an earlier one. If you have "
-                        + "restored a backup of a version without authenticated rows, remove "
+                        "rows: the mark that they are authenticated was put back to an earlier one. If you "
+                        + "have restored a backup of a version without authenticated rows, remove "
                         + folder.rowsMark)
             }
             try tag(after: check, auditKey: auditKey)
@@ -322,7 +322,7 @@ struct RowTagging {
         let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
             // Another process may have done it meanwhile.
             guard try store.value(of: .masterKeyCheck) == check else { return }
-            guard try !store.hasRowDigests(), try !RowTagging.recordsTagging(store) else {
+            guard try !store.hasRowDigests(), try !RowTagMigration.recordsTagging(store) else {
                 throw OperationalError(
                     .failed,
                     message: "rows: the mark that they are authenticated was removed; restore a backup")

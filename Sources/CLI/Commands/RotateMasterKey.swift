@@ -7,9 +7,9 @@ extension Command {
         summary: "replace the master key, under running servers, and seal everything under the new one",
         options: [.data, .json],
         notes: """
-            Killed at any point, it goes on where it was when it is run again. Servers on the same data folder \
-            take the new key without a restart. The former key opens nothing of the store afterwards; backups \
-            made before stay sealed under it. If the former key has leaked, this is one step of several: \
+            Killed at any point, it goes on where it was when it is run again. Servers on the same data \
+            folder take the new key without a restart. The former key opens nothing of the store \
+            afterwards; backups made before stay sealed under it. If the former key has leaked, this is one step of several: \
             docs/operate/master-key.md.
             """
     ) { (run) throws(OperationalError) in
@@ -56,20 +56,21 @@ extension MasterKeyRotation.Outcome {
         if let former {
             lines.append("master key \(former) is replaced by \(current): \(sealed) values sealed again")
         } else if keyToMove == nil {
-            lines.append("the rotation to master key \(current) is finished now; run it again for another key")
+            lines.append(
+                "the rotation to master key \(current) is finished now; run this again for another key")
         } else {
             lines.append("the rotation to master key \(current) is done, apart from this:")
         }
         if left > 0 {
             lines.append(
-                "\(left) values opened under neither key and stay as they are: their rows were altered or moved "
-                    + "(countersign audit verify)")
+                "\(left) values opened under neither key and stay as they are: their rows were altered or "
+                    + "moved (countersign audit verify)")
         }
         if let keyToMove {
             lines.append(
-                "\(keyToMove) holds the new key. Give it to the servers where they have the former one from "
-                    + "(\(MasterKeySource.variable), or the credential countersign-master-key), restart them, and "
-                    + "run this command once more: it removes the file")
+                "\(keyToMove) holds the new key. Give it to the servers where they have the former one "
+                    + "from (\(MasterKeySource.variable), or the credential countersign-master-key), restart "
+                    + "them, and run this command once more: it removes the file")
         }
         return lines.joined(separator: "\n")
     }

@@ -12,7 +12,8 @@ import Testing
     private static let seen: [UInt8] = [0x77]
 
     private static func device(offering attempts: [[UInt8]]? = nil, counter: Int64 = 7) -> DeviceCredentials {
-        var device = DeviceCredentials(signingKey: [1], agreementKey: [2], epochBegan: 900, sealedRoot: [1, 5])
+        var device = DeviceCredentials(
+            signingKey: [1], agreementKey: [2], epochBegan: 900, sealedRoot: [1, 5])
         device.epoch = 5
         device.sealedPreviousRoot = [4]
         device.attempts = [[0xA]]
