@@ -9,8 +9,8 @@ extension Command {
         notes: """
             Killed at any point, it goes on where it was when it is run again. Servers on the same data \
             folder take the new key without a restart. The former key opens nothing of the store \
-            afterwards; backups made before stay sealed under it. If the former key has leaked, this is one step of several: \
-            docs/operate/master-key.md.
+            afterwards; backups made before stay sealed under it. If the former key has leaked, this is one \
+            step of several: docs/operate/master-key.md.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
