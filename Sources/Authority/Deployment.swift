@@ -9,7 +9,7 @@ package final class Deployment: Sendable {
     package let folder: DataFolder
     package let store: any Store
     package let generation: DeploymentGeneration
-    let masterKey: MasterKeyRing
+    package let masterKey: MasterKeyRing
     let masterKeySource: MasterKeySource
     let auditChain: AuditChain
     private let tombstones = Locked<AccountTombstoneKey?>(nil)

@@ -336,6 +336,7 @@ private final class RotationLock {
         guard file >= 0 else {
             throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
         }
+        _ = KeyFile.giveToFolderOwner(file, path: path)
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
             close(file)
             throw OperationalError(

@@ -116,6 +116,9 @@ public enum Server {
             log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
             once.forget(at: SystemTime().now)
+            logFailure(of: "master key", log: log) { () throws(OperationalError) in
+                try deployment.masterKey.look()
+            }
             let fault = logFailure(of: "reconcile", log: log) { () throws(OperationalError) in
                 try keys.reconcile()
             }

@@ -63,12 +63,17 @@ package enum KeyFile {
             throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
         }
         defer { unlink(draft) }
+        let isGiven = giveToFolderOwner(file, path: path)
         let written = secret.withExposedBytes { bytes in
             bytes.withUnsafeBytes { write(file, $0.baseAddress, $0.count) }
         }
         let code = errno
         let synced = fsync(file)
         close(file)
+        guard isGiven else {
+            throw OperationalError(
+                .unreachable, message: "\(path): cannot be given to the owner of its folder")
+        }
         guard written == secret.count, synced == 0 else {
             throw SystemCallError(written < 0 ? code : ENOSPC, while: "\(path): cannot write").fault(
                 .unreachable)
@@ -79,6 +84,19 @@ package enum KeyFile {
         syncFolder(of: path)
     }
 
+    /// A file that the superuser makes belongs to the owner of its folder: the server, which may run as
+    /// another user, must be able to read it. SQLite does the same with its files. False if that failed.
+    static func giveToFolderOwner(_ file: Int32, path: String) -> Bool {
+        guard geteuid() == 0 else { return true }
+        var status = stat()
+        guard stat(folder(of: path), &status) == 0 else { return false }
+        return fchown(file, status.st_uid, status.st_gid) == 0
+    }
+
+    private static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    }
+
     /// A unique name for a file that is not complete yet. It is random and not a process id: in a container
     /// each start has the same one, and a draft left by a crash would block every later start.
     package static func draftName(for path: String) -> String {
@@ -86,8 +104,7 @@ package enum KeyFile {
     }
 
     fileprivate static func syncFolder(of path: String) {
-        let parent = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
-        let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let folder = open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
         fsync(folder)
         close(folder)

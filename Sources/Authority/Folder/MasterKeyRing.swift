@@ -8,7 +8,7 @@ import Glibc
 /// one. Source: docs/decisions/0059-rotation-of-the-master-key.md.
 ///
 /// Another process replaces the key. This one notices by the deployment's generation, which is read before
-/// each seal, and by the store, which it asks once a second; and a value that does not open makes it look,
+/// each seal; a server asks the store as well, every few seconds; and a value that does not open makes it look,
 /// too. The store refuses values of the former key (``SealStore``), so that one that was sealed before the
 /// notice and written after it is not lost.
 package final class MasterKeyRing: Sealer {
@@ -58,7 +58,7 @@ package final class MasterKeyRing: Sealer {
     }
 
     package func seal(_ secret: Secret, as binding: SealBinding, random: some RandomSource) -> [UInt8] {
-        lookIfDue()
+        lookIfChanged()
         let (key, slot) = kept.with { kept in
             kept.keys.next.map { ($0, kept.keys.slot.next) } ?? (kept.keys.current, kept.keys.slot)
         }
@@ -71,15 +71,20 @@ package final class MasterKeyRing: Sealer {
 
     package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {
         guard let slot = sealed.first.flatMap(SealSlot.init(rawValue:)) else { throw SealError.notOpened }
-        if slot == .process { return try processKey.open(sealed, as: binding, slot: slot) }
-        if let key = kept.with({ $0.keys.key(of: slot) }),
-            let opened = try? key.open(sealed, as: binding, slot: slot)
-        {
+        if let key = key(of: slot), let opened = try? key.open(sealed, as: binding, slot: slot) {
             return opened
         }
-        lookIfDue()
-        guard let key = kept.with({ $0.keys.key(of: slot) }) else { throw SealError.notOpened }
+        guard slot != .process else { throw SealError.notOpened }
+        // At most once a second, so that altered values do not cost a look each.
+        let isRecent = kept.with { $0.looked == MasterKeyRing.monotonicSeconds }
+        if isRecent { lookIfChanged() } else { try? look() }
+        guard let key = key(of: slot) else { throw SealError.notOpened }
         return try key.open(sealed, as: binding, slot: slot)
+    }
+
+    /// The same steps for each slot: how long it takes does not tell a stored value from one in memory.
+    private func key(of slot: SealSlot) -> MasterKey? {
+        kept.with { slot == .process ? processKey : $0.keys.key(of: slot) }
     }
 
     /// Opens with the former key alone, for a rotation; nil if the value is not of its slot or does not open.
@@ -90,18 +95,17 @@ package final class MasterKeyRing: Sealer {
 
     var keys: Keys { kept.with { $0.keys } }
 
-    /// Looks for other keys if another process has changed something, or a second has passed.
-    private func lookIfDue() {
-        let (now, seconds) = (generation.current, MasterKeyRing.monotonicSeconds)
-        let isDue = kept.with { $0.generation != now || $0.looked != seconds }
-        guard isDue else { return }
-        // What cannot be read is read at the next look. Until then the former keys stay, and the store
-        // refuses what they seal if they are no longer the ones.
-        try? look(generation: now)
+    /// Looks for other keys if another process has changed something.
+    private func lookIfChanged() {
+        let now = generation.current
+        let isDue = kept.with { $0.generation != now }
+        // What cannot be read is read at the next look, and a server logs it: until then the former keys stay,
+        // and the store refuses what they seal if they are no longer the ones.
+        if isDue { try? look() }
     }
 
     /// Reads the store's checks, and the keys where these have changed.
-    func look() throws(OperationalError) { try look(generation: generation.current) }
+    package func look() throws(OperationalError) { try look(generation: generation.current) }
 
     private func look(generation now: UInt64) throws(OperationalError) {
         let checks = try MasterKeyChecks(in: store)
