@@ -32,6 +32,7 @@ func explain(_ problem: ManifestError) -> String {
     case .notNewer(let version, let inForce): "version \(version), and \(inForce) is in force"
     case .notYetValid(let from): "not before \(from)"
     case .expired(let at): "not after \(at)"
+    case .hostNotPinned(let host): "does not pin \(host)"
     case .store(let detail): "cannot be kept: \(detail)"
     }
 }
