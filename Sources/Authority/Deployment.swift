@@ -113,6 +113,11 @@ package final class Deployment: Sendable {
         try? masterKey.open(sealed, as: binding)
     }
 
+    /// The same for what clients hold and send back.
+    func openHeld(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
+        masterKey.openHeld(sealed, as: binding)
+    }
+
     /// Read at first use: a deployment opens without it, so that a store with an altered one can be examined.
     func tombstoneKey() throws(OperationalError) -> AccountTombstoneKey {
         if let key = tombstones.with({ $0 }) { return key }
@@ -146,7 +151,7 @@ struct MasterKeyCheck {
 
     /// Nil if `sealed` was not sealed under that key.
     init?(_ sealed: [UInt8], under key: MasterKey) {
-        guard let slot = sealed.first.flatMap(SealSlot.init(rawValue:)),
+        guard let slot = sealed.first.map(SealSlot.init(rawValue:)),
             let opened = try? key.open(sealed, as: MasterKeyCheck.place, slot: slot)
         else { return nil }
         self.key = key

@@ -67,11 +67,15 @@ package protocol SealStore: Sendable {
     /// The number of values whose first byte is another than `slot`.
     func countSealed(otherThan slot: UInt8) throws(OperationalError) -> Int64
     /// Gives to `seal` each value of the next `limit` rows after `position` that have one whose first byte is
-    /// another than `slot`, and stores what it returns; nil leaves the value. Begins at position 0.
+    /// another than `slot`, and stores what it returns; nil leaves the value. Begins at position 0. Looks for
+    /// the rows without keeping others from writing.
     func sealAgain(
         _ table: SealedTable, after position: Int64, limit: Int, unlessIn slot: UInt8,
         by seal: (SealedValue) -> [UInt8]?
     ) throws(OperationalError) -> SealProgress
+    /// Removes from the store's files what is no longer in the store. Throws `unreachable` if another process
+    /// reads for too long.
+    func emptyLog() throws(OperationalError)
 }
 
 /// The replacement of the master key, while servers run. It may be killed at any point: running it again
@@ -80,8 +84,9 @@ package protocol SealStore: Sendable {
 /// 1. The next key is made, in a file of its own.
 /// 2. One transaction names it in the store: from now on all processes seal under it.
 /// 3. The values of the former key are sealed again, in small transactions.
-/// 4. One transaction seals what is left, and the deployment's own values, and makes the key the current one.
-/// 5. The file of the next key replaces that of the former.
+/// 4. One transaction seals the deployment's own values, and makes the key the current one.
+/// 5. The store's log, which has values of the former key, is emptied.
+/// 6. The file of the next key replaces that of the former.
 package struct MasterKeyRotation {
     private let deployment: Deployment
     private let pause: (_ seconds: Double) -> Void
@@ -100,7 +105,7 @@ package struct MasterKeyRotation {
         package var former: String?
         package var current: String
         package var sealed: Int64 = 0
-        /// Values that opened under no key and stay as they were.
+        /// Values that opened under no key and are given up.
         package var left: Int64 = 0
         /// The file to take the key from, where the key does not come from the data folder; nil if nothing is
         /// left to do.
@@ -116,8 +121,17 @@ package struct MasterKeyRotation {
         self.pause = pause
     }
 
+    /// What happens to values that open under no key: their rows were altered or moved.
+    package enum UnopenedValues: Sendable {
+        /// The rotation stops before the former key is gone: with it, rows that are set right open again.
+        case keep
+        case giveUp
+    }
+
     /// Replaces the master key, or finishes a rotation that was interrupted.
-    package func run(reporting report: (Stage) -> Void = { _ in }) throws(OperationalError) -> Outcome {
+    package func run(
+        unopened: UnopenedValues = .keep, reporting report: (Stage) -> Void = { _ in }
+    ) throws(OperationalError) -> Outcome {
         let lock = try RotationLock(deployment.folder.masterKeyLock)
         defer { withExtendedLifetime(lock) {} }
         try deployment.masterKey.look()
@@ -138,7 +152,15 @@ package struct MasterKeyRotation {
             .began(
                 isContinued: isContinued,
                 values: try deployment.store.countSealed(otherThan: keys.slot.next.rawValue)))
-        try sealInSteps(keys, next: next, outcome: &outcome, report: report)
+        try sealAll(keys, next: next, outcome: &outcome, report: report)
+        guard outcome.left == 0 || unopened == .giveUp else {
+            throw OperationalError(
+                .failed,
+                message: "master key: \(outcome.left) values open under neither key, because their rows "
+                    + "were altered or moved (`countersign audit verify`). All else is sealed again, and "
+                    + "both keys are kept: set the rows right, restore a backup, or give the values up with "
+                    + "--force")
+        }
         try commit(keys, next: next, outcome: &outcome)
         if let rest = try finishFiles() { outcome.keyToMove = rest.keyToMove }
         return outcome
@@ -183,7 +205,21 @@ package struct MasterKeyRotation {
         try deployment.masterKey.look()
     }
 
-    /// Step 3.
+    /// Step 3. After one pass there is nothing left: the store has refused values of the former key since
+    /// step 2. A second pass is for what nobody has thought of.
+    private func sealAll(
+        _ keys: MasterKeyRing.Keys, next: MasterKey, outcome: inout Outcome, report: (Stage) -> Void
+    ) throws(OperationalError) {
+        for _ in 0..<3 {
+            outcome.left = 0
+            try sealInSteps(keys, next: next, outcome: &outcome, report: report)
+            let rest = try deployment.store.countSealed(otherThan: keys.slot.next.rawValue)
+            if rest == outcome.left { return }
+        }
+        throw OperationalError(
+            .failed, message: "master key: values go on being sealed under the former key; run this again")
+    }
+
     private func sealInSteps(
         _ keys: MasterKeyRing.Keys, next: MasterKey, outcome: inout Outcome, report: (Stage) -> Void
     ) throws(OperationalError) {
@@ -196,34 +232,23 @@ package struct MasterKeyRotation {
                 ) { seal($0, keys: keys, next: next) }
                 position = progress.position
                 outcome.sealed += Int64(progress.sealed)
+                outcome.left += Int64(progress.left)
                 if progress.sealed > 0 {
                     report(.sealed(outcome.sealed))
-                    // As long as the transaction took: servers have the store half of the time.
+                    // As long as the step took: servers have the store half of the time.
                     pause(min(MasterKeyRotation.seconds - began, 1))
                 }
             }
         }
-        deployment.generation.advance()
     }
 
-    /// Step 4. Values that were sealed under the former key just before step 2 and written since do not
-    /// exist: the store refuses them. What is left here are values that steps before this have not seen.
+    /// Step 4.
     private func commit(
         _ keys: MasterKeyRing.Keys, next: MasterKey, outcome: inout Outcome
     ) throws(OperationalError) {
-        var (sealed, left) = (0, 0)
+        let left = outcome.left
+        var sealed = 0
         let change: (any Store) throws(OperationalError) -> Void = { (store) throws(OperationalError) in
-            for table in SealedTable.allCases {
-                var position: Int64? = 0
-                while let start = position {
-                    let progress = try store.sealAgain(
-                        table, after: start, limit: 1_000, unlessIn: keys.slot.next.rawValue
-                    ) { self.seal($0, keys: keys, next: next) }
-                    position = progress.position
-                    sealed += progress.sealed
-                    left += progress.left
-                }
-            }
             for name in MetaName.sealed {
                 guard let value = try store.value(of: name) else { continue }
                 let again = try self.sealMeta(value, named: name, keys: keys, next: next)
@@ -238,19 +263,19 @@ package struct MasterKeyRotation {
                 .masterKeyCheck, to: check,
                 recording: self.deployment.auditDraft(
                     for: .masterKeyRotate, on: .deployment,
-                    details: [("key", .string(next.idText)), ("left", .integer(Int64(left)))]))
+                    details: [("key", .string(next.idText)), ("left", .integer(left))]))
         }
         try apply(change)
         outcome.sealed += Int64(sealed)
-        outcome.left = Int64(left)
     }
 
-    /// Step 5, where step 4 is done; nil if there is nothing to finish.
+    /// Steps 5 and 6, where step 4 is done; nil if there is nothing to finish.
     private func finishFiles() throws(OperationalError) -> Outcome? {
         let source = deployment.masterKeySource
         let found = try source.find()
         let current = deployment.masterKey.keys.current
         guard let next = found.next, next.id == current.id else { return nil }
+        try deployment.store.emptyLog()
         var outcome = Outcome(current: current.idText)
         if try source.isInFolder() {
             try source.moveNext()
@@ -276,7 +301,7 @@ package struct MasterKeyRotation {
         _ value: [UInt8], named name: MetaName, keys: MasterKeyRing.Keys, next: MasterKey
     ) throws(OperationalError) -> [UInt8] {
         let again = try name.sealAgain(value) { (part, binding) in
-            guard let slot = part.first.flatMap(SealSlot.init(rawValue:)), let key = keys.key(of: slot),
+            guard let slot = part.first.map(SealSlot.init(rawValue:)), let key = keys.key(of: slot),
                 let opened = try? key.open(part, as: binding, slot: slot)
             else { return nil }
             return next.seal(opened, as: binding, slot: keys.slot.next)

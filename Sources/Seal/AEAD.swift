@@ -94,15 +94,19 @@ extension MasterKey {
 
 /// The first byte of a sealed value. It says which key to open it with where two may be in use, as while a
 /// master key is replaced; a wrong one does not open, because the seal binds the key's id.
-package enum SealSlot: UInt8, Sendable, CaseIterable {
-    /// A key that one process made for values in its own memory.
-    case process = 0
-    /// Also the only slot of values that have no successor key, such as a client's vault.
-    case first = 1
-    case second = 2
+package struct SealSlot: Sendable, Hashable {
+    package let rawValue: UInt8
 
-    /// The slot of the key that follows a stored value's.
-    package var next: SealSlot { self == .first ? .second : .first }
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// A key that one process made for values in its own memory.
+    package static let process = SealSlot(rawValue: 0)
+    /// Also the only slot of values that have no successor key, such as a client's vault.
+    package static let first = SealSlot(rawValue: 1)
+
+    /// The slot of the key that follows a stored value's: 1 to 255, and around. Two slots by turns would let
+    /// a value that was sealed before two rotations pass for a new one.
+    package var next: SealSlot { SealSlot(rawValue: rawValue == 255 ? 1 : rawValue + 1) }
 }
 
 /// Seals values, and opens what it has sealed.

@@ -38,8 +38,11 @@ final class AnswerKeyCache: @unchecked Sendable {
         guard now >= held.nextAttempt else { return held.credentials }
         do {
             let fresh = try AnswerKeyCache.load(deployment)
-            lock.write { edition = fresh }
-            return fresh.credentials
+            // Another thread may have read a later one meanwhile.
+            return lock.write {
+                if fresh.generation >= edition.generation { edition = fresh }
+                return edition.credentials
+            }
         } catch {
             lock.write { edition.nextAttempt = now + 1 }
             return held.credentials

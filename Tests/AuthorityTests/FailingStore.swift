@@ -173,6 +173,7 @@ extension FailingStore {
         try check()
         try base.remove(name)
     }
+    func emptyLog() throws(OperationalError) { try check(); try base.emptyLog() }
     func countSealed(otherThan slot: UInt8) throws(OperationalError) -> Int64 {
         try check()
         return try base.countSealed(otherThan: slot)

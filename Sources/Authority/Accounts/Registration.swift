@@ -133,8 +133,8 @@ struct RegistrationHandle: Sendable {
         by deployment: Deployment, at now: Int64
     ) throws(Refusal) {
         let count = StoredRegistration.credentialCount
-        guard let opened = deployment.open(sealed, as: .registrationHandle(purpose, of: account, in: app)),
-            opened.count == count + 8
+        let binding = SealBinding.registrationHandle(purpose, of: account, in: app)
+        guard let opened = deployment.openHeld(sealed, as: binding), opened.count == count + 8
         else { throw Refusal(.malformed, detail: "the handle is not for this registration") }
         let bytes = opened.withExposedBytes { span in span.indices.map { span[$0] } }
         credential = Array(bytes[..<count])

@@ -121,7 +121,7 @@ extension Deployment {
         guard let former = scalars.former, now >= former.replaced + RegistrationHandle.lifetime else {
             return
         }
-        // If another process changed the value since, it has erased this key as well.
+        // If another process changed the value since, the next call erases the key.
         _ = try store.exchange(
             .registrationKey, from: stored, to: sealed(RegistrationScalars(current: scalars.current)),
             with: [])

@@ -68,6 +68,7 @@ package struct DataFolder: Sendable, Equatable {
                 .unreachable)
         }
         defer { close(file) }
+        _ = KeyFile.giveToFolderOwner(file, path: path)
         guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
             guard errno != EWOULDBLOCK else { throw OperationalError(.failed, message: refusal) }
             throw SystemCallError(errno, while: "\(path): cannot find out whether a server runs").fault(

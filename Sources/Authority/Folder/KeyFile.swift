@@ -88,8 +88,10 @@ package enum KeyFile {
     /// another user, must be able to read it. SQLite does the same with its files. False if that failed.
     static func giveToFolderOwner(_ file: Int32, path: String) -> Bool {
         guard geteuid() == 0 else { return true }
-        var status = stat()
-        guard stat(folder(of: path), &status) == 0 else { return false }
+        var (own, status) = (stat(), stat())
+        guard fstat(file, &own) == 0, stat(folder(of: path), &status) == 0 else { return false }
+        // Not a file that somebody has linked here to be given it.
+        guard own.st_uid == 0, own.st_nlink <= 1, own.st_mode & S_IFMT == S_IFREG else { return true }
         return fchown(file, status.st_uid, status.st_gid) == 0
     }
 
@@ -146,8 +148,9 @@ package struct MasterKeySource: Sendable {
     /// Whether the key comes from the data folder, so that a rotation can replace it there.
     func isInFolder() throws(OperationalError) -> Bool {
         if environment[MasterKeySource.variable] != nil { return false }
-        guard let credential else { return true }
-        return try read(credential) == nil
+        if let credential, try read(credential) != nil { return false }
+        // Without the file, the servers have the key from elsewhere, even if this command does not.
+        return try KeyFile.exists(folder.masterKey)
     }
 
     private var credential: String? {
@@ -177,7 +180,11 @@ package struct MasterKeySource: Sendable {
 
     /// The next key; made if there is none.
     func findOrMakeNext() throws(OperationalError) -> MasterKey {
-        if let key = try read(folder.nextMasterKey) { return key }
+        if let key = try read(folder.nextMasterKey) {
+            // Of a run that was interrupted, perhaps before its name was durable.
+            KeyFile.syncFolder(of: folder.nextMasterKey)
+            return key
+        }
         return try make(at: folder.nextMasterKey)
     }
 

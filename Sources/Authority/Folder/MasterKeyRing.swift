@@ -8,9 +8,9 @@ import Glibc
 /// one. Source: docs/decisions/0059-rotation-of-the-master-key.md.
 ///
 /// Another process replaces the key. This one notices by the deployment's generation, which is read before
-/// each seal; a server asks the store as well, every few seconds; and a value that does not open makes it look,
-/// too. The store refuses values of the former key (``SealStore``), so that one that was sealed before the
-/// notice and written after it is not lost.
+/// each seal; a server asks the store as well, every few seconds; and a value that does not open makes it
+/// look, too. The store refuses values of the former key (``SealStore``), so that one that was sealed before
+/// the notice and written after it is not lost.
 package final class MasterKeyRing: Sealer {
     /// The keys that open and seal.
     struct Keys: Sendable {
@@ -20,7 +20,11 @@ package final class MasterKeyRing: Sealer {
         /// Only while the key is replaced.
         var next: MasterKey?
 
-        func key(of slot: SealSlot) -> MasterKey? { slot == self.slot ? current : next }
+        func key(of slot: SealSlot) -> MasterKey? {
+            slot == self.slot ? current : slot == self.slot.next ? next : nil
+        }
+
+        var all: [MasterKey] { [current, next].compactMap(\.self) }
     }
 
     private struct Kept {
@@ -31,7 +35,12 @@ package final class MasterKeyRing: Sealer {
         var generation: UInt64
         /// Seconds on the monotonic clock at the last look.
         var looked: Int
+        /// The key that was replaced last, and until when handles that it sealed open, in monotonic seconds.
+        var former: (key: MasterKey, slot: SealSlot, until: Int)?
     }
+
+    /// Seconds for which what clients hold still opens after the key was replaced.
+    private static let formerSeconds = Int(RegistrationHandle.lifetime)
 
     private let kept: Locked<Kept>
     private let store: any Store
@@ -70,7 +79,7 @@ package final class MasterKeyRing: Sealer {
     }
 
     package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {
-        guard let slot = sealed.first.flatMap(SealSlot.init(rawValue:)) else { throw SealError.notOpened }
+        guard let slot = sealed.first.map(SealSlot.init(rawValue:)) else { throw SealError.notOpened }
         if let key = key(of: slot), let opened = try? key.open(sealed, as: binding, slot: slot) {
             return opened
         }
@@ -87,10 +96,12 @@ package final class MasterKeyRing: Sealer {
         kept.with { slot == .process ? processKey : $0.keys.key(of: slot) }
     }
 
-    /// Opens with the former key alone, for a rotation; nil if the value is not of its slot or does not open.
-    func openFormer(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
-        let keys = keys
-        return try? keys.current.open(sealed, as: binding, slot: keys.slot)
+    /// The same for what clients hold and send back: the former key opens it, too, for as long as it is good.
+    func openHeld(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
+        if let opened = try? open(sealed, as: binding) { return opened }
+        let former = kept.with { $0.former }
+        guard let former, MasterKeyRing.monotonicSeconds < former.until else { return nil }
+        return try? former.key.open(sealed, as: binding, slot: former.slot)
     }
 
     var keys: Keys { kept.with { $0.keys } }
@@ -99,33 +110,40 @@ package final class MasterKeyRing: Sealer {
     private func lookIfChanged() {
         let now = generation.current
         let isDue = kept.with { $0.generation != now }
-        // What cannot be read is read at the next look, and a server logs it: until then the former keys stay,
-        // and the store refuses what they seal if they are no longer the ones.
+        // What cannot be read is read at the next look, and a server logs it: until then the former keys
+        // stay, and the store refuses what they seal if they are no longer the ones.
         if isDue { try? look() }
     }
 
     /// Reads the store's checks, and the keys where these have changed.
-    package func look() throws(OperationalError) { try look(generation: generation.current) }
+    package func look() throws(OperationalError) {
+        let now = generation.current
+        // Before the look: one that fails is not repeated at once.
+        kept.with { kept in
+            kept.generation = now
+            kept.looked = MasterKeyRing.monotonicSeconds
+        }
+        try look(generation: now)
+    }
 
     private func look(generation now: UInt64) throws(OperationalError) {
         let checks = try MasterKeyChecks(in: store)
-        let isKnown = kept.with { kept in
-            guard kept.checks == checks else { return false }
-            kept.generation = now
-            kept.looked = MasterKeyRing.monotonicSeconds
-            return true
-        }
+        let (isKnown, held) = kept.with { ($0.checks == checks, $0.keys) }
         if isKnown { return }
-        let (keys, found) = try MasterKeyRing.find(in: store, source: source)
-        kept.with {
-            $0 = Kept(
-                keys: keys, checks: found, generation: now, looked: MasterKeyRing.monotonicSeconds)
+        let (keys, found) = try MasterKeyRing.find(in: store, source: source, holding: held.all)
+        let seconds = MasterKeyRing.monotonicSeconds
+        kept.with { kept in
+            if keys.current.id != kept.keys.current.id {
+                kept.former = (kept.keys.current, kept.keys.slot, seconds + MasterKeyRing.formerSeconds)
+            }
+            (kept.keys, kept.checks, kept.generation, kept.looked) = (keys, found, now, seconds)
         }
     }
 
-    /// The keys that the store's checks demand. Throws if one of them is not where master keys are.
+    /// The keys that the store's checks demand. Throws if one of them is neither where master keys are nor
+    /// among `held`, those of this process.
     static func find(
-        in store: any Store, source: MasterKeySource
+        in store: any Store, source: MasterKeySource, holding held: [MasterKey] = []
     ) throws(OperationalError) -> (Keys, MasterKeyChecks) {
         var attempt = 0
         while true {
@@ -134,7 +152,8 @@ package final class MasterKeyRing: Sealer {
                 // between the two reads may miss a key that the second look finds.
                 let found = try source.find()
                 let checks = try MasterKeyChecks(in: store)
-                return (try checks.keys(among: found, source: source), checks)
+                let all = [found.current, found.next].compactMap(\.self) + held
+                return (try checks.keys(among: all, source: source), checks)
             } catch {
                 attempt += 1
                 if attempt == 3 { throw error }
@@ -166,9 +185,8 @@ struct MasterKeyChecks: Equatable {
 
     /// Which of the found keys are the store's.
     func keys(
-        among found: MasterKeySource.Found, source: MasterKeySource
+        among all: [MasterKey], source: MasterKeySource
     ) throws(OperationalError) -> MasterKeyRing.Keys {
-        let all = [found.current, found.next].compactMap(\.self)
         guard !all.isEmpty else {
             throw OperationalError(
                 .failed,
@@ -176,12 +194,15 @@ struct MasterKeyChecks: Equatable {
                     + "\(MasterKeySource.variable), a systemd credential or \(source.path)")
         }
         guard let key = all.first(where: { MasterKeyCheck(current, under: $0) != nil }),
-            let slot = current.first.flatMap(SealSlot.init(rawValue:))
+            let slot = current.first.map(SealSlot.init(rawValue:))
         else {
             throw OperationalError(
                 .failed, message: "master key: not the one this store was sealed with; nothing was changed")
         }
-        guard let next else { return MasterKeyRing.Keys(current: key, slot: slot) }
+        // A next check that somebody put back is of the current key, or of an earlier one.
+        guard let next, next.first == slot.next.rawValue, MasterKeyCheck(next, under: key) == nil else {
+            return MasterKeyRing.Keys(current: key, slot: slot)
+        }
         guard let follower = all.first(where: { MasterKeyCheck(next, under: $0) != nil }) else {
             throw OperationalError(
                 .failed,

@@ -254,6 +254,9 @@ extension Deployment {
             throw OperationalError(
                 .failed, message: "audit accept: \(table): \(text). Undo it, or restore a backup")
         }
+        let keys = masterKey.keys
+        let slot = keys.next == nil ? keys.slot : keys.slot.next
+        try store.set(.sealSlot, to: [slot.rawValue])
         let deleted = try store.deleteUnverified(groups: found.groups)
         let rows = try store.tagAllRows()
         let named = found.findings.prefix(RowAcceptance.mostRecorded).map { JSONValue.string($0.identity) }

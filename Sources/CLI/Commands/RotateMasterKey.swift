@@ -5,7 +5,12 @@ extension Command {
     static let rotateMasterKey = Command(
         words: ["rotate-master-key"],
         summary: "replace the master key, under running servers, and seal everything under the new one",
-        options: [.data, .json],
+        options: [
+            .flag(
+                "force",
+                meaning: "give up values that open under neither key, because their rows were altered"),
+            .data, .json,
+        ],
         notes: """
             Killed at any point, it goes on where it was when it is run again. Servers on the same data \
             folder take the new key without a restart. The former key opens nothing of the store \
@@ -15,7 +20,11 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
         let line = RotationProgressLine(run.console)
-        let outcome = try MasterKeyRotation(of: deployment).run { line.show($0) }
+        let outcome = try MasterKeyRotation(of: deployment).run(
+            unopened: run.arguments.has("force") ? .giveUp : .keep
+        ) {
+            line.show($0)
+        }
         line.end()
         try run.print(outcome.json) { outcome.text }
         return .success
@@ -63,14 +72,14 @@ extension MasterKeyRotation.Outcome {
         }
         if left > 0 {
             lines.append(
-                "\(left) values opened under neither key and stay as they are: their rows were altered or "
+                "\(left) values opened under neither key and are given up: their rows were altered or "
                     + "moved (countersign audit verify)")
         }
         if let keyToMove {
             lines.append(
-                "\(keyToMove) holds the new key. Give it to the servers where they have the former one "
-                    + "from (\(MasterKeySource.variable), or the credential countersign-master-key), restart "
-                    + "them, and run this command once more: it removes the file")
+                "\(keyToMove) holds the new key. Give it to the servers where they have the former "
+                    + "one from (\(MasterKeySource.variable), or the credential countersign-master-key), "
+                    + "stop and start them, and run this command with the new key: it removes the file")
         }
         return lines.joined(separator: "\n")
     }

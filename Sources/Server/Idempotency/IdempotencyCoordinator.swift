@@ -113,15 +113,24 @@ class IdempotencyCoordinator: @unchecked Sendable {
     func end(_ request: IdempotentRequest, with outcome: Outcome) async {
         switch outcome {
         case .answered(let answer):
-            let stored = deployment.sealed(answer, to: request)
-            try? await writer.write { (store) throws(OperationalError) in
-                try store.finish(request, with: stored)
+            do {
+                try await keep(answer, to: request)
+            } catch {
+                // The store refuses what was sealed just before the master key was replaced.
+                try? await keep(answer, to: request)
             }
             running.leave(request, ending: .answered(answer))
         case .notReached:
             try? await writer.write { (store) throws(OperationalError) in try store.abandon(request) }
             running.leave(request, ending: .dropped)
         case .unknown: running.leave(request, ending: .unknown)
+        }
+    }
+
+    private func keep(_ answer: IdempotentAnswer, to request: IdempotentRequest) async throws(Refusal) {
+        let stored = deployment.sealed(answer, to: request)
+        try await writer.write { (store) throws(OperationalError) in
+            try store.finish(request, with: stored)
         }
     }
 

@@ -187,13 +187,16 @@ extension SQLiteFile {
 extension Database {
     /// Copies the write-ahead log into the file and truncates it; waits for other connections. Throws if one
     /// of them reads for too long.
-    fileprivate func emptyLog() throws(OperationalError) {
+    func emptyLog(
+        failure: String = "erased, but it may still contain the name: run the command again"
+    ) throws(OperationalError) {
         let isBusy = try rows("PRAGMA wal_checkpoint(TRUNCATE)") { $0.integer(0) != 0 }.first ?? true
         guard !isBusy else {
             throw OperationalError(
                 .unreachable,
-                message: "\(path): erased, but another process has kept the write-ahead log in use for over "
-                    + "five seconds, so it may still contain the name: run the command again")
+                message:
+                    "\(path): another process has kept the write-ahead log in use for over five seconds: "
+                    + failure)
         }
     }
 

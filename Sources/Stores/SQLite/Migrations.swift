@@ -480,7 +480,7 @@ extension Migrations {
     /// Empty values are not sealed: an answer without a body.
     private static func isWrong(_ column: String) -> String {
         "length(\(column)) > 0 AND substr(\(column), 1, 1) "
-            + "<> (SELECT value FROM meta WHERE name = 'seal-slot')"
+            + "IS NOT (SELECT value FROM meta WHERE name = 'seal-slot')"
     }
 }
 

@@ -24,27 +24,46 @@ extension SQLiteStore {
         _ table: SealedTable, after position: Int64, limit: Int, unlessIn slot: UInt8,
         by seal: (SealedValue) -> [UInt8]?
     ) throws(OperationalError) -> SealProgress {
-        try write { (database) throws(OperationalError) in
-            let rows = try database.rows(
+        var progress = SealProgress()
+        // The reading may go through the whole table; writers are kept waiting for the rows found alone.
+        let found = try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try database.rows(
                 table.select, binding: .integer(position), .blob([slot]), .integer(Int64(limit))
-            ) { (row) throws(OperationalError) in try SealedRow(row, of: table, in: database) }
-            var progress = SealProgress()
-            for row in rows {
+            ) { (row) throws(OperationalError) in SealedRow(row, of: table) }
+        }
+        progress.seen = found.count
+        // Settings are read all at once.
+        progress.position = table != .appSettings && found.count == limit ? found.last?.position : nil
+        guard !found.isEmpty else { return progress }
+        let counts = try write { (database) throws(OperationalError) -> (sealed: Int, left: Int) in
+            var (sealed, left) = (0, 0)
+            for row in found {
+                // Only what is still there: another process may have changed it since.
+                guard let row = try SealedRow.find(row, of: table, in: database) else { continue }
+                left += row.unreadable
                 var changed: [(column: String, value: [UInt8])] = []
                 for (column, value) in row.values where value.sealed.first != slot {
-                    if let again = seal(value) { changed.append((column, again)) } else { progress.left += 1 }
+                    if let again = seal(value) { changed.append((column, again)) } else { left += 1 }
                 }
                 guard !changed.isEmpty else { continue }
-                progress.sealed += changed.count
+                sealed += changed.count
                 try SQLiteStore.update(row, of: table, to: changed, in: database)
             }
-            progress.seen = rows.count
-            progress.position = rows.count == limit ? rows.last?.position : nil
             // Servers read apps and releases again when the revision has changed.
-            if progress.sealed > 0, table == .appSettings || table == .releases {
+            if sealed > 0, table == .appSettings || table == .releases {
                 try database.run("UPDATE revision SET number = number + 1")
             }
-            return progress
+            return (sealed, left)
+        }
+        (progress.sealed, progress.left) = counts
+        return progress
+    }
+
+    package func emptyLog() throws(OperationalError) {
+        guard case .file(let file) = backing else { return }
+        try file.use { (database) throws(OperationalError) in
+            try database.emptyLog(
+                failure: "the former master key's values may still be in it: run this again")
         }
     }
 
@@ -73,8 +92,19 @@ private struct SealedRow {
     /// What names it beside the position.
     var key: [SQLValue] = []
     private(set) var values: [(column: String, value: SealedValue)] = []
+    /// Sealed values of a row whose id cannot be read, so that it is not known what they are bound to.
+    private(set) var unreadable = 0
 
-    init(_ row: borrowing Statement, of table: SealedTable, in database: Database) throws(OperationalError) {
+    /// The same row as it is now; nil if it is gone.
+    static func find(
+        _ row: SealedRow, of table: SealedTable, in database: Database
+    ) throws(OperationalError) -> SealedRow? {
+        try database.rows(table.selectOne, binding: [.integer(row.position)] + row.key) {
+            (row) throws(OperationalError) in SealedRow(row, of: table)
+        }.first
+    }
+
+    init(_ row: borrowing Statement, of table: SealedTable) {
         position = row.integer(0)
         switch table {
         case .appSettings:
@@ -83,7 +113,8 @@ private struct SealedRow {
             add(row, column: 3, as: "sealed", at: .policy(name: name, app: app))
         case .releases:
             guard let id = KeyID(row.text(2)) else {
-                throw ReleaseRows.unreadable("release", named: row.text(2), in: database)
+                unreadable = (row.isNull(3) ? 0 : 1) + (row.isNull(4) ? 0 : 1)
+                return
             }
             let app = row.text(1)
             add(row, column: 3, as: "sealed_secret", at: .releaseKey(id, app: app, edition: .current))
@@ -98,15 +129,14 @@ private struct SealedRow {
                 at: .legacyCredential(name: name, app: app, rung: row.text(5)))
         case .sessions:
             guard let id = row.sessionID(2) else {
-                throw ReleaseRows.unreadable("session", named: "?", in: database)
+                unreadable = (row.isNull(4) ? 0 : 1) + (row.isNull(5) ? 0 : 1) + (row.isNull(6) ? 0 : 1)
+                return
             }
             let (app, epoch) = (row.text(1), UInt64(max(row.integer(3), 0)))
             add(row, column: 4, as: "sealed_root", at: .sessionRoot(id, app: app, epoch: epoch))
-            if epoch > 0 {
-                add(
-                    row, column: 5, as: "sealed_previous_root",
-                    at: .sessionRoot(id, app: app, epoch: epoch - 1))
-            }
+            add(
+                row, column: 5, as: "sealed_previous_root",
+                at: .sessionRoot(id, app: app, epoch: epoch > 0 ? epoch - 1 : 0))
             add(row, column: 6, as: "next_sealed_root", at: .sessionRoot(id, app: app, epoch: epoch + 1))
         case .idempotentRequests:
             add(
@@ -157,19 +187,27 @@ extension SealedTable {
     /// Rows after a position with a value of another slot. Rows that are not authentic are among them: a
     /// change of theirs gives them no tag.
     fileprivate var select: String {
-        let parts =
-            switch self {
-            case .appSettings: "app, name, sealed"
-            case .releases: "app, key_id, sealed_secret, sealed_next_secret"
-            case .accounts: "app, name, credential, sealed_record, rung, sealed_legacy"
-            case .sessions: "app, id, epoch, sealed_root, sealed_previous_root, next_sealed_root"
-            case .idempotentRequests: "scope, key, body"
-            }
         let condition = columns.map { SealedTable.isOther($0, slot: "?2") }.joined(separator: " OR ")
         let after = self == .appSettings ? "?1 = 0" : "\(position) > ?1"
         let limit = self == .appSettings ? "max(?3, 1000000)" : "?3"
         return "SELECT \(position), \(parts) FROM \(name) WHERE \(after) AND (\(condition))"
             + " ORDER BY \(self == .appSettings ? "app, name" : position) LIMIT \(limit)"
+    }
+
+    /// The row at a position.
+    fileprivate var selectOne: String {
+        "SELECT \(position), \(parts) FROM \(name) WHERE \(position) = ?"
+            + (self == .appSettings ? " AND app = ? AND name = ?" : "")
+    }
+
+    private var parts: String {
+        switch self {
+        case .appSettings: "app, name, sealed"
+        case .releases: "app, key_id, sealed_secret, sealed_next_secret"
+        case .accounts: "app, name, credential, sealed_record, rung, sealed_legacy"
+        case .sessions: "app, id, epoch, sealed_root, sealed_previous_root, next_sealed_root"
+        case .idempotentRequests: "scope, key, body"
+        }
     }
 
     fileprivate static func isOther(_ column: String, slot: String = "?") -> String {
