@@ -183,7 +183,7 @@ private struct FixedClock: TimeSource {
 private struct OneKey: ReleaseSource {
     let key: AppRelease
 
-    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { id == key.id ? key : nil }
+    func release(for id: KeyID) throws(OperationalError) -> AppRelease? { id == key.id ? key : nil }
 }
 
 /// One session in use, held in memory.
@@ -204,12 +204,12 @@ final class BenchSession: SessionSource {
             platform: "ios", expires: expires)
     }
 
-    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
+    func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
         token == self.token ? (session, key) : nil
     }
 
-    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
-    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
+    func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? { nil }
+    func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? { nil }
     func noteUse(of session: Session, at now: Int64) {}
 }
 

@@ -70,7 +70,7 @@ package struct LoginBench: Sendable {
             app: app, platform: platform, version: version, scheme: .messageSignatures, id: id,
             secret: Secret(random: 32))
         _ = try deployment.addRelease(draft, at: now)
-        guard let release = try ReleaseKeyDirectory(deployment).find(id) else {
+        guard let release = try ReleaseKeyDirectory(deployment).release(for: id) else {
             throw OperationalError(.failed, message: "bench: no release")
         }
         return release

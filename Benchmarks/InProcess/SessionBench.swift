@@ -219,7 +219,7 @@ extension SessionBench {
             let token = SessionToken(id: id, epoch: 0)
             for isFirst in [true, false] {
                 let began = SessionBench.seconds(CLOCK_THREAD_CPUTIME_ID)
-                guard try live.find(token) != nil else {
+                guard try live.session(for: token) != nil else {
                     throw OperationalError(.failed, message: "bench: a session is not found")
                 }
                 let took = (SessionBench.seconds(CLOCK_THREAD_CPUTIME_ID) - began) * 1e9
@@ -234,7 +234,7 @@ extension SessionBench {
     func measureRefreshes(
         of ids: [SessionID], lifecycle life: SessionLifecycle, keys: ReleaseKeyDirectory
     ) async throws(OperationalError) -> Double {
-        guard let release = try keys.find(release.id) else {
+        guard let release = try keys.release(for: release.id) else {
             throw OperationalError(.failed, message: "bench: no release")
         }
         let requests = ids.suffix(SessionBench.refreshes).map { refresh(of: $0, from: release) }

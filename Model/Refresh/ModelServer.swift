@@ -250,11 +250,14 @@ private final class ModelReplay: ReplayGuard {
 
     private let entries = Locked<Set<Key>>([])
 
-    func insert(_ entry: ReplayEntry) async throws(Refusal) {
+    func insert(_ entry: ReplayEntry) async throws(Refusal) { _ = try insertIfReady(entry) }
+
+    func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
         guard entries.with({ $0.insert(Key(entry)).inserted }) else { throw Refusal(.replayed) }
+        return true
     }
 
-    func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
+    func lookUp(_ entry: ReplayEntry) throws(Refusal) {
         guard !entries.with({ $0.contains(Key(entry)) }) else { throw Refusal(.replayed) }
     }
 }

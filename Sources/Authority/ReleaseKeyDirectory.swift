@@ -37,11 +37,8 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         snapshot = try ReleaseKeyDirectory.load(deployment)
     }
 
-    package func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { try find(id) }
-
-    /// The same, without suspending. It fails closed if the store cannot be read after a change: an old key
-    /// may just have been retired.
-    package func find(_ id: KeyID) throws(OperationalError) -> AppRelease? {
+    /// Fails closed if the store cannot be read after a change: an old key may just have been retired.
+    package func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
         let generation = deployment.generation.current
         let (isCurrent, key) = lock.read { (snapshot.generation == generation, snapshot.keys[id]) }
         if isCurrent { return key }
@@ -106,12 +103,8 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
 
     package var apps: [AppName] { lock.read { Array(snapshot.policies.keys) } }
 
-    package func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
-        others(beside: release)
-    }
-
-    /// The same, without suspending: the newest versions first, at most as many as an explanation tries.
-    package func others(beside release: AppRelease) -> [AppRelease] {
+    /// The newest versions first, at most as many as an explanation tries.
+    package func siblings(of release: AppRelease) -> [AppRelease] {
         let all = lock.read { snapshot.keys.values.filter { release.isSibling(of: $0) } }
         return Array(
             all.sorted { ($0.version, $0.id.description) > ($1.version, $1.id.description) }.prefix(64))
@@ -119,7 +112,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
 
     package func anyRelease(
         of app: String, on platform: String
-    ) async throws(OperationalError) -> AppRelease? {
+    ) throws(OperationalError) -> AppRelease? {
         lock.read {
             snapshot.keys.values.filter {
                 $0.app == app && $0.platform == platform && $0.scheme == .messageSignatures

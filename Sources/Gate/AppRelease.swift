@@ -75,10 +75,10 @@ struct SchemePolicy: Sendable {
 /// suspend.
 package protocol ReleaseSource: Sendable {
     /// The release key of that id; nil if the id is unknown.
-    func release(for id: KeyID) async throws(OperationalError) -> AppRelease?
+    func release(for id: KeyID) throws(OperationalError) -> AppRelease?
 
     /// The same for a request that is signed by `scheme`; nil where the key was made for another scheme.
-    func release(for id: KeyID, scheme: SchemeName) async throws(OperationalError) -> AppRelease?
+    func release(for id: KeyID, scheme: SchemeName) throws(OperationalError) -> AppRelease?
 
     /// Whether the policy of any app lets requests to `host` be signed inside a form body, by form-md5,
     /// auth-v1 or auth-v2. If none does, the gate reads no unauthenticated body in search of a signature.
@@ -91,18 +91,18 @@ package protocol ReleaseSource: Sendable {
 
     /// Other releases of the same app with the same scheme, including retired ones. An explanation tries
     /// their secrets to find out whether one was used by mistake. A few are enough.
-    func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease]
+    func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease]
 
     /// Any message-signatures release of that app and platform, for explaining requests of sessions that name
     /// no release.
-    func anyRelease(of app: String, on platform: String) async throws(OperationalError) -> AppRelease?
+    func anyRelease(of app: String, on platform: String) throws(OperationalError) -> AppRelease?
 }
 
 extension ReleaseSource {
     package func release(
         for id: KeyID, scheme: SchemeName
-    ) async throws(OperationalError) -> AppRelease? {
-        guard let release = try await release(for: id), release.scheme == scheme else { return nil }
+    ) throws(OperationalError) -> AppRelease? {
+        guard let release = try release(for: id), release.scheme == scheme else { return nil }
         return release
     }
 
@@ -110,11 +110,11 @@ extension ReleaseSource {
 
     package func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp? { nil }
 
-    package func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] { [] }
+    package func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease] { [] }
 
     package func anyRelease(
         of app: String, on platform: String
-    ) async throws(OperationalError) -> AppRelease? { nil }
+    ) throws(OperationalError) -> AppRelease? { nil }
 }
 
 /// Fields that an app's policy requires to be sent and signed, beyond those of the scheme itself (policy

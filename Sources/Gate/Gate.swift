@@ -59,13 +59,13 @@ package final class Gate: Sendable {
     package func judgeHead(
         of request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
-    ) async throws(Refusal) {
+    ) throws(Refusal) {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do {
-            try await prove(
+            try prove(
                 request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
-            try await headCheck.check(
+            try headCheck.check(
                 request, recordingIn: judgement, from: network, to: destination, as: effect, at: clock.now)
         } catch {
             judgement.refusal = error
@@ -86,11 +86,19 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
         do {
             if judgement.fresh == nil, judgement.token == nil, judgement.ticket == nil {
-                try await prove(
+                try prove(
                     request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
             }
-            return try await admit(
-                request, recordingIn: judgement, from: network, to: destination, lease: work)
+            guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
+                return try admitUnsigned(request, recordingIn: judgement, lease: work)
+            }
+            let proof = try complete(fresh, of: request, recordingIn: judgement)
+            judgement.step = .replay
+            // One atomic insertion, after the signature. The only step that may wait.
+            let caller = try await replay.admit(proof)
+            return try finish(
+                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
+                to: destination, lease: work)
         } catch {
             judgement.refusal = error
             throw error
@@ -99,27 +107,25 @@ package final class Gate: Sendable {
 
     /// Identifies the caller of a request to a route that accepts any caller: refuses nothing and does not
     /// consult the replay guard.
-    package func identify(_ request: Request, recordingIn judgement: Judgement) async {
+    package func identify(_ request: Request, recordingIn judgement: Judgement) {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        try? await prove(
+        try? prove(
             request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
         judgement.fresh = nil
     }
 
-    /// The first stage: verifies the signature or token and finds the release and session. Inlined, because a
-    /// separate frame costs time on each request.
-    @inline(__always)
+    /// The first stage: verifies the signature or token and finds the release and session.
     private func prove(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination,
         as effect: ReleaseCheck.Effect?, lease work: WorkspaceLease
-    ) async throws(Refusal) {
+    ) throws(Refusal) {
         let traces = try judgement.detect(schemes, in: request, keys: keys)
         try allowedHosts.check(request)
         judgement.step = .claim
         if request.names.contains(.countersignTicket) {
-            judgement.ticket = try await tickets.prove(
+            judgement.ticket = try tickets.prove(
                 request, recordingIn: judgement, from: network, for: destination, at: clock.now)
             return
         }
@@ -127,7 +133,7 @@ package final class Gate: Sendable {
         if !traces.hasSignature, destination == .backend,
             let app = try tokens.appAcceptingTokens(for: request)
         {
-            judgement.token = try await tokens.prove(
+            judgement.token = try tokens.prove(
                 request, to: app, recordingIn: judgement, from: network, as: effect, at: clock.now)
             return
         }
@@ -138,13 +144,13 @@ package final class Gate: Sendable {
         }
         judgement.step = .key
         // Looking up an unknown key id takes the same time.
-        var key = try await keys.key(for: claim)
+        var key = try keys.key(for: claim)
         judgement.record(claim, key: key)
         // If the message has several signatures, a policy may choose one.
         if let label = try key.labelOverride(for: claim, in: request) {
             claim = try schemes.claim(
                 in: request, labelled: label, scheme: claim.scheme, workspace: &work.workspace)
-            key = try await keys.key(for: claim, ofAppOf: key)
+            key = try keys.key(for: claim, ofAppOf: key)
             judgement.record(claim, key: key)
         }
         if claim.inputSource == .awaitedBody { return }
@@ -161,34 +167,31 @@ package final class Gate: Sendable {
         judgement.fresh = consume fresh
     }
 
-    /// The second stage: checks the body, replay, session and device once the body is complete or streams.
-    private func admit(
-        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
-        to destination: RequestDestination,
-        lease work: WorkspaceLease
-    ) async throws(Refusal) -> Caller {
-        guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
-            if let proof = judgement.ticket.take() {
-                return try admit(proof, sending: request, recordingIn: judgement)
-            }
-            guard let proof = judgement.token.take() else { throw Refusal(.unsigned) }
-            return try await admit(Caller(proof), sending: request, recordingIn: judgement, lease: work)
-        }
+    /// The second stage: checks the body, once it is complete or streams.
+    private func complete(
+        _ fresh: consuming FreshProof, of request: Request, recordingIn judgement: Judgement
+    ) throws(Refusal) -> CompleteProof {
         judgement.step = .body
         try judgement.detectInBody(schemes, in: request)  // refuses signs of a second scheme
-        let proof = try bodyCheck.check(request, fresh: fresh, at: clock.now)
-        judgement.step = .replay
-        var caller = try await replay.admit(proof)  // one atomic insert, after the signature
+        return try bodyCheck.check(request, fresh: fresh, at: clock.now)
+    }
+
+    /// The last stage: checks the session and the device of a request that the replay guard admitted.
+    private func finish(
+        _ admitted: Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
+        from network: () -> [UInt8], to destination: RequestDestination, lease work: WorkspaceLease
+    ) throws(Refusal) -> Caller {
+        var caller = admitted
         caller.update = judgement.update
         judgement.step = .session
         if destination != .login {
-            try await bearers.identify(&caller, sending: request, claim: claim, lease: work)
+            try bearers.identify(&caller, sending: request, claim: claim, lease: work)
         }
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
         try sessions.check(caller, on: route, to: destination, at: clock.now)
         judgement.step = .device
         if let route, route.level == .device {
-            try await devices.check(
+            try devices.check(
                 caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now,
                 lease: work)
         }
@@ -196,11 +199,22 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// The same for a caller whose proof is a token alone: there is no replay entry and no signature.
+    /// The same stages for a caller without a signature, whose proof is an upload ticket or a token.
+    private func admitUnsigned(
+        _ request: Request, recordingIn judgement: Judgement, lease work: WorkspaceLease
+    ) throws(Refusal) -> Caller {
+        if let proof = judgement.ticket.take() {
+            return try admit(proof, sending: request, recordingIn: judgement)
+        }
+        guard let proof = judgement.token.take() else { throw Refusal(.unsigned) }
+        return try admit(Caller(proof), sending: request, recordingIn: judgement, lease: work)
+    }
+
+    /// A caller whose proof is a token alone: there is no replay entry and no signature.
     private func admit(
         _ caller: Caller, sending request: Request, recordingIn judgement: Judgement,
         lease work: WorkspaceLease
-    ) async throws(Refusal) -> Caller {
+    ) throws(Refusal) -> Caller {
         var caller = caller
         caller.update = judgement.update
         judgement.step = .session
@@ -208,7 +222,7 @@ package final class Gate: Sendable {
         try sessions.check(caller, on: route, at: clock.now)
         judgement.step = .device
         if route.level == .device {
-            try await devices.check(
+            try devices.check(
                 caller, sending: request, on: route, signed: ByteRange.empty, from: { [] }, at: clock.now,
                 lease: work)
         }
@@ -216,7 +230,7 @@ package final class Gate: Sendable {
         return caller
     }
 
-    /// The same for a caller whose proof is an upload ticket, which was checked against the head.
+    /// A caller whose proof is an upload ticket, which was checked against the head.
     private func admit(
         _ proof: consuming UploadTicketProof, sending request: Request, recordingIn judgement: Judgement
     ) throws(Refusal) -> Caller {

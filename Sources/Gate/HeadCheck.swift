@@ -19,7 +19,7 @@ struct HeadCheck: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         to destination: RequestDestination,
         as effect: ReleaseCheck.Effect?, at now: Int64
-    ) async throws(Refusal) {
+    ) throws(Refusal) {
         guard request.bodyState == .awaited, let claim = judgement.claim, let key = judgement.verificationKey
         else { return }
         if claim.inputSource == .awaitedBody {
@@ -31,7 +31,7 @@ struct HeadCheck: Sendable {
         if let entry = ReplayEntry(
             of: claim, release: release, session: key.session, isSafe: request.isSafe, at: now)
         {
-            try await replay.lookUp(entry.sharedByAllKeys ?? entry)
+            try replay.lookUp(entry.sharedByAllKeys ?? entry)
         }
         judgement.step = .session
         if let session = key.session {

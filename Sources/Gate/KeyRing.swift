@@ -14,19 +14,19 @@ package struct KeyRing: Sendable {
         self.sessions = sessions
     }
 
-    package func key(for claim: Claim) async throws(Refusal) -> VerificationKey {
+    package func key(for claim: Claim) throws(Refusal) -> VerificationKey {
         do {
             // A key made for one scheme must not verify another: knowing what signs in the one scheme may not
             // mean knowing the secret.
             var release: AppRelease?
-            if let id = claim.release { release = try await releases.release(for: id, scheme: claim.scheme) }
+            if let id = claim.release { release = try releases.release(for: id, scheme: claim.scheme) }
             switch claim.holder {
             case .release:
                 if let release {
                     return VerificationKey(key: release.key, nextKey: release.nextKey, release: release)
                 }
             case .session(let token):
-                if let (session, key) = try await sessions.session(for: token) {
+                if let (session, key) = try sessions.session(for: token) {
                     return VerificationKey(key: key, nextKey: nil, release: release, session: session)
                 }
             case .unknown: break
@@ -59,25 +59,25 @@ package struct KeyRing: Sendable {
     }
 
     /// For explanations; nil if there is none.
-    func release(of id: KeyID) async throws(OperationalError) -> AppRelease? {
-        try await releases.release(for: id)
+    func release(of id: KeyID) throws(OperationalError) -> AppRelease? {
+        try releases.release(for: id)
     }
 
     /// For explanations; empty if the source fails.
-    func siblings(of release: AppRelease) async -> [AppRelease] {
-        (try? await releases.siblings(of: release)) ?? []
+    func siblings(of release: AppRelease) -> [AppRelease] {
+        (try? releases.siblings(of: release)) ?? []
     }
 
     /// For explanations: a release that the session's requests may name; nil if the source fails or has none.
-    func release(for session: Session) async -> AppRelease? {
-        try? await releases.anyRelease(of: session.app, on: session.platform)
+    func release(for session: Session) -> AppRelease? {
+        try? releases.anyRelease(of: session.app, on: session.platform)
     }
 
     /// The key of another signature on the same request. It must belong to the app whose policy chose that
     /// signature, and its own release must choose the same label. Otherwise an added signature that names a
     /// release with a laxer policy could override the choice.
-    func key(for claim: Claim, ofAppOf first: VerificationKey) async throws(Refusal) -> VerificationKey {
-        let other = try await key(for: claim)
+    func key(for claim: Claim, ofAppOf first: VerificationKey) throws(Refusal) -> VerificationKey {
+        let other = try key(for: claim)
         guard let release = other.release else { return other }
         guard release.app == first.release?.app else {
             throw Refusal(

@@ -119,7 +119,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 try gate.checkHost(of: request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
             }
-            await gate.identify(request, recordingIn: judgement)
+            gate.identify(request, recordingIn: judgement)
             if let found = try legacy.find(request, judgement: judgement) {
                 return try await serveLegacy(
                     found, routes: legacy, exchange: exchange, request: &request, judgement: judgement,
@@ -167,7 +167,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission == .anyone {
             // None of these routes reads a body: waiting for one would let any caller hold a connection.
-            await gate.identify(request, recordingIn: judgement)
+            gate.identify(request, recordingIn: judgement)
         } else {
             let judged = try await admit(
                 exchange, request: &request, judgement: judgement,
@@ -205,7 +205,7 @@ final class Gateway: Handler, @unchecked Sendable {
     ) async throws(Refusal) -> Caller {
         // Under overload, too, the gate judges the caller before it stores anything about the request.
         if request.bodyState == .awaited || exchange.isOverloaded {
-            try await gate.judgeHead(
+            try gate.judgeHead(
                 of: request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
                 as: effect)
             if destination == .ownRoute || destination == .logOut {
@@ -372,14 +372,14 @@ final class Gateway: Handler, @unchecked Sendable {
         let request = exchange.request
         // For a token alone there is nothing to explain but the reason.
         if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
-        guard let release = await gate.releaseToExplain(for: request, judgement: judgement) else {
+        guard let release = gate.releaseToExplain(for: request, judgement: judgement) else {
             return .code
         }
         guard exchange.source.take(.explanation, now: exchange.loop.seconds) else {
             // For a key id that only looks like one of this deployment, reveal nothing, as below.
             return refusal.code == .unknownKey ? .code : .overBudget
         }
-        let explanation = await gate.explanation(
+        let explanation = gate.explanation(
             of: refusal, for: request, judgement: judgement, naming: release,
             within: .atMost(Gateway.explanationNanoseconds))
         return explanation.map { .explanation($0) } ?? .code

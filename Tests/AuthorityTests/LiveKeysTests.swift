@@ -14,21 +14,21 @@ import Testing
         let serving = try deployment(folder.data)
         let keys = try ReleaseKeyDirectory(serving)
         let id = try #require(KeyID("r_1"))
-        #expect(try keys.find(id) == nil)
+        #expect(try keys.release(for: id) == nil)
 
         let admin = try deployment(folder.data)
         _ = try admin.addApp(app, settings: [], at: 5)
         _ = try admin.addRelease(draft(app, id: "r_1"), at: 6)
-        let key = try #require(try keys.find(id))
+        let key = try #require(try keys.release(for: id))
         #expect(key.app == "demo" && key.platform == "ios" && key.version == "1.0")
         #expect(key.key.secret.copied == Array("secret of r_1".utf8))
         #expect(key.retirement == nil)
 
         try admin.retire(id, with: AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
         #expect(
-            try keys.find(id)?.retirement == AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
+            try keys.release(for: id)?.retirement == AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
         try admin.setPolicy(["window=7s"], of: app)
-        #expect(try keys.find(id)?.policy.window(for: .messageSignatures) == 7)
+        #expect(try keys.release(for: id)?.policy.window(for: .messageSignatures) == 7)
     }
 
     @Test(
@@ -69,12 +69,12 @@ import Testing
         let id = try #require(KeyID("r_1"))
 
         store.fails = true
-        #expect(try keys.find(id) != nil, "unchanged, so memory answers")
+        #expect(try keys.release(for: id) != nil, "unchanged, so memory answers")
         serving.generation.advance()
-        #expect(throws: OperationalError.self) { try keys.find(id) }
-        #expect(throws: OperationalError.self) { try keys.find(id) }
+        #expect(throws: OperationalError.self) { try keys.release(for: id) }
+        #expect(throws: OperationalError.self) { try keys.release(for: id) }
         store.fails = false
-        #expect(try keys.find(id) != nil)
+        #expect(try keys.release(for: id) != nil)
     }
 
     @Test func theStoresOwnRevisionTellsWhatNoCounterDid() throws {
@@ -93,9 +93,9 @@ import Testing
             try other.retire(id, with: AppRelease.Retirement(at: 1, updateURL: "u:x"), recording: draft)
                 == .yes)
         #expect(serving.generation.current == before)
-        #expect(try keys.find(id)?.retirement == nil)
+        #expect(try keys.release(for: id)?.retirement == nil)
         try keys.reconcile()
-        #expect(try keys.find(id)?.retirement?.at == 1)
+        #expect(try keys.release(for: id)?.retirement?.at == 1)
     }
 
     @Test func manyThreadsSeeTheChange() async throws {
@@ -108,7 +108,7 @@ import Testing
             let id = try #require(KeyID("r_\(round)"))
             _ = try serving.addRelease(draft(app, id: "r_\(round)", version: "\(round)"), at: 6)
             let found = try await withThrowingTaskGroup(of: Bool.self) { group in
-                for _ in 0..<8 { group.addTask { try await keys.release(for: id) != nil } }
+                for _ in 0..<8 { group.addTask { try keys.release(for: id) != nil } }
                 return try await group.reduce(0) { $0 + ($1 ? 1 : 0) }
             }
             #expect(found == 8)

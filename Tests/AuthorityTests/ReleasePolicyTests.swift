@@ -23,23 +23,23 @@ import Testing
     @Test func aReleasesOwnSettingStandsInPlaceOfTheApps() throws {
         let keys = try ReleaseKeyDirectory(deployment)
         try deployment.setPolicy(["window=message-signatures=10s", "cover=x-b"], ofRelease: own)
-        let policy = try #require(try keys.find(own)).policy
+        let policy = try #require(try keys.release(for: own)).policy
         #expect(policy.window(for: .messageSignatures) == 10)
         #expect(policy.window(for: .formMD5) == 300, "nothing of the app's windows is left")
         #expect(policy.requiredFields == ["x-b"])
         #expect(policy.detail == .exact && policy.forwardedFields == ["x-a"])
-        #expect(try keys.find(other)?.policy.window(for: .messageSignatures) == 40)
+        #expect(try keys.release(for: other)?.policy.window(for: .messageSignatures) == 40)
 
         try deployment.setPolicy(["window=", "cover="], ofRelease: own)
-        #expect(try keys.find(own)?.policy == keys.find(other)?.policy)
+        #expect(try keys.release(for: own)?.policy == keys.release(for: other)?.policy)
         try deployment.setPolicy(["debug=off"], of: #require(AppName("demo")))
-        #expect(try keys.find(own)?.policy.detail == .coarse)
+        #expect(try keys.release(for: own)?.policy.detail == .coarse)
     }
 
     @Test func theWidestWindowOfAnyReleaseIsRemembered() throws {
         let keys = try ReleaseKeyDirectory(deployment)
         try deployment.setPolicy(["window=2h"], ofRelease: own)
-        _ = try keys.find(own)
+        _ = try keys.release(for: own)
         #expect(keys.longestWindow == 7200)
     }
 

@@ -24,7 +24,7 @@ import Testing
     }
 
     private func live() throws -> [[UInt8]] {
-        let key = try #require(try keys.find(id))
+        let key = try #require(try keys.release(for: id))
         return [key.key.secret.copied] + (key.nextKey.map { [$0.secret.copied] } ?? [])
     }
 

@@ -186,11 +186,11 @@ import Testing
     private struct Keys: ReleaseSource {
         var all: [AppRelease]
 
-        func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
+        func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
             all.first { $0.id == id }
         }
 
-        func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
+        func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease] {
             all.filter { $0.app == release.app && $0.id != release.id }
         }
     }
@@ -211,10 +211,10 @@ import Testing
         let request = try mistaken.request()
         let judgement = await gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        guard let release = await gate.releaseToExplain(for: request, judgement: judgement) else {
+        guard let release = gate.releaseToExplain(for: request, judgement: judgement) else {
             return nil
         }
-        return await gate.explanation(
+        return gate.explanation(
             of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)
     }
 

@@ -8,10 +8,10 @@ import Testing
     private func cause(_ request: Request, in scene: SessionScene) async -> Cause? {
         let judgement = await scene.gate.judgement(of: request)
         guard let refusal = judgement.refusal else { return nil }
-        guard let release = await scene.gate.releaseToExplain(for: request, judgement: judgement) else {
+        guard let release = scene.gate.releaseToExplain(for: request, judgement: judgement) else {
             return nil
         }
-        return await scene.gate.explanation(
+        return scene.gate.explanation(
             of: refusal, for: request, judgement: judgement, naming: release, within: .untilDone)?.cause
     }
 

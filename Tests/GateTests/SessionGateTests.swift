@@ -19,11 +19,11 @@ final class SessionTable: SessionSource {
 
     var useCount: Int { uses.load(ordering: .relaxed) }
 
-    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
+    func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
         sessions[token]
     }
-    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
-    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { device }
+    func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? { nil }
+    func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? { device }
     func noteUse(of session: Session, at now: Int64) { uses.add(1, ordering: .relaxed) }
 }
 

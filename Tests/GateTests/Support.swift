@@ -14,7 +14,7 @@ struct FixedTime: TimeSource {
 struct KeyTable: ReleaseSource {
     var keys: [KeyID: AppRelease]
 
-    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? { keys[id] }
+    func release(for id: KeyID) throws(OperationalError) -> AppRelease? { keys[id] }
 }
 
 /// The refusal that `body` throws; nil if it succeeds.

@@ -93,7 +93,7 @@ package final class BearerSessions: Sendable {
     /// token before the current one is accepted, too.
     package func session(bearing token: [UInt8], of app: AppName) throws(Refusal) -> Session? {
         do {
-            let session = try directory.find(bearing: token.span)
+            let session = try directory.session(bearing: token.span)
             return session?.app == app.description ? session : nil
         } catch {
             throw Refusal(error, in: "sessions")

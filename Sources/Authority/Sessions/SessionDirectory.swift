@@ -60,13 +60,9 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     // MARK: For the gate
 
-    package func session(
-        for token: SessionToken
-    ) async throws(OperationalError) -> (Session, SigningKey)? { try find(token) }
-
-    /// The same without suspending. It fails closed if the store cannot be read after a change, because the
-    /// session may just have been revoked.
-    package func find(_ token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
+    /// Fails closed if the store cannot be read after a change, because the session may just have been
+    /// revoked.
+    package func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
         try refreshIfChanged()
         var entry = shard(of: token.id).cachedEntry(for: token)
         if entry == nil { entry = try makeCacheEntry(for: token) }
@@ -74,7 +70,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         return (entry.session, key)
     }
 
-    package func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? {
+    package func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? {
         guard case .device(let device)? = try reader.session(id)?.credentials else { return nil }
         guard let point = P256Point(device.signingKey) else {
             throw OperationalError(.failed, message: "session \(id): its device's key is none")
@@ -227,12 +223,7 @@ final class AtomicGeneration: Sendable {
 /// Sessions by the bearer tokens that clients send. A token contains its session's id, so no index is
 /// needed.
 extension SessionDirectory {
-    package func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? {
-        try find(bearing: token)
-    }
-
-    /// The same without suspending.
-    package func find(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
+    package func session(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
         try refreshIfChanged()
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)

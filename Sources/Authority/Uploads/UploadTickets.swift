@@ -62,7 +62,7 @@ package enum UploadTicketClaim: Sendable, Equatable {
 extension SessionDirectory {
     package func uploadTicket(
         _ text: Span<UInt8>
-    ) async throws(OperationalError) -> (UploadTicketRecord, Session)? { try find(uploadTicket: text) }
+    ) throws(OperationalError) -> (UploadTicketRecord, Session)? { try find(uploadTicket: text) }
 
     /// The same, without suspending. Only tickets that this deployment issued are looked up in the store.
     package func find(uploadTicket text: Span<UInt8>) throws(OperationalError) -> (

@@ -181,10 +181,10 @@ private struct DeploymentKeys {
         let deployment = try run.deployment()
         defer { deployment.store.close() }
         let keys = try ReleaseKeyDirectory(deployment)
-        guard let release = try keys.find(id) else {
+        guard let release = try keys.release(for: id) else {
             throw OperationalError(.failed, message: "\(id): no such key in this data folder")
         }
         self.release = release
-        siblings = keys.others(beside: release)
+        siblings = keys.siblings(of: release)
     }
 }

@@ -35,7 +35,7 @@ struct OfflineDeployment: ReleaseSource, SessionSource {
 
     // MARK: Keys
 
-    func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
+    func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
         // A session's requests name a release beside their token; which one is not asked offline.
         guard question.keyID == nil || question.keyID == id || isSessionRequest else { return nil }
         return AppRelease(
@@ -50,18 +50,18 @@ struct OfflineDeployment: ReleaseSource, SessionSource {
 
     // MARK: Sessions
 
-    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)? {
+    func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
         guard question.keyID == nil || question.keyID == KeyID(token) else { return nil }
         return (session(token.id, kind: .device, epoch: token.epoch), question.key)
     }
 
-    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? {
+    func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? {
         SessionID([UInt8](repeating: 0, count: SessionID.count).span).map {
             session($0, kind: .bearer, epoch: 0)
         }
     }
 
-    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
+    func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? { nil }
 
     func noteUse(of session: Session, at now: Int64) {}
 
@@ -76,7 +76,8 @@ struct OfflineDeployment: ReleaseSource, SessionSource {
 /// Replays are not looked for offline: that takes a memory.
 private struct EmptyReplayGuard: ReplayGuard {
     func insert(_ entry: ReplayEntry) async throws(Refusal) {}
-    func lookUp(_ entry: ReplayEntry) async throws(Refusal) {}
+    func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool { true }
+    func lookUp(_ entry: ReplayEntry) throws(Refusal) {}
 }
 
 private struct FixedTime: TimeSource {

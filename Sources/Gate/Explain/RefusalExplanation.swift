@@ -6,9 +6,9 @@ extension Gate {
     /// (policy `debug`); nil for all others.
     package func releaseToExplain(
         for request: Request, judgement: Judgement
-    ) async -> AppRelease? {
+    ) -> AppRelease? {
         var release = judgement.release
-        if release == nil { release = await self.release(nearestTo: request, judgement: judgement) }
+        if release == nil { release = self.release(nearestTo: request, judgement: judgement) }
         guard let release, release.policy.detail == .exact else { return nil }
         return release
     }
@@ -18,13 +18,13 @@ extension Gate {
     package func explanation(
         of refusal: Refusal, for request: Request, judgement: Judgement, naming release: AppRelease,
         within time: ExplanationBudget.Time
-    ) async -> Explanation? {
+    ) -> Explanation? {
         var question = Explanation.Question(
             scheme: release.scheme, keyID: release.id, key: release.key, at: clock.now, policy: release.policy
         )
         question.nextKey = release.nextKey
         question.time = time
-        question.others = await keys.siblings(of: release).map(KnownKey.init(of:))
+        question.others = keys.siblings(of: release).map(KnownKey.init(of:))
         if let candidate = judgement.verificationKey, let session = candidate.session {
             question.setSession(session, token: judgement.keyID, key: candidate.key, release: release)
         }
@@ -39,10 +39,10 @@ extension Gate {
     /// names no release, one of those that it could name.
     private func release(
         nearestTo request: Request, judgement: Judgement
-    ) async -> AppRelease? {
-        if let session = judgement.session { return await keys.release(for: session) }
+    ) -> AppRelease? {
+        if let session = judgement.session { return keys.release(for: session) }
         for (scheme, id) in CredentialLocation.keyIDs(in: request, schemes: schemes) {
-            if let release = try? await keys.release(of: id), release.scheme == scheme { return release }
+            if let release = try? keys.release(of: id), release.scheme == scheme { return release }
         }
         return nil
     }

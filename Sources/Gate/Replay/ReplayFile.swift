@@ -131,7 +131,11 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
         try await insert(entry, growingTo: rows)
     }
 
-    package func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
+    package func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
+        try insertIfRoom(entry) == nil
+    }
+
+    package func lookUp(_ entry: ReplayEntry) throws(Refusal) {
         let fingerprint = ReplayFingerprint(of: entry, hash: hash)
         let oldest = entry.now - retention.load(ordering: .relaxed)
         let isIn = locks.withLock(of: fingerprint.shard, repair: table.removeMoved) {

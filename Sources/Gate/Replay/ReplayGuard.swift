@@ -8,9 +8,13 @@ package protocol ReplayGuard: Sendable {
     /// present, and as `unavailable` if the guard may have forgotten requests of that age.
     func insert(_ entry: ReplayEntry) async throws(Refusal)
 
-    /// Refuses as `replayed` if the entry is present, and changes nothing: a replayed head is refused before
-    /// its body is buffered. An absent entry proves nothing; ``insert(_:)`` decides.
-    func lookUp(_ entry: ReplayEntry) async throws(Refusal)
+    /// The same, if that needs no waiting. False if it does: then nothing was inserted, and ``insert(_:)``
+    /// decides.
+    func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool
+
+    /// Refuses as `replayed` if the entry is known to be present, and changes nothing: a replayed head is
+    /// refused before its body is buffered. Never waits. Passing proves nothing; an insertion decides.
+    func lookUp(_ entry: ReplayEntry) throws(Refusal)
 }
 
 /// What identifies a request for replay detection: the key id, the scheme and the replay key.
@@ -35,11 +39,12 @@ package struct ReplayEntry: Sendable {
 
 extension ReplayGuard {
     /// Admits a complete proof once.
-    package func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
+    @inline(__always)
+    func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
         // A scheme that signs neither a time nor a nonce has no replay key, so there is nothing to insert.
         if let entry = ReplayEntry(proof.fresh) {
-            if let shared = entry.sharedByAllKeys { try await insert(shared) }
-            try await insert(entry)
+            if let shared = entry.sharedByAllKeys, try !insertIfReady(shared) { try await insert(shared) }
+            if try !insertIfReady(entry) { try await insert(entry) }
         }
         return Caller(proof)
     }

@@ -13,11 +13,11 @@ struct BearerTokenResolver: Sendable {
     /// if there is no such session, if it belongs to another app, or if the request states another user id.
     func identify(
         _ caller: inout Caller, sending request: Request, claim: Claim, lease work: WorkspaceLease
-    ) async throws(Refusal) {
+    ) throws(Refusal) {
         if caller.session != nil || isLeftToBackend(caller) { return try refuseMisplacedToken(in: request) }
         if caller.scheme == .messageSignatures {
             guard let token = try ownToken(of: caller, in: request) else { return }
-            caller.session = try await session(of: caller.release.app, bearing: token)
+            caller.session = try session(of: caller.release.app, bearing: token)
             return
         }
         let users = try StatedUserIDs(in: request, scheme: caller.scheme)
@@ -26,7 +26,7 @@ struct BearerTokenResolver: Sendable {
             guard users.ids.isEmpty else { throw Refusal(.sessionEnded, detail: "userId without a token") }
             return
         }
-        let session = try await session(of: caller.release.app, bearing: token)
+        let session = try session(of: caller.release.app, bearing: token)
         for id in users.ids where !session.account.isStated(as: id.span) {
             throw Refusal(.sessionEnded, detail: "userId is not the one that the token belongs to")
         }
@@ -50,10 +50,10 @@ struct BearerTokenResolver: Sendable {
 
     private func session(
         of app: String, bearing token: [UInt8]
-    ) async throws(Refusal) -> Session {
+    ) throws(Refusal) -> Session {
         let session: Session?
         do {
-            session = try await source.session(bearing: token.span)
+            session = try source.session(bearing: token.span)
         } catch {
             throw Refusal(error, in: "sessions")
         }

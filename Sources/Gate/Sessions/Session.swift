@@ -179,17 +179,17 @@ package struct SessionTermination: Sendable, Equatable {
 package protocol SessionSource: Sendable {
     /// The session of that token, with the key for that epoch; nil if there is none, and for epochs whose key
     /// is no longer kept.
-    func session(for token: SessionToken) async throws(OperationalError) -> (Session, SigningKey)?
+    func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)?
 
     /// The session of a bearer token; nil if there is none. Only the token's hash is looked up.
-    func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session?
+    func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session?
 
     /// The device key of that session; nil if there is no such session, and for bearer sessions.
-    func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point?
+    func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point?
 
     /// The upload ticket with that text, and the session that requested it, which may have ended; nil if
     /// there is none. Text that cannot be a ticket is rejected without a query to the store.
-    func uploadTicket(_ text: Span<UInt8>) async throws(OperationalError) -> (UploadTicketRecord, Session)?
+    func uploadTicket(_ text: Span<UInt8>) throws(OperationalError) -> (UploadTicketRecord, Session)?
 
     /// Records that a request under this session was accepted. The first one under a renewed key confirms
     /// that the client has the key.
@@ -199,7 +199,7 @@ package protocol SessionSource: Sendable {
 extension SessionSource {
     package func uploadTicket(
         _ text: Span<UInt8>
-    ) async throws(OperationalError) -> (UploadTicketRecord, Session)? { nil }
+    ) throws(OperationalError) -> (UploadTicketRecord, Session)? { nil }
 }
 
 /// A source without sessions, for a gate that knows releases only.
@@ -208,11 +208,11 @@ package struct EmptySessionSource: SessionSource {
 
     package func session(
         for token: SessionToken
-    ) async throws(OperationalError) -> (Session, SigningKey)? { nil }
+    ) throws(OperationalError) -> (Session, SigningKey)? { nil }
 
-    package func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? { nil }
+    package func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? { nil }
 
-    package func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? { nil }
+    package func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? { nil }
 
     package func noteUse(of session: Session, at now: Int64) {}
 }

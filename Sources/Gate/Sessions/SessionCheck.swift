@@ -124,7 +124,7 @@ struct DeviceSignatureVerifier: Sendable {
     func check(
         _ caller: Caller, sending request: Request, on route: RouteRules.Decision, signed label: ByteRange,
         from network: () -> [UInt8], at now: Int64, lease work: WorkspaceLease
-    ) async throws(Refusal) {
+    ) throws(Refusal) {
         guard let session = caller.session else { throw caller.release.refusalForMissingSession(on: route) }
         guard session.kind == .device else {
             throw Refusal(
@@ -146,15 +146,15 @@ struct DeviceSignatureVerifier: Sendable {
         try scheme.writeStringToSign(for: claim, of: request, into: &work.workspace)
         let place = PublicKeyFailureLimiter.FailureKey(claim.keyID, from: network())
         if let place { try failures.check(place, at: now) }
-        guard claim.compare(with: try await key(of: session), workspace: work.workspace) == .equal else {
+        guard claim.compare(with: try key(of: session), workspace: work.workspace) == .equal else {
             if let place { failures.recordFailure(of: place, at: now) }
             throw Refusal(.badSignature, detail: "the device's signature differs")
         }
     }
 
-    private func key(of session: Session) async throws(Refusal) -> P256Point {
+    private func key(of session: Session) throws(Refusal) -> P256Point {
         do {
-            if let key = try await source.deviceKey(of: session.id) { return key }
+            if let key = try source.deviceKey(of: session.id) { return key }
         } catch {
             throw Refusal(error, in: "sessions")
         }

@@ -56,7 +56,7 @@ struct TokenVerifier: Sendable {
     func prove(
         _ request: Request, to app: HostedApp, recordingIn judgement: Judgement, from network: () -> [UInt8],
         as effect: ReleaseCheck.Effect?, at now: Int64
-    ) async throws(Refusal) -> TokenProof? {
+    ) throws(Refusal) -> TokenProof? {
         let readsForm = request.hasFormType && app.policy.readsForms
         if readsForm, request.bodyState == .streaming {
             throw Refusal(
@@ -71,7 +71,7 @@ struct TokenVerifier: Sendable {
                 .unsigned,
                 detail: "no signature of a known scheme, and no token where app \(app.name) has them")
         }
-        let session = try await session(bearing: sent.token, of: app)
+        let session = try session(bearing: sent.token, of: app)
         if session.isAlive(at: now) { judgement.tokenSession = session }
         if readsForm, request.bodyState == .awaited { return nil }
         let release = app.release(forVersion: try StatedVersion(in: request, by: app.policy), in: session)
@@ -95,10 +95,10 @@ struct TokenVerifier: Sendable {
     /// of a signing client without the signature.
     private func session(
         bearing token: [UInt8], of app: HostedApp
-    ) async throws(Refusal) -> Session {
+    ) throws(Refusal) -> Session {
         let session: Session?
         do {
-            session = try await sessions.session(bearing: token.span)
+            session = try sessions.session(bearing: token.span)
         } catch {
             throw Refusal(error, in: "sessions")
         }

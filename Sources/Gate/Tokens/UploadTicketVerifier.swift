@@ -45,7 +45,7 @@ struct UploadTicketVerifier: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination,
         at now: Int64
-    ) async throws(Refusal) -> UploadTicketProof? {
+    ) throws(Refusal) -> UploadTicketProof? {
         guard !judgement.isSigned else {
             throw Refusal(.malformed, detail: "a signature and an upload ticket; expected one of them")
         }
@@ -56,8 +56,8 @@ struct UploadTicketVerifier: Sendable {
         guard let field = request.value(of: FieldName.countersignTicket) else {
             throw Refusal(.malformed, detail: "Countersign-Ticket: expected once")
         }
-        let (ticket, session) = try await find(request.head.span.extracting(field.range))
-        let release = try await release(of: ticket)
+        let (ticket, session) = try find(request.head.span.extracting(field.range))
+        let release = try release(of: ticket)
         judgement.tokenRelease = release
         if session.isAlive(at: now) { judgement.tokenSession = session }
         judgement.step = .policy
@@ -89,10 +89,10 @@ struct UploadTicketVerifier: Sendable {
 
     private func find(
         _ text: Span<UInt8>
-    ) async throws(Refusal) -> (UploadTicketRecord, Session) {
+    ) throws(Refusal) -> (UploadTicketRecord, Session) {
         let found: (UploadTicketRecord, Session)?
         do {
-            found = try await sessions.uploadTicket(text)
+            found = try sessions.uploadTicket(text)
         } catch {
             throw Refusal(error, in: "upload tickets")
         }
@@ -102,10 +102,10 @@ struct UploadTicketVerifier: Sendable {
 
     private func release(
         of ticket: UploadTicketRecord
-    ) async throws(Refusal) -> AppRelease {
+    ) throws(Refusal) -> AppRelease {
         let release: AppRelease?
         do {
-            release = try await keys.release(of: ticket.release)
+            release = try keys.release(of: ticket.release)
         } catch {
             throw Refusal(error, in: "keys")
         }

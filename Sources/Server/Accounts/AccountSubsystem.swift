@@ -158,7 +158,7 @@ extension AccountServices {
             keyID: scope, scheme: .messageSignatures, replayKey: solution.replayKey, created: expires,
             now: now)
         do {
-            try await replay.lookUp(entry)
+            try replay.lookUp(entry)
             return entry
         } catch {
             return nil

@@ -258,7 +258,7 @@ extension Gateway {
         }
         (original.bodyState, original.framing) = (.awaited, .length(1))
         do {
-            try await gate.judgeHead(of: original, recordingIn: judgement, from: { network(of: exchange) })
+            try gate.judgeHead(of: original, recordingIn: judgement, from: { network(of: exchange) })
         } catch {
             // Unsigned, as far as the head shows.
             if error.code == .unsigned { (original.bodyState, original.framing) = (.whole, .none) }

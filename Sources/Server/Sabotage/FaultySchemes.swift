@@ -196,10 +196,10 @@
         private func candidates(for claim: Claim) -> [SigningKey] {
             switch claim.holder {
             case .release:
-                guard let id = claim.release, let release = try? keys.find(id), release.scheme == claim.scheme
+                guard let id = claim.release, let release = try? keys.release(for: id), release.scheme == claim.scheme
                 else { return [] }
                 return [release.key, release.nextKey].compactMap(\.self)
-            case .session(let token): return (try? sessions.find(token)).map { [$0.1] } ?? []
+            case .session(let token): return (try? sessions.session(for: token)).map { [$0.1] } ?? []
             case .unknown: return []
             }
         }

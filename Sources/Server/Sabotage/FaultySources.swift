@@ -11,8 +11,8 @@
 
         init(_ inner: any ReleaseSource) { self.inner = inner }
 
-        func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
-            try await inner.release(for: id)?.altered(retirement: nil)
+        func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
+            try inner.release(for: id)?.altered(retirement: nil)
         }
 
         func allowsSignedForms(at host: Span<UInt8>) throws(OperationalError) -> Bool {
@@ -23,13 +23,13 @@
             try inner.app(at: host)
         }
 
-        func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
-            try await inner.siblings(of: release)
+        func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease] {
+            try inner.siblings(of: release)
         }
 
         func anyRelease(
             of app: String, on platform: String
-        ) async throws(OperationalError) -> AppRelease? { try await inner.anyRelease(of: app, on: platform) }
+        ) throws(OperationalError) -> AppRelease? { try inner.anyRelease(of: app, on: platform) }
     }
 
     /// Takes a release's key for made for any scheme, and for one that its policy names.
@@ -38,12 +38,12 @@
 
         init(_ inner: any ReleaseSource) { self.inner = inner }
 
-        func release(for id: KeyID) async throws(OperationalError) -> AppRelease? {
-            try await inner.release(for: id)
+        func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
+            try inner.release(for: id)
         }
 
-        func release(for id: KeyID, scheme: SchemeName) async throws(OperationalError) -> AppRelease? {
-            guard let release = try await inner.release(for: id) else { return nil }
+        func release(for id: KeyID, scheme: SchemeName) throws(OperationalError) -> AppRelease? {
+            guard let release = try inner.release(for: id) else { return nil }
             var policy = release.policy
             policy.schemes.insert(scheme)
             return release.altered(scheme: scheme, policy: policy, retirement: release.retirement)
@@ -53,13 +53,13 @@
 
         func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp? { try inner.app(at: host) }
 
-        func siblings(of release: AppRelease) async throws(OperationalError) -> [AppRelease] {
-            try await inner.siblings(of: release)
+        func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease] {
+            try inner.siblings(of: release)
         }
 
         func anyRelease(
             of app: String, on platform: String
-        ) async throws(OperationalError) -> AppRelease? { try await inner.anyRelease(of: app, on: platform) }
+        ) throws(OperationalError) -> AppRelease? { try inner.anyRelease(of: app, on: platform) }
     }
 
     extension AppRelease {
@@ -76,9 +76,11 @@
     struct NoReplayGuard: ReplayGuard {
         init() {}
 
+        func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool { true }
+
         func insert(_ entry: ReplayEntry) async throws(Refusal) {}
 
-        func lookUp(_ entry: ReplayEntry) async throws(Refusal) {}
+        func lookUp(_ entry: ReplayEntry) throws(Refusal) {}
     }
 
     /// Does not track message-signatures: under the fault `nonceBeforeSignature`, another component has
@@ -88,12 +90,16 @@
 
         init(_ inner: any ReplayGuard) { self.inner = inner }
 
+        func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
+            entry.scheme == .messageSignatures ? true : try inner.insertIfReady(entry)
+        }
+
         func insert(_ entry: ReplayEntry) async throws(Refusal) {
             if entry.scheme != .messageSignatures { try await inner.insert(entry) }
         }
 
-        func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
-            if entry.scheme != .messageSignatures { try await inner.lookUp(entry) }
+        func lookUp(_ entry: ReplayEntry) throws(Refusal) {
+            if entry.scheme != .messageSignatures { try inner.lookUp(entry) }
         }
     }
 
@@ -103,6 +109,15 @@
 
         init(_ inner: any ReplayGuard) { self.inner = inner }
 
+        func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
+            do {
+                return try inner.insertIfReady(entry)
+            } catch {
+                guard error.code == .unavailable else { throw error }
+                return true
+            }
+        }
+
         func insert(_ entry: ReplayEntry) async throws(Refusal) {
             do {
                 try await inner.insert(entry)
@@ -111,8 +126,8 @@
             }
         }
 
-        func lookUp(_ entry: ReplayEntry) async throws(Refusal) {
-            try await inner.lookUp(entry)
+        func lookUp(_ entry: ReplayEntry) throws(Refusal) {
+            try inner.lookUp(entry)
         }
     }
 
@@ -131,8 +146,8 @@
 
         func session(
             for token: SessionToken
-        ) async throws(OperationalError) -> (Session, SigningKey)? {
-            guard let (session, key) = try await inner.session(for: token) else {
+        ) throws(OperationalError) -> (Session, SigningKey)? {
+            guard let (session, key) = try inner.session(for: token) else {
                 return EpochKeepingSessionSource.seen.with { $0[token] }.map { ($0.session, $0.key) }
             }
             let lasting = session.lasting
@@ -140,12 +155,12 @@
             return (session.edition == .previous ? lasting : session, key)
         }
 
-        func session(bearing token: Span<UInt8>) async throws(OperationalError) -> Session? {
-            try await inner.session(bearing: token)
+        func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? {
+            try inner.session(bearing: token)
         }
 
-        func deviceKey(of id: SessionID) async throws(OperationalError) -> P256Point? {
-            try await inner.deviceKey(of: id)
+        func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? {
+            try inner.deviceKey(of: id)
         }
 
         func noteUse(of session: Session, at now: Int64) { inner.noteUse(of: session, at: now) }

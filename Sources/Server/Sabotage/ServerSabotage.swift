@@ -174,7 +174,7 @@
             guard let claim = try inner.claim(in: request, names: names, workspace: &workspace) else {
                 return nil
             }
-            if case .session(let token) = claim.holder, let (_, key) = try? sessions.find(token) {
+            if case .session(let token) = claim.holder, let (_, key) = try? sessions.session(for: token) {
                 try inner.writeStringToSign(for: claim, of: request, into: &workspace)
                 claim.mac = key.mac(claim.algorithm, of: workspace.text)
             }

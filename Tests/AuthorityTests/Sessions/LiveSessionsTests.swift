@@ -57,14 +57,14 @@ import Testing
             scene.deployment, keys: scene.keys,
             reader: SQLiteStore(path: path, rows: scene.deployment.rows), writer: scene.writer)
         #expect(live.counts == (3, 1))
-        #expect(try live.find(renewed.token)?.0.edition == .current)
-        #expect(try live.find(left.token)?.0.edition == .previous)
-        #expect(try live.find(left.token)?.0.expires == scene.now + SessionDirectory.grace)
-        #expect(try live.find(ended.token)?.0.end?.reason == .signedOut)
-        #expect(try live.find(offered.token)?.0.edition == .current)
-        #expect(try live.find(next.token)?.0.edition == .offered)
-        #expect(try live.find(next.token)?.1.secret.copied == next.key.secret.copied)
-        #expect(try live.find(SessionToken(id: next.token.id, epoch: 9)) == nil)
+        #expect(try live.session(for: renewed.token)?.0.edition == .current)
+        #expect(try live.session(for: left.token)?.0.edition == .previous)
+        #expect(try live.session(for: left.token)?.0.expires == scene.now + SessionDirectory.grace)
+        #expect(try live.session(for: ended.token)?.0.end?.reason == .signedOut)
+        #expect(try live.session(for: offered.token)?.0.edition == .current)
+        #expect(try live.session(for: next.token)?.0.edition == .offered)
+        #expect(try live.session(for: next.token)?.1.secret.copied == next.key.secret.copied)
+        #expect(try live.session(for: SessionToken(id: next.token.id, epoch: 9)) == nil)
     }
 
     @Test("a row whose seal does not open closes that session, and no other")
@@ -80,8 +80,8 @@ import Testing
             scene.deployment, keys: scene.keys,
             reader: SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows),
             writer: scene.writer)
-        #expect(try live.find(whole.token) != nil)
-        #expect(throws: OperationalError.self) { try live.find(altered.token) }
+        #expect(try live.session(for: whole.token) != nil)
+        #expect(throws: OperationalError.self) { try live.session(for: altered.token) }
     }
 
     @Test("idle sessions end, and ended ones are forgotten after thirty days")
@@ -98,10 +98,10 @@ import Testing
         #expect(try await scene.refusal(of: idle)?.endedSession?.reason == "expired")
         scene.clock.now += SessionLifecycle.endedSessionRetention
         try await scene.life.performMaintenance(at: scene.now)
-        #expect(try scene.live.find(idle.token) != nil, "thirty days are not over")
+        #expect(try scene.live.session(for: idle.token) != nil, "thirty days are not over")
         scene.clock.now += 1
         try await scene.life.performMaintenance(at: scene.now)
-        #expect(try scene.live.find(idle.token) == nil)
+        #expect(try scene.live.session(for: idle.token) == nil)
         #expect(try scene.deployment.store.session(idle.token.id) == nil)
         #expect(try await scene.refusal(of: idle)?.code == .unknownKey)
     }
@@ -138,13 +138,13 @@ import Testing
             SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
-        #expect(try live.find(session.token) != nil)
+        #expect(try live.session(for: session.token) != nil)
         store.fails = true
-        #expect(try live.find(session.token) != nil, "unchanged, so memory answers")
+        #expect(try live.session(for: session.token) != nil, "unchanged, so memory answers")
         scene.deployment.generation.advance()
-        #expect(throws: OperationalError.self) { try live.find(session.token) }
+        #expect(throws: OperationalError.self) { try live.session(for: session.token) }
         store.fails = false
-        #expect(try live.find(session.token) != nil)
+        #expect(try live.session(for: session.token) != nil)
     }
 
     @Test("a policy's token lifetime is the next request's")
@@ -180,24 +180,24 @@ import Testing
                 changes.add(1, ordering: .relaxed)
             }
         }
-        #expect(try live.find(session.token)?.0.expires == scene.now + 7_200, "worked out by the one before")
+        #expect(try live.session(for: session.token)?.0.expires == scene.now + 7_200, "worked out by the one before")
         #expect(changes.load(ordering: .relaxed) == 1, "which changed in between")
-        #expect(try live.find(session.token)?.0.expires == scene.now + 10_800)
+        #expect(try live.session(for: session.token)?.0.expires == scene.now + 10_800)
     }
 
     @Test("a policy whose author died before he could tell is found by the timer")
     func policyUntold() async throws {
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
-        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200)
+        #expect(try scene.live.session(for: session.token)?.0.expires == scene.now + 7_200)
         let draft = scene.deployment.auditDraft(for: .appPolicy, on: .app(scene.app))
         let changed = try scene.deployment.store.change(
             scene.app, applying: [("token-lifetime", .text("3h"))], recording: draft)
         #expect(changed == .yes)
-        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 7_200, "nobody counted")
+        #expect(try scene.live.session(for: session.token)?.0.expires == scene.now + 7_200, "nobody counted")
         try scene.keys.reconcile()
         try scene.live.reconcile()
-        #expect(try scene.live.find(session.token)?.0.expires == scene.now + 10_800)
+        #expect(try scene.live.session(for: session.token)?.0.expires == scene.now + 10_800)
     }
 
     @Test("a login that was overtaken by a change of its account begins nothing")

@@ -65,7 +65,7 @@ final class SessionScene: Sendable {
     var now: Int64 { clock.now }
 
     func release(_ id: String = "r_ios") throws -> AppRelease {
-        let key = try keys.find(#require(KeyID(id)))
+        let key = try keys.release(for: #require(KeyID(id)))
         return try #require(key)
     }
 

@@ -43,7 +43,7 @@ import Testing
         let session = try #require(found).1
         #expect(session.keyPossession == .none)
         let token = SessionToken(id: session.id, epoch: 0)
-        #expect(try scene.base.live.find(token)?.0.keyPossession == .software)
+        #expect(try scene.base.live.session(for: token)?.0.keyPossession == .software)
     }
 
     @Test("a ticket is not the signature of a device")
@@ -100,7 +100,7 @@ private struct TicketScene {
     /// The text of a new ticket that lives ten minutes.
     func issue(for upload: UploadDescription) async throws -> String {
         let session = try await base.signIn(base.addAccount("user\(UInt64.random(in: 0...UInt64.max))"))
-        let (found, _) = try #require(try base.live.find(session.token))
+        let (found, _) = try #require(try base.live.session(for: session.token))
         return try await base.life.issueTicket(
             for: upload, to: found, from: base.release(), expires: base.now + 600, at: base.now
         ).text

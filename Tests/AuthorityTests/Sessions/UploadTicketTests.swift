@@ -14,7 +14,7 @@ import Testing
         contentType: nil, length: 1, sha256: [UInt8](repeating: 1, count: 32))
 
     private func issue(_ scene: SessionScene, to session: TestSession) async throws -> UploadTicketToken {
-        let (found, _) = try #require(try scene.live.find(session.token))
+        let (found, _) = try #require(try scene.live.session(for: session.token))
         return try await scene.life.issueTicket(
             for: UploadTicketTests.upload, to: found, from: scene.release(), expires: scene.now + 86_400,
             at: scene.now)

@@ -41,7 +41,7 @@ final class SessionServer {
                 app: app, platform: try #require(Platform("ios")), version: try #require(Version("1.0")),
                 scheme: .messageSignatures, id: id, secret: Secret(random: 32)), at: clock.now)
         let keys = try ReleaseKeyDirectory(deployment)
-        release = try #require(try keys.find(id))
+        release = try #require(try keys.release(for: id))
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
         let writer = DirectWriter(store: store)
         sessions = try SessionService(
