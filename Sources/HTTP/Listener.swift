@@ -69,7 +69,9 @@ package final class Listener: @unchecked Sendable {
         event = event_new(
             loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
             { _, _, context in
-                Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
+                let listener = Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+                listener.loop.didReport()
+                listener.accept()
             }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
     }

@@ -44,6 +44,10 @@ final class Stream: @unchecked Sendable {
     /// Whether input came, or the peer closed, while no task was reading: a pooled upstream connection with
     /// this signal must not be used again.
     private(set) var hasUnreadSignal = false
+    /// The turn of the loop in which a read emptied the socket, and that in which the read event was last
+    /// armed.
+    private var emptiedTurn: UInt64 = 0
+    private var armedTurn: UInt64 = 0
 
     /// Takes over the descriptor; ``close()`` closes it.
     init(descriptor: Int32, loop: EventLoop) {
@@ -58,6 +62,7 @@ final class Stream: @unchecked Sendable {
         writeEvent = event_new(
             loop.base, descriptor, Int16(EV_WRITE),
             { _, _, context in
+                Stream.of(context).loop.didReport()
                 Stream.of(context).resumeWriter(.ready)
             }, context)
         loop.add(self)
@@ -239,6 +244,18 @@ final class Stream: @unchecked Sendable {
         try await untilReadable()
     }
 
+    /// Writes all of `buffer` if the socket takes it at once and the stream's address has not used its part of
+    /// the turn. False otherwise: the rest is still in `buffer`, for ``write(_:)``, which also reports errors.
+    func writeIfReady(_ buffer: Buffer) -> Bool {
+        guard !isClosed, !mustShareTurn else { return false }
+        if let share { loop.charged = share }
+        guard case .done(let count) = writeOnce(buffer.filled) else { return false }
+        didMove(count)
+        pace?.didWrite(count)
+        buffer.take(count)
+        return buffer.isEmpty
+    }
+
     /// Writes all of `buffer` and leaves it empty. Waits while the peer does not read: this is the
     /// back-pressure.
     func write(_ buffer: Buffer) async throws(StreamError) {
@@ -264,7 +281,10 @@ final class Stream: @unchecked Sendable {
             return attempt { SSL_read(ssl, room.baseAddress, Int32(clamping: room.count)) }
         }
         let count = recv(descriptor, room.baseAddress, room.count, 0)
-        if count > 0 { return .done(count) }
+        if count > 0 {
+            if count < room.count { emptiedTurn = loop.turn }
+            return .done(count)
+        }
         if count == 0 { return .ended }
         return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed(.closed)
     }
@@ -334,10 +354,20 @@ final class Stream: @unchecked Sendable {
         hasUnreadSignal = false
         guard !isReadArmed, let readEvent else { return }
         isReadArmed = true
+        armedTurn = loop.turn
         event_add(readEvent, nil)
     }
 
+    /// Whether the socket is known to have had no input at some moment of the loop's current turn, without a
+    /// system call: a read of this turn emptied it, or this turn's poll did not report it. Always false under
+    /// TLS, whose records can wait inside of OpenSSL.
+    var wasQuietInThisTurn: Bool {
+        guard !isClosed, ssl == nil, !hasUnreadSignal else { return false }
+        return emptiedTurn == loop.turn || (isReadArmed && armedTurn < loop.turn && loop.hasPolledAll)
+    }
+
     private func didBecomeReadable() {
+        loop.didReport()
         if reader != nil { return resumeReader(.ready) }
         hasUnreadSignal = true
         isReadArmed = false

@@ -123,6 +123,29 @@ extension Connection {
         }
     }
 
+    /// Appends the first `count` bytes of `piece` as part of a body of known length, and removes them from
+    /// `piece`; false, and nothing is done, if the output has no room for them.
+    func appendIfRoom(_ piece: Buffer, upTo count: Int) -> Bool {
+        guard case .sized(let remaining) = answer, count <= remaining, takeOutput().space >= count else {
+            return false
+        }
+        takeOutput().append(UnsafeRawBufferPointer(rebasing: piece.filled.prefix(count)))
+        piece.take(count)
+        answeredBytes += count
+        answer = .sized(remaining: remaining == .max ? .max : remaining - count)
+        return true
+    }
+
+    /// Ends a body of known length if the socket takes the output at once. If not, ``finishAnswer()`` sends
+    /// the rest, or reports the error.
+    func finishIfReady() -> Bool {
+        guard case .sized(remaining: 0) = answer, let output, stream.writeIfReady(output) else { return false }
+        loop.buffers.put(output)
+        self.output = nil
+        answer = .finished
+        return true
+    }
+
     /// Ends the body and sends the rest of the output.
     func finishAnswer() async throws(Stream.StreamError) {
         switch answer {
@@ -142,8 +165,10 @@ extension Connection {
     /// Sends the output.
     func flush() async throws(Stream.StreamError) {
         guard let output, !output.isEmpty else { return }
-        stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
-        try await stream.write(output)
+        if !stream.writeIfReady(output) {
+            stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
+            try await stream.write(output)
+        }
         loop.buffers.put(output)
         self.output = nil
     }

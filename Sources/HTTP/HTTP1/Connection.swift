@@ -197,10 +197,7 @@ final class Connection: Exchange, @unchecked Sendable {
         answeredStatus = nil
         answeredBytes = 0
         closesAfterAnswer = false
-        if let buffer = input, buffer.isEmpty {
-            loop.buffers.put(buffer)
-            input = nil
-        }
+        releaseEmptyInput()
     }
 
     private func begin(_ parsed: HeadParser.Parsed) {
@@ -236,7 +233,7 @@ final class Connection: Exchange, @unchecked Sendable {
             await respond(ServerResponse(status: 500, type: "text/plain", body: []))
         default: return .isCut
         }
-        try await flush()
+        if output != nil { try await flush() }
         return !closesAfterAnswer && mayGoOn ? .goesOn : .isAnswered
     }
 
@@ -279,6 +276,13 @@ final class Connection: Exchange, @unchecked Sendable {
 
     /// Bytes of input that the connection buffers ahead, except for the body of a proven caller.
     private let readAhead: Int
+
+    /// Gives an input buffer without bytes back to the loop, before a long wait.
+    func releaseEmptyInput() {
+        guard let buffer = input, buffer.isEmpty else { return }
+        loop.buffers.put(buffer)
+        input = nil
+    }
 
     private func takeInput() -> Buffer {
         if let input { return input }

@@ -57,25 +57,38 @@ final class UpstreamExchange: @unchecked Sendable {
     func maySendAgain(after failure: RelayError) -> Bool {
         guard case .upstream(let reason) = failure else { return false }
         if hasSentNothing { return true }
-        let request = connection.request
-        guard reason == .closed, request.isBodyWhole, !hasReceivedBytes, forwarding.observer == nil else {
-            return false
-        }
-        return ["GET", "HEAD", "OPTIONS"].contains { request.matches(request.method, text: $0) }
+        return reason == .closed && !hasReceivedBytes && isRepeatable
+    }
+
+    /// Whether the request may be sent a second time if the connection closes before the response begins.
+    var isRepeatable: Bool {
+        guard connection.request.isBodyWhole, forwarding.observer == nil else { return false }
+        let method = connection.request.method
+        return connection.request.matches(method, text: "GET") || connection.request.matches(method, text: "HEAD")
+            || connection.request.matches(method, text: "OPTIONS")
     }
 
     func run(on stream: Stream) async throws(RelayError) {
         hasSentNothing = false
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         try begin(on: stream)
+        guard unsent == nil, connection.request.isBodyWhole else {
+            let input = pool.loop.buffers.take()
+            defer { pool.loop.buffers.put(input) }
+            return try await runUploading(on: stream, input: input)
+        }
+        // The upstream needs some time: reading at once would be a system call for nothing, and a buffer held
+        // meanwhile would be a cold one when the response comes.
+        connection.releaseEmptyInput()
+        do throws(Stream.StreamError) {
+            try await stream.untilInput()
+        } catch {
+            throw .upstream(error)
+        }
         let input = pool.loop.buffers.take()
         defer { pool.loop.buffers.put(input) }
-        if unsent == nil, connection.request.isBodyWhole {
-            try await receiveHead(from: stream, into: input)
-            try await relayAnswer(from: stream, input: input)
-        } else {
-            try await runUploading(on: stream, input: input)
-        }
+        try await receiveHead(from: stream, into: input)
+        try await relayAnswer(from: stream, input: input)
     }
 
     /// Sends the head and the part of a held body that fits into the buffer, as far as the socket accepts
@@ -143,6 +156,9 @@ final class UpstreamExchange: @unchecked Sendable {
             observer.didBegin(
                 status: connection.upstreamResponse.status, fields: connection.upstreamResponse.keptFields)
         }
+        if case .length(let length) = framing, length <= input.count {
+            return try await relayWholeAnswer(of: length, in: input, from: stream)
+        }
         var client = ClientPresence.listens
         var body = UpstreamBodyReader(framing)
         let piece = pool.loop.buffers.take()
@@ -169,6 +185,26 @@ final class UpstreamExchange: @unchecked Sendable {
             return stream.close()
         }
         if client == .isGone { connection.answer = .aborted }
+        isReusable =
+            connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
+    }
+
+    /// The same for a response whose body arrived together with its head, as most small ones do: it is copied
+    /// once, and not waited for.
+    private func relayWholeAnswer(of length: Int, in input: Buffer, from stream: Stream) async throws(RelayError)
+    {
+        forwarding.observer?.didRead(input.span.extracting(0..<length))
+        forwarding.observer?.didEnd()
+        do {
+            if !connection.appendIfRoom(input, upTo: length) {
+                try await connection.write(input, upTo: length)
+            }
+            if !connection.finishIfReady() { try await connection.finishAnswer() }
+        } catch {
+            connection.answer = .aborted
+            // As if the client had gone while the response came: an observer has it all.
+            guard forwarding.observer?.wantsRest == true else { return stream.close() }
+        }
         isReusable =
             connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
     }
