@@ -71,8 +71,8 @@ struct SchemePolicy: Sendable {
     }
 }
 
-/// The source of the gate's keys. It holds every live release in memory; a source that queries a store may
-/// suspend.
+/// The source of the gate's keys. It holds every live release in memory. It never suspends the request: it
+/// reads the store only after a change.
 package protocol ReleaseSource: Sendable {
     /// The release key of that id; nil if the id is unknown.
     func release(for id: KeyID) throws(OperationalError) -> AppRelease?

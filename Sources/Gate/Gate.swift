@@ -94,7 +94,7 @@ package final class Gate: Sendable {
             }
             let proof = try complete(fresh, of: request, recordingIn: judgement)
             judgement.step = .replay
-            // One atomic insertion, after the signature. The only step that may wait.
+            // One atomic insertion, after the signature. The only step that may suspend the request.
             let caller = try await replay.admit(proof)
             return try finish(
                 caller, sending: request, claim: claim, recordingIn: judgement, from: network,

@@ -21,8 +21,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     let buffers = BufferPool()
     /// The number of turns so far; each turn polls the descriptors once.
     private(set) var turn: UInt64 = 0
-    /// Descriptors that this turn's poll has reported.
-    private var reported = 0
     private let schedule = LoopTimeScheduler()
     /// Counts the connections that waited for a turn; the listener sets it.
     var counters: EngineCounters?
@@ -77,7 +75,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         wakeEvent = event_new(
             base, inbox.descriptor, Int16(EV_READ | EV_PERSIST),
             { _, _, context in
-                EventLoop.of(context).didReport()
                 EventLoop.of(context).drainInbox()
             }, context)
         tickEvent = event_new(
@@ -118,7 +115,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         drainInbox()
         while !isStopping {
             turn &+= 1
-            reported = 0
             let isBusy = !local.isEmpty || schedule.hasWaiting
             event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
             drainJobs(for: LoopTimeScheduler.turnLength)
@@ -150,18 +146,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         streams[stream.place] = last
         last.takeUnretainedValue().place = stream.place
     }
-
-    // MARK: Polls
-
-    /// The least number of descriptors that libevent lets one poll report.
-    private static let leastReports = 32
-
-    /// Called for each report of a poll.
-    func didReport() { reported &+= 1 }
-
-    /// Whether this turn's poll has reported every descriptor that was ready. Known only if it reported fewer
-    /// than it always may.
-    var hasPolledAll: Bool { reported < EventLoop.leastReports }
 
     // MARK: Turns
 

@@ -69,9 +69,7 @@ package final class Listener: @unchecked Sendable {
         event = event_new(
             loop.base, descriptor, Int16(EV_READ | EV_PERSIST),
             { _, _, context in
-                let listener = Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
-                listener.loop.didReport()
-                listener.accept()
+                Unmanaged<Listener>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue().accept()
             }, Unmanaged.passUnretained(self).toOpaque())
         if let event { event_add(event, nil) }
     }

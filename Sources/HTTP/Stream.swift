@@ -44,10 +44,6 @@ final class Stream: @unchecked Sendable {
     /// Whether input came, or the peer closed, while no task was reading: a pooled upstream connection with
     /// this signal must not be used again.
     private(set) var hasUnreadSignal = false
-    /// The turn of the loop in which a read emptied the socket, and that in which the read event was last
-    /// armed.
-    private var emptiedTurn: UInt64 = 0
-    private var armedTurn: UInt64 = 0
 
     /// Takes over the descriptor; ``close()`` closes it.
     init(descriptor: Int32, loop: EventLoop) {
@@ -62,7 +58,6 @@ final class Stream: @unchecked Sendable {
         writeEvent = event_new(
             loop.base, descriptor, Int16(EV_WRITE),
             { _, _, context in
-                Stream.of(context).loop.didReport()
                 Stream.of(context).resumeWriter(.ready)
             }, context)
         loop.add(self)
@@ -281,10 +276,7 @@ final class Stream: @unchecked Sendable {
             return attempt { SSL_read(ssl, room.baseAddress, Int32(clamping: room.count)) }
         }
         let count = recv(descriptor, room.baseAddress, room.count, 0)
-        if count > 0 {
-            if count < room.count { emptiedTurn = loop.turn }
-            return .done(count)
-        }
+        if count > 0 { return .done(count) }
         if count == 0 { return .ended }
         return errno == EAGAIN || errno == EINTR ? .wantsRead : .failed(.closed)
     }
@@ -354,20 +346,10 @@ final class Stream: @unchecked Sendable {
         hasUnreadSignal = false
         guard !isReadArmed, let readEvent else { return }
         isReadArmed = true
-        armedTurn = loop.turn
         event_add(readEvent, nil)
     }
 
-    /// Whether the socket is known to have had no input at some moment of the loop's current turn, without a
-    /// system call: a read of this turn emptied it, or this turn's poll did not report it. Always false under
-    /// TLS, whose records can wait inside of OpenSSL.
-    var wasQuietInThisTurn: Bool {
-        guard !isClosed, ssl == nil, !hasUnreadSignal else { return false }
-        return emptiedTurn == loop.turn || (isReadArmed && armedTurn < loop.turn && loop.hasPolledAll)
-    }
-
     private func didBecomeReadable() {
-        loop.didReport()
         if reader != nil { return resumeReader(.ready) }
         hasUnreadSignal = true
         isReadArmed = false

@@ -26,7 +26,8 @@ import Testing
 
         try admin.retire(id, with: AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
         #expect(
-            try keys.release(for: id)?.retirement == AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
+            try keys.release(for: id)?.retirement
+                == AppRelease.Retirement(at: 9, updateURL: "https://example.com"))
         try admin.setPolicy(["window=7s"], of: app)
         #expect(try keys.release(for: id)?.policy.window(for: .messageSignatures) == 7)
     }

@@ -13,6 +13,8 @@ import Testing
         let stage = set.stage
         do {
             let victim = try await stage.newVictim()
+            // This rung's value is good for a minute or two, which a busy machine may take to send it.
+            if row.name == "hmac-md5-time" { try? await victim.signIn() }
             try await victim.signIn()
             try await victim.transfer(10, to: stage.thief)
             #expect(try await victim.balance() == Bank.openingBalance - 10)

@@ -175,7 +175,7 @@ package struct SessionTermination: Sendable, Equatable {
 }
 
 /// The source of the gate's sessions. It holds all live sessions in memory, and finds ended sessions for as
-/// long as they are kept.
+/// long as they are kept. It never suspends the request.
 package protocol SessionSource: Sendable {
     /// The session of that token, with the key for that epoch; nil if there is none, and for epochs whose key
     /// is no longer kept.

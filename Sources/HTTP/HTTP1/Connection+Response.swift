@@ -139,7 +139,9 @@ extension Connection {
     /// Ends a body of known length if the socket takes the output at once. If not, ``finishAnswer()`` sends
     /// the rest, or reports the error.
     func finishIfReady() -> Bool {
-        guard case .sized(remaining: 0) = answer, let output, stream.writeIfReady(output) else { return false }
+        guard case .sized(remaining: 0) = answer, let output, stream.writeIfReady(output) else {
+            return false
+        }
         loop.buffers.put(output)
         self.output = nil
         answer = .finished

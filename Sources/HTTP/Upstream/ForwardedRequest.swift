@@ -143,7 +143,7 @@ extension UpstreamPool {
         // it gets an upstream connection.
         if !connection.request.isBodyWhole { try await relay.receiveFirstPart() }
         var taken: UpstreamConnection
-        if let idle = takeIdle(for: party, isRepeatable: relay.isRepeatable) {
+        if let idle = takeIdle(for: party) {
             taken = idle
         } else {
             taken = try await takeAnother(for: party)

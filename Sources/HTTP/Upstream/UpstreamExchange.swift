@@ -63,9 +63,9 @@ final class UpstreamExchange: @unchecked Sendable {
     /// Whether the request may be sent a second time if the connection closes before the response begins.
     var isRepeatable: Bool {
         guard connection.request.isBodyWhole, forwarding.observer == nil else { return false }
-        let method = connection.request.method
-        return connection.request.matches(method, text: "GET") || connection.request.matches(method, text: "HEAD")
-            || connection.request.matches(method, text: "OPTIONS")
+        let request = connection.request
+        return request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
+            || request.matches(request.method, text: "OPTIONS")
     }
 
     func run(on stream: Stream) async throws(RelayError) {
@@ -191,8 +191,9 @@ final class UpstreamExchange: @unchecked Sendable {
 
     /// The same for a response whose body arrived together with its head, as most small ones do: it is copied
     /// once, and not waited for.
-    private func relayWholeAnswer(of length: Int, in input: Buffer, from stream: Stream) async throws(RelayError)
-    {
+    private func relayWholeAnswer(
+        of length: Int, in input: Buffer, from stream: Stream
+    ) async throws(RelayError) {
         forwarding.observer?.didRead(input.span.extracting(0..<length))
         forwarding.observer?.didEnd()
         do {

@@ -80,13 +80,12 @@ package final class UpstreamPool: @unchecked Sendable {
 
     /// Takes an idle connection on which no input has arrived.
     ///
-    /// Checks the socket itself, immediately before use: one poll reports a limited number of descriptors
-    /// (initially 32 in libevent), and an upstream may close the connection after it. For a request that may
-    /// be sent again (`isRepeatable`), it is enough that there was no input in this turn of the loop, which
-    /// is often known without a system call.
-    func takeIdle(for party: UpstreamCallerUsage, isRepeatable: Bool = false) -> UpstreamConnection? {
+    /// The poller's report is not sufficient: one poll reports a limited number of descriptors (initially
+    /// 32 in libevent), and input may arrive after it. Therefore this checks the socket itself, immediately
+    /// before use.
+    func takeIdle(for party: UpstreamCallerUsage) -> UpstreamConnection? {
         while let connection = idle.popLast()?.connection {
-            if (isRepeatable && connection.stream.wasQuietInThisTurn) || connection.stream.isQuiet() {
+            if connection.stream.isQuiet() {
                 party.count(1)
                 return connection
             }

@@ -43,8 +43,13 @@ enum IdempotencyKeyParser {
     /// What identifies this request: method, target, body and content type, each preceded by its length.
     private static func digest(of request: Request, expected: BodyExpectation) throws(Refusal) -> [UInt8] {
         var parts = [request.method, request.target].map { Array(request.head[$0.range]) }
-        parts.append(
-            request.isBodyWhole ? bytes(of: SHA256.digest(request.body.span)) : try name(of: expected))
+        if case .digests(let sha256?, _) = expected {
+            // The gate has compared it with the body, or does while that streams.
+            parts.append(sha256.array)
+        } else {
+            parts.append(
+                request.isBodyWhole ? bytes(of: SHA256.digest(request.body.span)) : try name(of: expected))
+        }
         for field in request.fields where field.known == .contentType {
             parts.append(Array(request.head[field.value.range]))
         }
@@ -111,7 +116,10 @@ extension Gateway {
             } catch {
                 result = .failure(error)
             }
-            await idempotency.end(keyed, with: recorder.outcome)
+            // The client has its answer, or none. Its next request does not wait until that is on the disk:
+            // without the record, a copy would be refused and not executed.
+            let (idempotency, outcome) = (idempotency, recorder.outcome)
+            Task.detached(executorPreference: exchange.loop) { await idempotency.end(keyed, with: outcome) }
             try result.get()
         }
     }

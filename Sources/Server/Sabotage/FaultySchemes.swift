@@ -196,7 +196,8 @@
         private func candidates(for claim: Claim) -> [SigningKey] {
             switch claim.holder {
             case .release:
-                guard let id = claim.release, let release = try? keys.release(for: id), release.scheme == claim.scheme
+                guard let id = claim.release, let release = try? keys.release(for: id),
+                    release.scheme == claim.scheme
                 else { return [] }
                 return [release.key, release.nextKey].compactMap(\.self)
             case .session(let token): return (try? sessions.session(for: token)).map { [$0.1] } ?? []

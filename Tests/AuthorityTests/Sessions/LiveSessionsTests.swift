@@ -180,7 +180,9 @@ import Testing
                 changes.add(1, ordering: .relaxed)
             }
         }
-        #expect(try live.session(for: session.token)?.0.expires == scene.now + 7_200, "worked out by the one before")
+        #expect(
+            try live.session(for: session.token)?.0.expires == scene.now + 7_200,
+            "worked out by the one before")
         #expect(changes.load(ordering: .relaxed) == 1, "which changed in between")
         #expect(try live.session(for: session.token)?.0.expires == scene.now + 10_800)
     }

@@ -22,11 +22,11 @@ import Testing
     @Test(arguments: plain) func aClientOfTheSchemeIsServed(_ row: String) async throws {
         let scene = try Scene(row)
         let client = try scene.client()
-        // Its value is for one minute, and on a busy machine a login takes seconds.
-        while row == "hmac-md5-time", Int(Date().timeIntervalSince1970) % 60 > 40 {
-            try await Task.sleep(for: .seconds(1))
+        if scene.row.hasPasswords {
+            // This rung's value is good for a minute or two, which a busy machine may take to send it.
+            if row == "hmac-md5-time" { try? await client.logIn("anna", Scene.password) }
+            try await client.logIn("anna", Scene.password)
         }
-        if scene.row.hasPasswords { try await client.logIn("anna", Scene.password) }
         #expect(try await client.value(for: scene.order, as: Said.self).moved == 10)
         let said = try await client.value(for: scene.question, as: Said.self)
         #expect(said.balance == Bank.openingBalance - 10)
