@@ -239,8 +239,9 @@ final class Stream: @unchecked Sendable {
         try await untilReadable()
     }
 
-    /// Writes all of `buffer` if the socket takes it at once and the stream's address has not used its part of
-    /// the turn. False otherwise: the rest is still in `buffer`, for ``write(_:)``, which also reports errors.
+    /// Writes all of `buffer` if the socket takes it at once and the stream's address has not used its part
+    /// of the turn. False otherwise: the rest is still in `buffer`, for ``write(_:)``, which also reports
+    /// errors.
     func writeIfReady(_ buffer: Buffer) -> Bool {
         guard !isClosed, !mustShareTurn else { return false }
         if let share { loop.charged = share }
