@@ -12,9 +12,10 @@ import collections
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
-from bench import BACKEND, ROOT, Nginx, free_port, load
+from bench import BACKEND, ROOT, Nginx, free_port, load, seen
 from gateway import Gateway
 
 REQUESTS = 5_000
@@ -23,25 +24,49 @@ REQUESTS = 5_000
 CONNECTIONS = 2
 
 
-def record(folder: pathlib.Path, options) -> pathlib.Path:
-    """Counts REQUESTS requests after the same number of warm-up requests, and returns callgrind's file."""
+def record(folder: pathlib.Path, options, *, requests: int = REQUESTS, connections: int = CONNECTIONS) -> pathlib.Path:
+    """Counts `requests` requests after the same number of warm-up requests, and returns callgrind's file."""
     port, out = free_port(), folder / "callgrind.out"
     backend = Nginx(folder, "backend", BACKEND.format(backend=port))
     gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off", "--workers", 1,
                       *(() if options.tls else ("--tls", "off")))
     gateway.start(prefix=("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}"), wait=60)
     gateway.inside = ()
+
+    def send() -> None:
+        before = seen(port)
+        load(gateway.port, gateway.key, requests, options.body, options.tls, is_keyed=options.keyed, connections=connections)
+        had = seen(port) - before - 1
+        if had != requests:
+            sys.exit(f"profile: {requests} answers, and the backend had {had}")
+
     try:
         gateway.add_app("bench")
         gateway.key = gateway.add_release("bench")
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed, connections=CONNECTIONS)
+        send()
         subprocess.run(["callgrind_control", "-i", "on", str(gateway.process.pid)], check=True, capture_output=True)
-        load(gateway.port, gateway.key, REQUESTS, options.body, options.tls, is_keyed=options.keyed, connections=CONNECTIONS)
+        send()
         subprocess.run(["callgrind_control", "-i", "off", str(gateway.process.pid)], check=True, capture_output=True)
     finally:
         gateway.stop()
         backend.stop()
     return out
+
+
+def functions_of(out: pathlib.Path) -> list[tuple[int, str, str]]:
+    """Instructions, function and library of each function in callgrind's file."""
+    text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", out], check=True, capture_output=True,
+                          text=True).stdout
+    # A line without the name of an object file belongs to the binary itself.
+    lines = re.findall(r"^ *([\d,]+) \([ \d.]+%\)  [^:\n]+:(.*?)(?: \[(.*)\])?$", text, re.MULTILINE)
+    return [(int(count.replace(",", "")), name, pathlib.Path(library).name or "countersign") for count, name, library in lines]
+
+
+def instructions_by_library(out: pathlib.Path) -> collections.Counter:
+    libraries = collections.Counter()
+    for count, _, library in functions_of(out):
+        libraries[library] += count
+    return libraries
 
 
 def main() -> None:
@@ -53,13 +78,9 @@ def main() -> None:
     libraries, functions = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
         out = record(pathlib.Path(folder), options)
-        text = subprocess.run(["callgrind_annotate", "--auto=no", "--threshold=100", out], check=True, capture_output=True,
-                              text=True).stdout
-    # A line without the name of an object file belongs to the binary itself.
-    for count, name, library in re.findall(r"^ *([\d,]+) \([ \d.]+%\)  [^:\n]+:(.*?)(?: \[(.*)\])?$", text, re.MULTILINE):
-        count = int(count.replace(",", "")) / REQUESTS
-        libraries[pathlib.Path(library).name or "countersign"] += count
-        functions[name] += count
+        for count, name, library in functions_of(out):
+            libraries[library] += count / REQUESTS
+            functions[name] += count / REQUESTS
     total = sum(libraries.values())
     print(f"{total:,.0f} user-space instructions per request")
     for name, count in libraries.most_common(6):

@@ -52,6 +52,12 @@ final class Buffer {
     /// Appends as much of `bytes` as fits, and returns the number of bytes appended.
     @discardableResult
     func append(_ bytes: UnsafeRawBufferPointer) -> Int {
+        // The usual case: there is room behind the filled range.
+        if let source = bytes.baseAddress, bytes.count <= Buffer.size - end {
+            memcpy(base + end, source, bytes.count)
+            end += bytes.count
+            return bytes.count
+        }
         if start > 0, Buffer.size - end < bytes.count { compact() }
         let room = room()
         let count = min(bytes.count, room.count)

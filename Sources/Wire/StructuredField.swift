@@ -120,6 +120,9 @@ package struct StructuredField: ~Escapable {
 
     mutating func advance() { offset += 1 }
 
+    /// Moves behind `count` bytes that the caller has read by itself.
+    package mutating func skip(_ count: Int) { offset = min(offset + count, text.count) }
+
     mutating func move(to index: Int) { offset = index }
 
     package mutating func take(_ byte: UInt8) -> Bool {

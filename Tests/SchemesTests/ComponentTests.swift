@@ -77,6 +77,37 @@ import Testing
         #expect(claim.coveredFields == .only([]))
     }
 
+    @Test("a list that a workspace has read before means the same as at its first reading")
+    func knownLists() throws {
+        let long = String(repeating: "x", count: 700)
+        let messages = [
+            Message([("Long", long), ("X", "a=1, b=2")], target: "/?a=1&b=2"),
+            Message([("X", "a=1, b=2")], target: "/?a=1&b=2"),
+            Message([("X", "b=3"), ("X", "a=4")], method: "POST", target: "/"),
+            Message([("Y", "1")], target: "/?a=5&b"),
+        ]
+        let many = (0..<64).map { _ in "\"@method\"" }.joined(separator: " ")
+        let lists = [
+            "\"@method\" \"@path\"", "\"@method\" \"@path\" \"x\"", "\"x\";key=\"a\" \"x\";key=\"b\"",
+            "\"x\";key=\"\"", "\"x\";bs", "\"@query-param\";name=\"a\" \"@query-param\";name=\"b\"", "",
+            "\"@method\"  \"@path\"", "\"@method\" \"@method\"", "\"@method\";unknown", "\"long\" \"x\"", many,
+            "\"@method\" \"@path\" ", "\"x\";sf;key=\"a\"", "\"@method\"",
+        ]
+        var shared = Workspace()
+        for round in 0..<3 {
+            for message in messages {
+                for list in lists {
+                    // The first rounds find some lists known, and the last one finds each.
+                    for _ in 0...round {
+                        var fresh = Workspace()
+                        let expected = message.outcome(of: list, in: &fresh)
+                        #expect(message.outcome(of: list, in: &shared) == expected, "\(list)")
+                    }
+                }
+            }
+        }
+    }
+
     private static let refused: [(component: String, target: String, fields: [[String]])] = [
         ("\"@status\"", "/", []), ("\"@nothing\"", "/", []), ("\"@method\";req", "/", []),
         ("\"@path\";sf", "/", []),
@@ -136,8 +167,21 @@ struct Message {
     }
 
     func base(of components: String) throws -> String {
-        let request = request(covering: components)
         var workspace = Workspace()
+        return try base(of: components, in: &workspace)
+    }
+
+    /// The base, or why there is none.
+    func outcome(of components: String, in workspace: inout Workspace) -> String {
+        do {
+            return try base(of: components, in: &workspace)
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    private func base(of components: String, in workspace: inout Workspace) throws -> String {
+        let request = request(covering: components)
         let claim = try #require(try MessageSignatures().claim(in: request, workspace: &workspace))
         try MessageSignatures().writeStringToSign(for: claim, of: request, into: &workspace)
         return workspace.text.displayText

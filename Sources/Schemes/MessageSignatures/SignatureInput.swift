@@ -142,8 +142,28 @@ struct SignatureInput: BitwiseCopyable {
         var input = SignatureInput()
         guard reader.takeEquals() else { throw reader.error("expected \"=(\": a list of components") }
         let start = reader.offset
-        guard reader.openList() else { throw reader.error("expected \"(\": a list of components") }
         let firstComponent = part.buffers.components.count
+        if !part.buffers.takeKnownList(from: &reader, at: base) {
+            try readList(from: &reader, at: base, input: &input, part: part)
+            if input.flaw == nil {
+                part.buffers.keepList(of: reader, from: start, at: base, components: firstComponent)
+            }
+        }
+        while let (key, value) = try parameter(from: &reader, input: &input) {
+            input.setParameter(key, value: value, of: reader, at: base)
+        }
+        input.components = ByteRange(from: firstComponent, to: part.buffers.components.count)
+        if input.components.count > most.components { input.note(.components) }
+        input.parameters = ByteRange(from: start, to: reader.offset).offset(by: base)
+        return input
+    }
+
+    /// The inner list alone, from its parenthesis on.
+    private static func readList(
+        from reader: inout StructuredField, at base: UInt32, input: inout SignatureInput,
+        part: SchemePartOf<SignatureInputBuffers>
+    ) throws(ParseError) {
+        guard reader.openList() else { throw reader.error("expected \"(\": a list of components") }
         var isFirst = true
         while true {
             let before = reader.offset
@@ -154,13 +174,6 @@ struct SignatureInput: BitwiseCopyable {
             guard isItem else { break }
             part.buffers.components.append(try component(from: &reader, at: base, input: &input))
         }
-        while let (key, value) = try parameter(from: &reader, input: &input) {
-            input.setParameter(key, value: value, of: reader, at: base)
-        }
-        input.components = ByteRange(from: firstComponent, to: part.buffers.components.count)
-        if input.components.count > most.components { input.note(.components) }
-        input.parameters = ByteRange(from: start, to: reader.offset).offset(by: base)
-        return input
     }
 
     private static func component(
@@ -259,6 +272,26 @@ extension ByteRange {
     func offset(by offset: UInt32) -> ByteRange {
         ByteRange(from: Int(start) + Int(offset), to: Int(end) + Int(offset))
     }
+
+    fileprivate func offset(back offset: UInt32) -> ByteRange {
+        ByteRange(from: Int(start) - Int(offset), to: Int(end) - Int(offset))
+    }
+}
+
+extension Component {
+    /// The same component in a text that begins `offset` bytes later.
+    fileprivate func moved(by offset: UInt32) -> Component { moved { $0.offset(by: offset) } }
+
+    /// The same in a text that begins `offset` bytes earlier.
+    fileprivate func moved(back offset: UInt32) -> Component { moved { $0.offset(back: offset) } }
+
+    private func moved(_ move: (ByteRange) -> ByteRange) -> Component {
+        var moved = self
+        moved.identifier = move(identifier)
+        moved.name = move(name)
+        if !parameters.isDisjoint(with: [.key, .name]) { moved.argument = move(argument) }
+        return moved
+    }
 }
 
 extension Refusal {
@@ -328,6 +361,53 @@ extension MessageSignatures {
 struct SignatureInputBuffers: ~Copyable, SchemeBuffers {
     var input = SignatureInput()
     var components: [Component] = []
+    private var knownLists: [KnownList] = []
+    private var oldest = 0
 
     init() { components.reserveCapacity(64) }
+
+    /// A list of components that was read before: a client sends few different ones. Equal bytes have an
+    /// equal meaning, because reading a list depends on nothing behind its closing parenthesis.
+    private struct KnownList {
+        /// From the opening to the closing parenthesis.
+        var text: [UInt8]
+        /// With slices of `text`.
+        var components: [Component]
+    }
+
+    private static let mostKnownLists = 4
+    private static let longestKnownList = 1_024
+
+    /// Appends the components of the list that begins here, if such a list was read before.
+    mutating func takeKnownList(from reader: inout StructuredField, at base: UInt32) -> Bool {
+        let rest = reader.bytes.extracting(reader.offset...)
+        for known in knownLists where rest.count >= known.text.count {
+            guard rest.extracting(0..<known.text.count).matches(known.text.span) else { continue }
+            let place = base + UInt32(truncatingIfNeeded: reader.offset)
+            for component in known.components { components.append(component.moved(by: place)) }
+            reader.skip(known.text.count)
+            return true
+        }
+        return false
+    }
+
+    /// Keeps the list from `start` to the reader's place, in canonical form, and its components from the
+    /// index `first` on.
+    mutating func keepList(
+        of reader: borrowing StructuredField, from start: Int, at base: UInt32, components first: Int
+    ) {
+        guard reader.offset - start <= SignatureInputBuffers.longestKnownList,
+            components.count - first <= SignatureInput.most.components
+        else { return }
+        let text = reader.bytes.extracting(start..<reader.offset).withUnsafeBufferPointer { Array($0) }
+        let place = base + UInt32(truncatingIfNeeded: start)
+        let list = KnownList(
+            text: text, components: components[first...].map { $0.moved(back: place) })
+        if knownLists.count < SignatureInputBuffers.mostKnownLists {
+            knownLists.append(list)
+        } else {
+            knownLists[oldest] = list
+            oldest = (oldest + 1) % SignatureInputBuffers.mostKnownLists
+        }
+    }
 }
