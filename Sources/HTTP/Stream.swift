@@ -243,13 +243,16 @@ final class Stream: @unchecked Sendable {
     /// of the turn. False otherwise: the rest is still in `buffer`, for ``write(_:)``, which also reports
     /// errors.
     func writeIfReady(_ buffer: Buffer) -> Bool {
-        guard !isClosed, !mustShareTurn else { return false }
         if let share { loop.charged = share }
-        guard case .done(let count) = writeOnce(buffer.filled) else { return false }
-        didMove(count)
-        pace?.didWrite(count)
-        buffer.take(count)
-        return buffer.isEmpty
+        while !buffer.isEmpty {
+            guard !isClosed, !mustShareTurn, case .done(let count) = writeOnce(buffer.filled) else {
+                return false
+            }
+            didMove(count)
+            pace?.didWrite(count)
+            buffer.take(count)
+        }
+        return true
     }
 
     /// Writes all of `buffer` and leaves it empty. Waits while the peer does not read: this is the

@@ -90,7 +90,8 @@ import Testing
         let lists = [
             "\"@method\" \"@path\"", "\"@method\" \"@path\" \"x\"", "\"x\";key=\"a\" \"x\";key=\"b\"",
             "\"x\";key=\"\"", "\"x\";bs", "\"@query-param\";name=\"a\" \"@query-param\";name=\"b\"", "",
-            "\"@method\"  \"@path\"", "\"@method\" \"@method\"", "\"@method\";unknown", "\"long\" \"x\"", many,
+            "\"@method\"  \"@path\"", "\"@method\" \"@method\"", "\"@method\";unknown", "\"long\" \"x\"",
+            many,
             "\"@method\" \"@path\" ", "\"x\";sf;key=\"a\"", "\"@method\"",
         ]
         var shared = Workspace()

@@ -139,9 +139,9 @@ extension Connection {
     /// Ends a body of known length if the socket takes the output at once. If not, ``finishAnswer()`` sends
     /// the rest, or reports the error.
     func finishIfReady() -> Bool {
-        guard case .sized(remaining: 0) = answer, let output, stream.writeIfReady(output) else {
-            return false
-        }
+        guard case .sized(remaining: 0) = answer, let output else { return false }
+        stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
+        guard stream.writeIfReady(output) else { return false }
         loop.buffers.put(output)
         self.output = nil
         answer = .finished
@@ -167,10 +167,8 @@ extension Connection {
     /// Sends the output.
     func flush() async throws(Stream.StreamError) {
         guard let output, !output.isEmpty else { return }
-        if !stream.writeIfReady(output) {
-            stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
-            try await stream.write(output)
-        }
+        stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
+        if !stream.writeIfReady(output) { try await stream.write(output) }
         loop.buffers.put(output)
         self.output = nil
     }

@@ -116,10 +116,7 @@ extension Gateway {
             } catch {
                 result = .failure(error)
             }
-            // The client has its answer, or none. Its next request does not wait until that is on the disk:
-            // without the record, a copy would be refused and not executed.
-            let (idempotency, outcome) = (idempotency, recorder.outcome)
-            Task.detached(executorPreference: exchange.loop) { await idempotency.end(keyed, with: outcome) }
+            await idempotency.end(keyed, with: recorder.outcome)
             try result.get()
         }
     }
