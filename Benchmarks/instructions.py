@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Compares the gateway's instructions per request with the figures in instructions.json, so that no change
-makes a request dearer unseen. Fails if one grew by more than 3 %.
+makes a request dearer unseen. Fails if one grew by more than 3 %, or 10 % for a keyed one, whose work in the
+database varies with the database.
 
 One connection at a time: then the number of turns of the event loop, and of waits, does not depend on the
 machine's load. libcrypto is left out, because its code depends on the processor; SQLite counts only where a
@@ -21,8 +22,6 @@ from bench import ROOT
 from profile import instructions_by_library, record
 
 KEPT = ROOT / "Benchmarks/instructions.json"
-# The growth at which a case fails.
-MOST = 0.03
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,14 @@ class Case:
     body: int = 0
     keyed: bool = False
     tls: bool = False
+    # The growth at which it fails.
+    most: float = 0.03
 
 
 CASES = {
     "GET": Case(),
     "POST 512 B": Case(body=512),
-    "keyed POST 512 B": Case(body=512, keyed=True),
+    "keyed POST 512 B": Case(body=512, keyed=True, most=0.1),
     "TLS, GET": Case(tls=True),
     "TLS, POST 512 B": Case(body=512, tls=True),
 }
@@ -65,12 +66,12 @@ def main() -> None:
         before = kept.get(name)
         change = "new" if before is None else f"{count / before - 1:+.1%}"
         print(f"{name:28}{before or '':>10}{count:>10}{change:>9}")
-        if before is None or count > before * (1 + MOST):
+        if before is None or count > before * (1 + CASES[name].most):
             grown.append(name)
     if options.update:
         KEPT.write_text(json.dumps(now, indent=1) + "\n")
     elif grown:
-        sys.exit(f"instructions: {', '.join(grown)}: more than {MOST:.0%} above {KEPT.relative_to(ROOT)}. "
+        sys.exit(f"instructions: {', '.join(grown)}: grown beyond {KEPT.relative_to(ROOT)}. "
                  "If that is meant, run script/instructions --update")
 
 
