@@ -48,8 +48,8 @@ package struct PendingLogOuts: Sendable {
         return isDone
     }
 
-    /// Sends one, and forgets it once the server has said that the session is over, or once the session has
-    /// ended by itself.
+    /// Sends one, and forgets it once the server has said that the session is over, or long after the session
+    /// has ended by itself.
     func send(_ pending: PendingLogOut) async throws(ClientOperationError) -> Outcome {
         let outcome: Outcome
         do {
@@ -85,7 +85,9 @@ package struct PendingLogOuts: Sendable {
 
     private func forgetIfOver(_ pending: PendingLogOut) throws(ClientOperationError) {
         // The device's own clock proves nothing: if it is ahead, the session lives.
-        guard let now = environment.keeper.clock.now(environment.time), now >= pending.until else { return }
+        guard let now = environment.keeper.clock.now(environment.time), now >= pending.dropsAt else {
+            return
+        }
         try forget(pending)
     }
 

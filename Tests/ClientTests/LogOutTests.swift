@@ -83,12 +83,17 @@ import CountersignTransport
         #expect(await world.authority.session?.ended == "signed-out")
     }
 
-    /// Once the server's time is known, what has ended by itself is dropped, told or not.
+    /// Once the server's time is known, what has ended by itself is dropped, told or not; but not before a
+    /// thief's session would be found as well.
     @Test func aSessionThatEndedByItselfIsDropped() async throws {
         let world = try await signedIn()
         await world.network.plan(.notSent, at: "/logout")
         _ = try await logOut(world)
         await world.pass(91 * 86_400)
+        for _ in 0..<2 { await world.network.plan(.changed("unavailable"), at: "/logout") }
+        guard case .toldLater = try await logOut(world) else { throw FakeAuthority.Problem.broken }
+        #expect(try world.state.pendingLogOuts.count == 1)
+        await world.pass(30 * 86_400)
         for _ in 0..<2 { await world.network.plan(.changed("unavailable"), at: "/logout") }
         guard case .signedOut = try await logOut(world) else { throw FakeAuthority.Problem.broken }
         #expect(try world.state.pendingLogOuts.isEmpty)

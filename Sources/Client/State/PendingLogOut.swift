@@ -10,6 +10,9 @@ import CountersignWire
 package struct PendingLogOut: Sendable {
     /// How many are kept; the oldest gives way.
     static let most = 8
+    /// Seconds for which one is kept after the session's end by itself. A thief may have renewed the session;
+    /// and for this long the server says of a session that it has ended.
+    private static let keptSeconds: Int64 = 30 * 86_400
 
     enum Credential: Sendable {
         case device(Device)
@@ -39,8 +42,10 @@ package struct PendingLogOut: Sendable {
 
     package let session: SessionID
     var credential: Credential
-    /// When the session ends by itself: whole Unix seconds.
+    /// When the session ends by itself, as far as this device knows: whole Unix seconds.
     let until: Int64
+    /// From then on it is dropped, whether or not the server was told.
+    var dropsAt: Int64 { until > .max - PendingLogOut.keptSeconds ? .max : until + PendingLogOut.keptSeconds }
 
     init(_ login: ActiveLogin) {
         session = login.id
