@@ -26,7 +26,7 @@ import Testing
         pool.stop()
     }
 
-    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(1)))
+    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(5)))
     func full() async throws {
         let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 3, patience: 60_000))
         let gate = Latch()
@@ -108,7 +108,7 @@ import Testing
         pool.stop()
     }
 
-    @Test("every caller hears once, whatever races", .timeLimit(.minutes(1)))
+    @Test("every caller hears once, whatever races", .timeLimit(.minutes(5)))
     func races() async throws {
         for round in 0..<40 {
             let pool = try HashingPool(HashingPool.Bounds(workers: 3, queue: 8, patience: 60_000))
