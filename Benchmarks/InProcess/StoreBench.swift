@@ -103,6 +103,11 @@ package struct StoreBench: Sendable {
             ninetyNinth: times[times.count * 99 / 100] / .milliseconds(1))
     }
 
+    /// Looks like a value under the first master key: the store checks the first byte.
+    private static func sealed(_ count: Int) -> [UInt8] {
+        [1] + SystemRandom().bytes(count - 1)
+    }
+
     /// How long each took; nil where one was refused.
     private func refreshing(
         _ session: StoredSession, by writer: GroupWriter, until end: ContinuousClock.Instant
@@ -113,7 +118,7 @@ package struct StoreBench: Sendable {
             let old = StoredSession.Credentials.device(device)
             device.epoch += 1
             device.sealedPreviousRoot = device.sealedRoot
-            device.sealedRoot = SystemRandom().bytes(device.sealedRoot.count)
+            device.sealedRoot = Self.sealed(device.sealedRoot.count)
             device.attempts = [SystemRandom().bytes(16)]
             let next = StoredSession.Credentials.device(device)
             let before = clock.now
@@ -150,14 +155,14 @@ package struct StoreBench: Sendable {
             var draft = AccountDraft(app: app, name: name, created: 0, tombstone: nil)
             draft.registration = StoredRegistration(
                 credential: SystemRandom().bytes(StoredRegistration.credentialCount),
-                sealedRecord: [1] + SystemRandom().bytes(239))
+                sealedRecord: Self.sealed(240))
             guard case .yes(let account) = try store.insert(draft, recording: .unchained),
                 let id = SessionID(SystemRandom().bytes(SessionID.count).span)
             else { return }
             var device = DeviceCredentials(
                 signingKey: SystemRandom().bytes(65), agreementKey: SystemRandom().bytes(65), epochBegan: 0,
-                sealedRoot: [1] + SystemRandom().bytes(72))
-            device.sealedPreviousRoot = SystemRandom().bytes(73)
+                sealedRoot: Self.sealed(73))
+            device.sealedPreviousRoot = Self.sealed(73)
             device.attempts = [SystemRandom().bytes(16)]
             let session = StoredSession(
                 id: id, account: account.number, app: app, platform: platform, deviceClass: .phone,
