@@ -82,23 +82,67 @@ package final class Gate: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
+        if let caller = try judgeIfReady(
+            request, recordingIn: judgement, from: network, for: destination, as: effect)
+        {
+            return caller
+        }
+        return try await judgeAfterWaiting(
+            request, recordingIn: judgement, from: network, for: destination)
+    }
+
+    /// The same, as far as that needs no waiting. Nil if the replay guard must wait: then
+    /// ``judgeAfterWaiting(_:recordingIn:from:for:)`` goes on.
+    package func judgeIfReady(
+        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
+        for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
+    ) throws(Refusal) -> Caller? {
         let work = workspaces.take()
-        defer { workspaces.put(back: work) }
         do {
             if judgement.fresh == nil, judgement.token == nil, judgement.ticket == nil {
                 try prove(
                     request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
             }
             guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
-                return try admitUnsigned(request, recordingIn: judgement, lease: work)
+                let caller = try admitUnsigned(request, recordingIn: judgement, lease: work)
+                workspaces.put(back: work)
+                return caller
             }
-            let proof = try complete(fresh, of: request, recordingIn: judgement)
+            var admission = ReplayAdmission(try complete(fresh, of: request, recordingIn: judgement))
             judgement.step = .replay
-            // One atomic insertion, after the signature. The only step that may suspend the request.
-            let caller = try await replay.admit(proof)
+            // One atomic insertion, after the signature.
+            guard try admission.insertIfReady(into: replay) else {
+                judgement.waiting = consume admission
+                judgement.lease = work
+                return nil
+            }
+            let caller = try finish(
+                Caller(admission.admitted()), sending: request, claim: claim, recordingIn: judgement,
+                from: network, to: destination, lease: work)
+            workspaces.put(back: work)
+            return caller
+        } catch {
+            workspaces.put(back: work)
+            judgement.refusal = error
+            throw error
+        }
+    }
+
+    /// Goes on where ``judgeIfReady(_:recordingIn:from:for:as:)`` returned nil, with the same arguments. The
+    /// only step that may suspend the request.
+    package func judgeAfterWaiting(
+        _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
+        for destination: RequestDestination
+    ) async throws(Refusal) -> Caller {
+        guard var admission = judgement.waiting.take(), let claim = judgement.claim,
+            let work = judgement.lease.take()
+        else { throw Refusal(.unsigned) }
+        defer { workspaces.put(back: work) }
+        do {
+            try await admission.insert(into: replay)
             return try finish(
-                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
-                to: destination, lease: work)
+                Caller(admission.admitted()), sending: request, claim: claim, recordingIn: judgement,
+                from: network, to: destination, lease: work)
         } catch {
             judgement.refusal = error
             throw error

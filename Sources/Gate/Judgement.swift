@@ -30,7 +30,10 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var update: UpdateNotice?
     /// The proof from the head, until the rest of the request is judged.
     var fresh: FreshProof?
-    /// The same for a request that bears a token and no signature.
+    /// The complete proof while the replay guard must wait, and the workspace that its claim refers to.
+    var waiting: ReplayAdmission?
+    var lease: WorkspaceLease?
+    /// The same as `fresh` for a request that bears a token and no signature.
     var token: TokenProof?
     /// The same for a request that bears an upload ticket.
     var ticket: UploadTicketProof?
@@ -83,6 +86,8 @@ package final class Judgement: @unchecked Sendable {
         signer = nil
         update = nil
         fresh = nil
+        waiting = nil
+        lease = nil
         token = nil
         ticket = nil
         tokenRelease = nil

@@ -37,17 +37,47 @@ package struct ReplayEntry: Sendable {
     }
 }
 
-extension ReplayGuard {
-    /// Admits a complete proof once.
-    @inline(__always)
-    func admit(_ proof: consuming CompleteProof) async throws(Refusal) -> Caller {
-        // A scheme that signs neither a time nor a nonce has no replay key, so there is nothing to insert.
-        if let entry = ReplayEntry(proof.fresh) {
-            if let shared = entry.sharedByAllKeys, try !insertIfReady(shared) { try await insert(shared) }
-            if try !insertIfReady(entry) { try await insert(entry) }
-        }
-        return Caller(proof)
+/// A complete proof whose entries are inserted, once each. Only the last insertion admits the request.
+struct ReplayAdmission: ~Copyable, Sendable {
+    private let proof: CompleteProof
+    /// Nil for a scheme that signs neither a time nor a nonce: there is nothing to insert.
+    private var entry: ReplayEntry?
+    /// The entry that is inserted before `entry`; nil if there is none, or once it is inserted.
+    private var shared: ReplayEntry?
+
+    init(_ proof: consuming CompleteProof) {
+        entry = ReplayEntry(proof.fresh)
+        shared = entry?.sharedByAllKeys
+        self.proof = proof
     }
+
+    /// Inserts what needs no waiting; false if an entry is left for ``insert(into:)``.
+    @inline(__always)
+    mutating func insertIfReady(into replay: any ReplayGuard) throws(Refusal) -> Bool {
+        if let shared {
+            guard try replay.insertIfReady(shared) else { return false }
+            self.shared = nil
+        }
+        if let entry {
+            guard try replay.insertIfReady(entry) else { return false }
+            self.entry = nil
+        }
+        return true
+    }
+
+    mutating func insert(into replay: any ReplayGuard) async throws(Refusal) {
+        if let shared {
+            try await replay.insert(shared)
+            self.shared = nil
+        }
+        if let entry {
+            try await replay.insert(entry)
+            self.entry = nil
+        }
+    }
+
+    /// The proof. Call it once nothing is left to insert.
+    consuming func admitted() -> CompleteProof { proof }
 }
 
 extension ReplayEntry {
