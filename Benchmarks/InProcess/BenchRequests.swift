@@ -5,6 +5,17 @@ import CountersignWire
 enum BenchRequests {
     static let host = "api.example.com"
 
+    /// As the load generator of `script/bench` sends it.
+    static func get(_ number: Int) -> Draft {
+        var draft = Draft(
+            method: "GET", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)
+        draft.setField("User-Agent", to: "Shop/4.2 (iPhone; iOS 19.1)")
+        draft.setField("Accept", to: "application/json")
+        draft.setField("Accept-Encoding", to: "identity")
+        // With Host, Countersign-Release, Signature-Input and Signature: seven.
+        return draft
+    }
+
     static func message(_ number: Int) -> Draft {
         var draft = Draft(
             method: "POST", target: Array("/v2/orders/4711/items?expand=prices&page=2".utf8), authority: host)

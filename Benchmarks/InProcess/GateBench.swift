@@ -63,42 +63,23 @@ package struct GateBench: Sendable {
     enum Holder { case release, session }
 
     func measure(
-        _ scheme: SchemeName, subject: String, draft: (Int) -> Draft, regions: Regions = .one,
+        _ scheme: SchemeName, subject words: String, draft: @escaping (Int) -> Draft, regions: Regions = .one,
         key: SigningKey? = nil, holder: Holder = .release, rounds: Int = 200
     ) async throws -> Figure {
-        let path = try GateBench.temporaryPath()
-        defer { for suffix in ["", ".lock"] { unlink(path + suffix) } }
-        let replay = try ReplayFile(path: path, expecting: nil, now: now)
-        try await fill(replay)
         let secret = GateBench.secret()
-        var signer = try GateBench.credentials(with: key ?? SigningKey(secret))
-        let sessions = try BenchSession(expires: now + 7_200)
-        let gate = try GateBench.makeGate(
-            scheme: scheme, signer: signer, sessions: sessions, replay: replay, clock: FixedClock(now: now))
-        if holder == .session {
-            signer = Credentials(sessions.token, key: sessions.key, release: signer.keyID)
-        }
-        guard let writer = SchemeRegistry.standard.scheme(named: scheme) else {
-            throw OperationalError(.failed, message: "bench: no scheme")
-        }
-
+        let subject = try await Subject(
+            scheme, draft: draft, key: key ?? SigningKey(secret), holder: holder, regions: regions, now: now)
         var times: [Double] = []
         var allocations: [Double] = []
         var sample: Sample?
         let warmUp = 20
         for round in 0..<rounds + warmUp {
-            var requests: [Request] = []
-            for number in 0..<requestsARound {
-                let serial = round * requestsARound + number
-                var draft = draft(serial)
-                if regions == .newEachTime { signer.region = "region-\(serial)" }
-                try writer.sign(&draft, as: signer, at: now, nonce: "bench\(round)x\(number)")
-                requests.append(draft.request())
-                sample = Sample(request: draft, keyID: signer.keyID, secret: secret)
-            }
+            let drafts = try subject.drafts(count: requestsARound)
+            let requests = drafts.map { $0.request() }
+            sample = drafts.last.map { Sample(request: $0, keyID: subject.signer.keyID, secret: secret) }
             let before = AllocationCounter.count
             let start = GateBench.clock()
-            for request in requests { _ = try await gate.judge(request) }
+            try GateBench.judgeEach(requests, by: subject.gate)
             let end = GateBench.clock()
             let after = AllocationCounter.count
             guard round >= warmUp else { continue }
@@ -106,16 +87,140 @@ package struct GateBench: Sendable {
             if let before, let after { allocations.append(Double(after - before) / Double(requestsARound)) }
         }
         return Figure(
-            scheme: scheme, subject: subject, nanoseconds: GateBench.median(times),
+            scheme: scheme, subject: words, nanoseconds: GateBench.median(times),
             allocations: allocations.isEmpty ? nil : GateBench.median(allocations),
             sample: key == nil && regions == .one && holder == .release ? sample : nil)
     }
 
-    // MARK: Surroundings
+    /// Judges each request once. A profiler counts the instructions of this function: see
+    /// `Benchmarks/verdicts.py`.
+    @inline(never)
+    static func judgeEach(_ requests: [Request], by gate: Gate) throws {
+        for index in requests.indices {
+            let judgement = gate.beginJudgement()
+            guard try gate.judgeIfReady(requests[index], recordingIn: judgement) != nil else {
+                throw OperationalError(.failed, message: "bench: the replay file waits")
+            }
+            gate.endJudgement(judgement)
+        }
+    }
+
+    /// CPU time of this thread, which excludes other work on the machine.
+    static func clock() -> UInt64 {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+
+    package static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
+}
+
+/// The kinds of request whose judgement a profiler can count, see `Benchmarks/verdicts.py`.
+extension GateBench {
+    package enum Case: String, CaseIterable, Sendable {
+        case get, post, session, ed25519
+        case p256 = "ecdsa-p256"
+        case formMD5 = "form-md5"
+        case authV1 = "auth-v1"
+        case authV2 = "auth-v2"
+        case authV4 = "auth-v4"
+        case sigV4 = "sigv4"
+    }
+
+    /// Judges `rounds` times as many requests as a round of ``run()`` has, after two rounds to warm up.
+    package func judge(_ kind: Case, rounds: Int) async throws {
+        let subject = try await subject(kind)
+        for _ in 0..<2 { try GateBench.warmUp(subject.requests(count: requestsARound), by: subject.gate) }
+        for _ in 0..<rounds {
+            try GateBench.judgeEach(subject.requests(count: requestsARound), by: subject.gate)
+        }
+    }
+
+    /// The same as ``judgeEach(_:by:)``, which a profiler does not count.
+    @inline(never)
+    private static func warmUp(_ requests: [Request], by gate: Gate) throws {
+        for request in requests {
+            let judgement = gate.beginJudgement()
+            _ = try gate.judgeIfReady(request, recordingIn: judgement)
+            gate.endJudgement(judgement)
+        }
+    }
+
+    private func subject(_ kind: Case) async throws -> Subject {
+        let secret = SigningKey(GateBench.secret())
+        switch kind {
+        case .get:
+            return try await Subject(.messageSignatures, draft: BenchRequests.get, key: secret, now: now)
+        case .post:
+            return try await Subject(.messageSignatures, draft: BenchRequests.message, key: secret, now: now)
+        case .session:
+            return try await Subject(
+                .messageSignatures, draft: BenchRequests.get, key: secret, holder: .session, now: now)
+        case .ed25519, .p256:
+            let pair = try PrivateKey(random: kind == .p256 ? .ecdsaP256 : .ed25519)
+            return try await Subject(
+                .messageSignatures, draft: BenchRequests.get, key: SigningKey(pair), now: now)
+        case .formMD5: return try await Subject(.formMD5, draft: BenchRequests.form, key: secret, now: now)
+        case .authV1: return try await Subject(.authV1, draft: BenchRequests.query, key: secret, now: now)
+        case .authV2: return try await Subject(.authV2, draft: BenchRequests.parameters, key: secret, now: now)
+        case .authV4: return try await Subject(.authV4, draft: BenchRequests.object, key: secret, now: now)
+        case .sigV4: return try await Subject(.sigV4, draft: BenchRequests.amazon, key: secret, now: now)
+        }
+    }
+}
+
+/// A gate, and a signer of requests that it admits.
+private final class Subject {
+    private(set) var signer: Credentials
+    let gate: Gate
+    private let writer: any Scheme
+    private let draft: (Int) -> Draft
+    private let regions: GateBench.Regions
+    private let path: String
+    private let now: Int64
+    private var serial = 0
+
+    init(
+        _ scheme: SchemeName, draft: @escaping (Int) -> Draft, key: SigningKey,
+        holder: GateBench.Holder = .release, regions: GateBench.Regions = .one, now: Int64
+    ) async throws {
+        guard let writer = SchemeRegistry.standard.scheme(named: scheme) else {
+            throw OperationalError(.failed, message: "bench: no scheme")
+        }
+        self.writer = writer
+        self.draft = draft
+        self.regions = regions
+        self.now = now
+        path = try Subject.temporaryPath()
+        let replay = try ReplayFile(path: path, expecting: nil, now: now)
+        try await Subject.fill(replay, now: now)
+        let signer = try Subject.credentials(with: key)
+        let sessions = try BenchSession(expires: now + 7_200)
+        gate = try Subject.makeGate(
+            scheme: scheme, signer: signer, sessions: sessions, replay: replay, clock: FixedClock(now: now))
+        self.signer =
+            holder == .release
+            ? signer : Credentials(sessions.token, key: sessions.key, release: signer.keyID)
+    }
+
+    deinit { for suffix in ["", ".lock"] { unlink(path + suffix) } }
+
+    /// Signed requests that the gate has not seen before.
+    func drafts(count: Int) throws -> [Draft] {
+        try (0..<count).map { _ in
+            var draft = draft(serial)
+            if regions == .newEachTime { signer.region = "region-\(serial)" }
+            try writer.sign(&draft, as: signer, at: now, nonce: "benchmark-\(1_000_000 + serial)-x")
+            serial += 1
+            return draft
+        }
+    }
+
+    func requests(count: Int) throws -> [Request] { try drafts(count: count).map { $0.request() } }
 
     /// Grows the table to the size that it has after a minute with a thousand requests a second, and touches
     /// its pages: growth happens once and is no part of a verdict.
-    private func fill(_ replay: ReplayFile) async throws {
+    private static func fill(_ replay: ReplayFile, now: Int64) async throws {
         guard let id = KeyID("another-key") else { throw OperationalError(.failed, message: "bench: key id") }
         for number in 0..<60_000 {
             let nonce = Array("fill\(number)".utf8)
@@ -123,13 +228,6 @@ package struct GateBench: Sendable {
             try await replay.insert(
                 ReplayEntry(keyID: id, scheme: .messageSignatures, replayKey: key, created: now, now: now))
         }
-    }
-
-    /// Letters only, for implementations that treat a secret as text.
-    private static func secret() -> Secret {
-        let random = Secret(random: 32)
-        let letters = Array(random.withExposedBytes { Base64.encode($0, as: .url) }.utf8)
-        return Secret(copying: letters.span)
     }
 
     private static func credentials(with key: SigningKey) throws -> Credentials {
@@ -165,15 +263,15 @@ package struct GateBench: Sendable {
         unlink(path)
         return path
     }
+}
 
-    /// CPU time of this thread, which excludes other work on the machine.
-    static func clock() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+extension GateBench {
+    /// Letters only, for implementations that treat a secret as text.
+    private static func secret() -> Secret {
+        let random = Secret(random: 32)
+        let letters = Array(random.withExposedBytes { Base64.encode($0, as: .url) }.utf8)
+        return Secret(copying: letters.span)
     }
-
-    package static func median(_ values: [Double]) -> Double { values.sorted()[values.count / 2] }
 }
 
 private struct FixedClock: TimeSource {

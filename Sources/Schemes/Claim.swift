@@ -4,7 +4,8 @@ import CountersignWire
 /// What a request states about its own signature: parsed and well formed, but not verified.
 ///
 /// A class, so that the steps of the gate pass it on without copying some 400 bytes each time. Safe to
-/// share: the scheme that reads a request writes its claim, and nothing changes it afterwards.
+/// share: the scheme that reads a request writes its claim, and nothing changes it afterwards, until its
+/// last owner gives it back with ``Workspace/spareClaim``.
 package final class Claim: @unchecked Sendable {
     /// The creation time that the signature states.
     package enum CreationTime: Sendable, Equatable {
@@ -97,6 +98,32 @@ package final class Claim: @unchecked Sendable {
         self.mac = mac
     }
 
+    /// Makes it what a new one is.
+    fileprivate func begin(_ scheme: SchemeName, keyID: KeyID, algorithm: MACAlgorithm, mac: MAC) {
+        self.scheme = scheme
+        self.keyID = keyID
+        holder = .release
+        release = keyID
+        self.algorithm = algorithm
+        self.mac = mac
+        longSignature = nil
+        namedAlgorithm = nil
+        label = ByteRange.empty
+        selection = .definite
+        created = .unsigned
+        expires = nil
+        lifetime = nil
+        replay = .impossible
+        coveredFields = .everything
+        body = .inSignature
+        platform = nil
+        version = nil
+        token = nil
+        if !unsignedParts.isEmpty { unsignedParts = [] }
+        inputSource = .head
+        unmetRequirements = []
+    }
+
     /// A copy that may be changed.
     package init(copying other: Claim) {
         scheme = other.scheme
@@ -121,6 +148,19 @@ package final class Claim: @unchecked Sendable {
         unsignedParts = other.unsignedParts
         inputSource = other.inputSource
         unmetRequirements = other.unmetRequirements
+    }
+}
+
+extension Claim {
+    /// A new claim, or the spare one made new.
+    static func make(
+        _ scheme: SchemeName, keyID: KeyID, algorithm: MACAlgorithm, mac: MAC, reusing spare: Claim?
+    ) -> Claim {
+        guard let spare else {
+            return Claim(scheme: scheme, keyID: keyID, algorithm: algorithm, mac: mac)
+        }
+        spare.begin(scheme, keyID: keyID, algorithm: algorithm, mac: mac)
+        return spare
     }
 }
 

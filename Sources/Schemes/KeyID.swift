@@ -14,13 +14,30 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
         guard bytes.count > 0, bytes.count <= KeyID.longest else { return nil }
         storage = Bytes64()
         length = UInt8(bytes.count)
-        var isVisible = true
-        for index in 0..<bytes.count {
-            let byte = bytes[index]
-            isVisible = isVisible && byte > 0x20 && byte < 0x7F
-            storage[index] = byte
+        let isVisible = bytes.withUnsafeBytes { bytes in
+            storage.withUnsafeMutableBytes { storage in
+                storage.copyMemory(from: bytes)
+                return KeyID.isVisible(UnsafeRawBufferPointer(storage), count: bytes.count)
+            }
         }
         guard isVisible else { return nil }
+    }
+
+    /// Whether the first `count` bytes are visible ASCII; eight at a time. All 64 bytes may be read.
+    private static func isVisible(_ bytes: UnsafeRawBufferPointer, count: Int) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = 0
+        var hidden: UInt64 = 0
+        while index < count {
+            var word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            // Bytes behind the end count as visible.
+            if count - index < 8 { word |= (ones &* 0x21) << UInt64(8 * (count - index)) }
+            let delete = word ^ (ones &* 0x7F)
+            // The top bit of some byte, exactly if any byte is below 0x21, is 0x7F, or is above.
+            hidden |= (word &- ones &* 0x21) & ~word | (delete &- ones) & ~delete | word
+            index += 8
+        }
+        return hidden & (ones &* 0x80) == 0
     }
 
     package init?(_ text: String) {

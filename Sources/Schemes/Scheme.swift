@@ -8,6 +8,8 @@ package protocol Scheme: Sendable {
     var coverage: Coverage { get }
     /// The form of response that a caller of this scheme expects.
     var dialect: ResponseDialect { get }
+    /// What each request with signs of this scheme has. The gate does not ask the scheme about others.
+    var evidence: SchemeEvidence { get }
 
     /// Whether the request bears signs of this scheme, well formed or not. `names` must come from this
     /// request.
@@ -63,6 +65,8 @@ extension Scheme {
         in request: Request, labelled label: String, workspace: inout Workspace
     ) throws(Refusal) -> Claim? { try claim(in: request, workspace: &workspace) }
 
+    package var evidence: SchemeEvidence { .unknown }
+
     /// Most schemes have a single string to sign.
     package func writeAlternative(
         _ attempt: Int, for claim: Claim, of request: Request, into workspace: inout Workspace
@@ -71,6 +75,43 @@ extension Scheme {
     package func ambiguity(of request: Request, in workspace: borrowing Workspace) -> String? { nil }
 
     package func canonicalRequest(in workspace: borrowing Workspace) -> String { "" }
+}
+
+/// What a request must have so that it can bear signs of a scheme: one of these fields, or parameters with
+/// one of these families of names.
+package struct SchemeEvidence: Sendable {
+    /// Families of parameter names by which schemes sign.
+    package struct Parameters: OptionSet, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+        /// `X-Amz-…`, in the query.
+        static let amazon = Parameters(rawValue: 1)
+        /// Those of form-md5.
+        static let formMD5 = Parameters(rawValue: 2)
+        /// `auth_…`.
+        static let auth = Parameters(rawValue: 4)
+    }
+
+    private let fields: FieldNames
+    private let parameters: Parameters
+    private let isKnown: Bool
+
+    package init(fields: FieldNames = FieldNames(), parameters: Parameters = []) {
+        (self.fields, self.parameters, isKnown) = (fields, parameters, true)
+    }
+
+    private init() { (fields, parameters, isKnown) = (FieldNames(), [], false) }
+
+    /// Of a scheme that is to be asked about each request.
+    package static let unknown = SchemeEvidence()
+
+    /// Whether the request may bear signs of the scheme.
+    @inline(__always)
+    func isPossible(in request: Request, parameters found: Parameters) -> Bool {
+        !isKnown || !fields.isDisjoint(with: request.names) || !parameters.isDisjoint(with: found)
+    }
 }
 
 /// Whether there was another string to sign to try.

@@ -26,7 +26,22 @@ package enum SchemeName: String, Sendable, CaseIterable {
     /// Those that sign.
     package static let signing = SchemeRegistry.standard.schemes.map(\.name)
 
-    package var traits: SchemeTraits { definition.traits }
+    package var traits: SchemeTraits { SchemeName.allTraits[index] }
+
+    private static let allTraits = SchemeName.allCases.map { $0.definition.traits }
+
+    /// Its place in ``allCases``.
+    private var index: Int {
+        switch self {
+        case .messageSignatures: 0
+        case .sigV4: 1
+        case .formMD5: 2
+        case .authV1: 3
+        case .authV2: 4
+        case .authV4: 5
+        case .token: 6
+        }
+    }
 
     /// Nil for a scheme that signs nothing.
     package var layout: SchemeLayout? { definition.layout }

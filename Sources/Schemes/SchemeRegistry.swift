@@ -3,9 +3,22 @@ import CountersignWire
 /// The schemes that this process supports.
 package struct SchemeRegistry: Sendable {
     package let schemes: [any Scheme]
+    private let evidence: [SchemeEvidence]
+    private let names: [SchemeName]
+    /// Bit i if `schemes[i]` is message-signatures.
+    private let messageSignatures: UInt8
 
     /// At most eight.
-    package init(_ schemes: [any Scheme]) { self.schemes = Array(schemes.prefix(8)) }
+    package init(_ schemes: [any Scheme]) {
+        self.schemes = Array(schemes.prefix(8))
+        evidence = self.schemes.map(\.evidence)
+        names = self.schemes.map(\.name)
+        var bits: UInt8 = 0
+        for index in names.indices where names[index] == .messageSignatures {
+            bits |= UInt8(truncatingIfNeeded: 1 << index)
+        }
+        messageSignatures = bits
+    }
 
     /// Every signature scheme; an app's policy says which of them it allows.
     package static let standard = SchemeRegistry([
@@ -13,7 +26,7 @@ package struct SchemeRegistry: Sendable {
     ])
 
     package func scheme(named name: SchemeName) -> (any Scheme)? {
-        for scheme in schemes where scheme.name == name { return scheme }
+        for index in names.indices where names[index] == name { return schemes[index] }
         return nil
     }
 
@@ -21,7 +34,17 @@ package struct SchemeRegistry: Sendable {
     /// there is one.
     package func detectSchemes(
         in request: Request, formBodies: RequestParameterNames.FormBodies = .scanned
-    ) -> DetectedSchemes { DetectedSchemes.find(in: request, schemes: schemes, formBodies: formBodies) }
+    ) -> DetectedSchemes {
+        var traces = DetectedSchemes(
+            names: .find(in: request, formBodies: formBodies), schemes: schemes,
+            messageSignatures: messageSignatures)
+        let parameters = traces.names.evidence
+        for index in evidence.indices
+        where evidence[index].isPossible(in: request, parameters: parameters) {
+            traces.note(schemes[index].detect(in: request, names: traces.names), at: index)
+        }
+        return traces
+    }
 
     /// The claim of a request whose schemes have not been detected yet.
     package func claim(in request: Request, workspace: inout Workspace) throws(Refusal) -> Claim {
@@ -38,7 +61,7 @@ package struct SchemeRegistry: Sendable {
     package func claim(
         in request: Request, traces: DetectedSchemes, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        for index in schemes.indices {
+        for index in schemes.indices where traces.mayClaim(index) {
             guard
                 let claim = try schemes[index].claim(in: request, names: traces.names, workspace: &workspace)
             else { continue }
@@ -69,28 +92,27 @@ package struct DetectedSchemes: Sendable {
     /// Bit i for `schemes[i]`.
     private var present: UInt8 = 0
     private var inUnreadBody: UInt8 = 0
-    private var messageSignatures: UInt8 = 0
+    /// Those that were asked: the others have no signs in the request.
+    private var asked: UInt8 = 0
+    private let messageSignatures: UInt8
 
-    private init(names: RequestParameterNames, schemes: [any Scheme]) {
+    fileprivate init(names: RequestParameterNames, schemes: [any Scheme], messageSignatures: UInt8) {
         self.names = names
         self.schemes = schemes
+        self.messageSignatures = messageSignatures
     }
 
-    static func find(
-        in request: Request, schemes: [any Scheme], formBodies: RequestParameterNames.FormBodies
-    ) -> DetectedSchemes {
-        var traces = DetectedSchemes(names: .find(in: request, formBodies: formBodies), schemes: schemes)
-        for index in schemes.indices {
-            let bit = UInt8(truncatingIfNeeded: 1 << index)
-            switch schemes[index].detect(in: request, names: traces.names) {
-            case .absent: break
-            case .present: traces.present |= bit
-            case .inUnreadBody: traces.inUnreadBody |= bit
-            }
-            if schemes[index].name == .messageSignatures { traces.messageSignatures |= bit }
+    fileprivate mutating func note(_ detection: SchemeDetection, at index: Int) {
+        let bit = UInt8(truncatingIfNeeded: 1 << index)
+        asked |= bit
+        switch detection {
+        case .absent: break
+        case .present: present |= bit
+        case .inUnreadBody: inUnreadBody |= bit
         }
-        return traces
     }
+
+    fileprivate func mayClaim(_ index: Int) -> Bool { asked & UInt8(truncatingIfNeeded: 1 << index) != 0 }
 
     /// Whether any scheme has signs in the request, well formed or not.
     package var hasSignature: Bool { present | inUnreadBody != 0 }

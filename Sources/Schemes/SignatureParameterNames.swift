@@ -14,6 +14,8 @@ package struct SignatureParameterNames: Sendable {
         static let authSignature = NameSet(rawValue: 1 << 2)
         static let authKey = NameSet(rawValue: 1 << 3)
         static let authTelling = NameSet(rawValue: 1 << 4)
+        /// A name that begins with `X`.
+        static let other = NameSet(rawValue: 1 << 5)
     }
 
     private var found: NameSet = []
@@ -39,6 +41,7 @@ package struct SignatureParameterNames: Sendable {
             case UInt8(ascii: "a"), UInt8(ascii: "r"), UInt8(ascii: "s"), UInt8(ascii: "t"),
                 UInt8(ascii: "%"):
                 note(pairAt: start, of: text)
+            case UInt8(ascii: "X"): found.insert(.other)
             // The form parser refuses an empty pair and a pair without a name.
             case UInt8(ascii: "&"), UInt8(ascii: "="): isCut = true
             default: break
@@ -60,6 +63,16 @@ package struct SignatureParameterNames: Sendable {
             let pattern = Array("name=\"\(name)\"".utf8)
             if body.firstIndex(of: pattern.span) != nil { noteMD5(named: Array(name.utf8).span) }
         }
+    }
+
+    /// The families of names that occur, or may occur where the text was not read to its end.
+    fileprivate var evidence: SchemeEvidence.Parameters {
+        if found.isEmpty, !isCut { return [] }
+        var evidence: SchemeEvidence.Parameters = []
+        if isCut || found.contains(.other) { evidence.insert(.amazon) }
+        if !found.isDisjoint(with: [.appID, .md5Telling]) { evidence.insert(.formMD5) }
+        if !found.isDisjoint(with: [.authSignature, .authKey, .authTelling]) { evidence.insert(.auth) }
+        return evidence
     }
 
     /// Whether the text has the parameters of a form-md5 signature, valid or not.
@@ -153,6 +166,14 @@ package struct RequestParameterNames: Sendable {
     package let isMultipartUnread: Bool
 
     package var isBodyUnread: Bool { isFormUnread || isMultipartUnread }
+
+    /// The families of names that occur, or may occur in a body that was not read.
+    var evidence: SchemeEvidence.Parameters {
+        var evidence = query.evidence.union(body.evidence.subtracting(.amazon))
+        if isFormUnread { evidence.formUnion([.formMD5, .auth]) }
+        if isMultipartUnread { evidence.insert(.formMD5) }
+        return evidence
+    }
 
     /// Whether form bodies are scanned. Where no app allows a scheme that signs in them, there is nothing to
     /// look for.

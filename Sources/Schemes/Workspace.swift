@@ -11,6 +11,8 @@ package struct Workspace: ~Copyable, Sendable {
     var decoded = ByteBuffer(capacity: 4096)
     /// The app's settings, from its policy. The caller sets them before `writeStringToSign`.
     package var settings = SchemeSettings()
+    /// A claim without another owner, which the next claim may reuse.
+    package var spareClaim: Claim?
     private var parts: [SchemePart] = []
 
     package init() { parameters.reserveCapacity(64) }

@@ -142,23 +142,28 @@ package enum Base64 {
     @inline(__always)
     static func isLetter(_ byte: UInt8) -> Bool { value(of: byte, in: standardValues) < 64 }
 
-    // For each ASCII character, 48 plus its value, as a character; `~`, whose value is too high, for
-    // characters outside the alphabet.
+    // For each byte, 48 plus its value, as a character; `~`, whose value is too high, for bytes outside the
+    // alphabet.
     private static let standardValues: StaticString =
         """
-        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~~odefghijklm~~~~\
-        ~~~0123456789:;<=>?@ABCDEFGHI~~~~~~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~~odefghijklm~~~~~~\
+        ~0123456789:;<=>?@ABCDEFGHI~~~~~~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~\
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """
     private static let urlValues: StaticString =
         """
-        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~defghijklm~~~~\
-        ~~~0123456789:;<=>?@ABCDEFGHI~~~~o~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~n~~defghijklm~~~~~~\
+        ~0123456789:;<=>?@ABCDEFGHI~~~~o~JKLMNOPQRSTUVWXYZ[\\]^_`abc~~~~~\
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~\
+        ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """
 
-    /// Six bits; 64 or more if the character is not in the alphabet.
+    /// Six bits; 64 or more if the byte is not in the alphabet.
     @inline(__always)
     private static func value(of letter: UInt8, in table: StaticString) -> UInt8 {
-        letter < 128 ? table.utf8Start[Int(letter)] &- 48 : 255
+        // The table has an entry for each byte.
+        table.utf8Start[Int(letter)] &- 48
     }
 
     private static func letter(for value: UInt8, in alphabet: Alphabet) -> UInt8 {

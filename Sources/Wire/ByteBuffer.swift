@@ -46,6 +46,14 @@
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// The same with ASCII letters in lower case.
+    package mutating func append(lowercasing bytes: borrowing Span<UInt8>) {
+        let start = used
+        append(bytes)
+        // Most texts have no upper case, and need no writing twice.
+        for index in start..<used where memory[index] &- 0x41 < 26 { memory[index] |= 0x20 }
+    }
+
     /// Those bytes of another buffer.
     package mutating func append(_ slice: ByteRange, of other: borrowing ByteBuffer) {
         append(other.span.extracting(slice.range))

@@ -54,6 +54,11 @@ package struct FieldNames: Sendable, Equatable {
 
     package init() {}
 
+    package init(_ names: FieldName...) { for name in names { insert(name) } }
+
+    package func isDisjoint(with other: FieldNames) -> Bool { bits & other.bits == 0 }
+
+    @inline(__always)
     package func contains(_ name: FieldName) -> Bool { bits & 1 << UInt64(name.rawValue) != 0 }
 
     mutating func insert(_ name: FieldName) { bits |= 1 << UInt64(name.rawValue) }

@@ -51,7 +51,17 @@ package struct ShortBytes: Sendable {
 
     /// Adds one to three bytes, the first of them in bits 16 to 23 of `group`; false, and nothing added,
     /// where they do not fit.
+    @inline(__always)
     mutating func append(_ group: UInt32, count: Int) -> Bool {
+        if count == 3, used <= ShortBytes.longest - 4 {
+            // The fourth byte is a zero, as it was.
+            let place = used
+            storage.withUnsafeMutableBytes {
+                $0.storeBytes(of: (group << 8).bigEndian, toByteOffset: place, as: UInt32.self)
+            }
+            used += 3
+            return true
+        }
         guard used <= ShortBytes.longest - count else { return false }
         storage[used] = UInt8(truncatingIfNeeded: group >> 16)
         if count > 1 { storage[used + 1] = UInt8(truncatingIfNeeded: group >> 8) }

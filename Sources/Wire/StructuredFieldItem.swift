@@ -154,7 +154,7 @@ extension StructuredField {
 extension Span<UInt8> {
     /// The first byte from `start` on that has a meaning in a quoted string or may not stand in one: a quote,
     /// a backslash, a control character, or a byte beyond ASCII. Reads eight bytes at a time.
-    fileprivate func endOfPlainText(from start: Int) -> Int {
+    package func endOfPlainText(from start: Int) -> Int {
         let ones: UInt64 = 0x0101_0101_0101_0101
         let raw = bytes
         var position = start

@@ -76,6 +76,34 @@ extension GateBench {
 }
 
 extension Command {
+    static let benchVerdict = Command(
+        words: ["bench", "verdict"], summary: "judge one kind of request over and over, for a profiler",
+        options: [
+            .value(
+                "of", placeholder: "KIND",
+                meaning: GateBench.Case.allCases.map(\.rawValue).joined(separator: ", ") + " (get)"),
+            .value("rounds", placeholder: "N", meaning: "how many rounds of 100 requests (10)"),
+        ],
+        notes: """
+            Prints nothing. Benchmarks/verdicts.py counts its instructions.
+            """
+    ) { (run) throws(OperationalError) in
+        let rounds = try run.count("rounds", among: 1...100_000, default: 10)
+        guard let kind = GateBench.Case(rawValue: run.arguments.value("of") ?? "get") else {
+            throw OperationalError(.usage, message: "--of: not a kind of request")
+        }
+        try BlockingTask.run { () async throws(OperationalError) in
+            do {
+                try await GateBench().judge(kind, rounds: rounds)
+            } catch {
+                throw OperationalError(.failed, message: "bench: \(error)")
+            }
+        }
+        return .success
+    }
+}
+
+extension Command {
     static let benchLogin = Command(
         words: ["bench", "login"],
         summary: "measure what OPAQUE logins cost the server, and how many it does in a second",

@@ -32,8 +32,11 @@ struct AuthClaim {
     }
 
     func claim(
-        for scheme: SchemeName, version expected: StaticString, keyNames names: KeyNames, text: Span<UInt8>
+        for scheme: SchemeName, version expected: StaticString, keyNames names: KeyNames,
+        workspace: inout Workspace
     ) throws(Refusal) -> Claim {
+        let spare = workspace.spareClaim.take()
+        let text = workspace.decoded.span
         guard let version, text.extracting(version.range).matches(expected) else {
             throw Refusal(.malformed, detail: "auth_version: expected 1.0 or 2, once")
         }
@@ -54,7 +57,7 @@ struct AuthClaim {
         guard let timestamp, let seconds = AuthClaim.seconds(text.extracting(timestamp.range)) else {
             throw Refusal(.malformed, detail: "auth_timestamp: expected whole Unix seconds")
         }
-        let claim = Claim(scheme: scheme, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
+        let claim = Claim.make(scheme, keyID: keyID, algorithm: .hmacSHA256, mac: mac, reusing: spare)
         claim.created = .unix(seconds)
         return claim
     }

@@ -7,6 +7,9 @@ package struct AuthV1: Scheme {
 
     package var name: SchemeName { .authV1 }
     package var dialect: ResponseDialect { .problem }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(parameters: .auth)
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -34,8 +37,8 @@ package struct AuthV1: Scheme {
         else {
             return nil
         }
-        let text = workspace.decoded.span
-        let claim = try AuthClaim(workspace).claim(for: name, version: "1.0", keyNames: .key, text: text)
+        let claim = try AuthClaim(workspace).claim(
+            for: name, version: "1.0", keyNames: .key, workspace: &workspace)
         claim.replay = .signature
         if place == .query { claim.body = try bodyExpectation(of: request, workspace: workspace) }
         return claim

@@ -7,6 +7,9 @@ package struct AuthV2: Scheme {
 
     package var name: SchemeName { .authV2 }
     package var dialect: ResponseDialect { .problem }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(parameters: .auth)
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -36,9 +39,8 @@ package struct AuthV2: Scheme {
         else {
             return nil
         }
-        let text = workspace.decoded.span
         let claim = try AuthClaim(workspace).claim(
-            for: name, version: "2", keyNames: .clientIDOrKey, text: text)
+            for: name, version: "2", keyNames: .clientIDOrKey, workspace: &workspace)
         claim.replay = .impossible
         if place == .query {
             try AuthParameters.refuseUnsignedForm(in: request)

@@ -7,6 +7,9 @@ package struct AuthV4: Scheme {
 
     package var name: SchemeName { .authV4 }
     package var dialect: ResponseDialect { .problem }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(fields: FieldNames(.xAuthSignature, .xAuthVersion))
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -51,7 +54,9 @@ package struct AuthV4: Scheme {
         guard let timestamp = request.value(of: .xAuthTimestamp),
             let seconds = AuthClaim.seconds(head.extracting(timestamp.range))
         else { throw Refusal(.malformed, detail: "X-Auth-Timestamp: expected whole Unix seconds, once") }
-        let claim = Claim(scheme: name, keyID: keyID, algorithm: .hmacSHA256, mac: mac)
+        let claim = Claim.make(
+            name, keyID: keyID, algorithm: .hmacSHA256, mac: mac,
+            reusing: workspace.spareClaim.take())
         claim.created = .unix(seconds)
         claim.replay = .impossible
         switch request.bodyState {

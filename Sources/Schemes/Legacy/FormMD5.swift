@@ -18,6 +18,9 @@ package struct FormMD5: Scheme {
 
     package var name: SchemeName { .formMD5 }
     package var dialect: ResponseDialect { .legacy }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(parameters: .formMD5)
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -64,7 +67,7 @@ package struct FormMD5: Scheme {
         }
         if place != .multipart { try FormParameters.decode(text(at: place, of: request), into: &workspace) }
         try FormParameters.sortUnique(&workspace, of: "form parameters")
-        let claim = try FormMD5Claim.read(workspace)
+        let claim = try FormMD5Claim.read(&workspace)
         claim.unsignedParts = files
         return claim
     }

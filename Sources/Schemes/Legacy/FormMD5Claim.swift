@@ -2,7 +2,8 @@ import CountersignWire
 
 /// Reads form-md5's base parameters, each by its own rule.
 enum FormMD5Claim {
-    static func read(_ workspace: borrowing Workspace) throws(Refusal) -> Claim {
+    static func read(_ workspace: inout Workspace) throws(Refusal) -> Claim {
+        let spare = workspace.spareClaim.take()
         var base = Base()
         for parameter in workspace.parameters { base.record(parameter, text: workspace.decoded.span) }
         let text = workspace.decoded.span
@@ -29,7 +30,8 @@ enum FormMD5Claim {
         guard let version = base.ver, !version.isEmpty else {
             throw Refusal(.malformed, detail: "ver: expected a version")
         }
-        let claim = Claim(scheme: .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac)
+        let claim = Claim.make(
+            .formMD5, keyID: keyID, algorithm: .md5OverSecret, mac: mac, reusing: spare)
         claim.created = .wallClock(time.seconds)
         claim.replay = .nonce(replayKey)
         claim.platform = platform

@@ -33,8 +33,8 @@ struct Component: BitwiseCopyable {
 
     var kind: Kind
     var parameters: Parameters = []
-    /// As the signature base writes it, quotes and all; of the message's head that bears the signature, like
-    /// `name` and `argument`.
+    /// As the signature base writes it, quotes and all: a slice of ``ComponentList/text``, like `name` and
+    /// `argument`.
     var identifier = ByteRange.empty
     /// Between the quotes.
     var name: ByteRange
@@ -69,13 +69,12 @@ struct Component: BitwiseCopyable {
     }
 
     /// Takes up one parameter of the identifier.
-    mutating func addParameter(_ key: borrowing Span<UInt8>, value: StructuredField.BareItem, at base: UInt32)
-    {
+    mutating func addParameter(_ key: borrowing Span<UInt8>, value: StructuredField.BareItem) {
         let parameter = Component.parameter(named: key)
         let isNew = !parameters.contains(parameter)
         switch (parameter, value) {
         case (.key, .string(let text)) where isNew, (.name, .string(let text)) where isNew:
-            argument = text.offset(by: base)
+            argument = text
             parameters.insert(parameter)
         case (.structured, .boolean(true)) where isNew, (.wrapped, .boolean(true)) where isNew,
             (.request, .boolean(true)) where isNew, (.trailer, .boolean(true)) where isNew:
@@ -101,10 +100,10 @@ struct Component: BitwiseCopyable {
 
     /// Whether this is the component that `other` is. The order of parameters makes no difference. Source:
     /// RFC 9421 §2.
-    func isSame(as other: Component, in head: borrowing Span<UInt8>) -> Bool {
+    func isSame(as other: Component, in text: borrowing Span<UInt8>) -> Bool {
         guard kind == other.kind, parameters == other.parameters else { return false }
-        return head.extracting(name.range).matches(head.extracting(other.name.range))
-            && head.extracting(argument.range).matches(head.extracting(other.argument.range))
+        return text.extracting(name.range).matches(text.extracting(other.name.range))
+            && text.extracting(argument.range).matches(text.extracting(other.argument.range))
     }
 
     /// Why this cannot be part of a signature on a request or a response; nil where it can.

@@ -1,26 +1,31 @@
 import CountersignWire
 
 /// Which of the components that the gate asks for a signature covers.
-struct CoveredComponents {
+struct CoveredComponents: BitwiseCopyable {
     /// A bit for each ``Component/Kind``.
-    var derived: UInt16 = 0
-    private var release: Component?
+    private(set) var derived: UInt16 = 0
+    /// The index of `countersign-release` among the components; -1 without it.
+    private var release = -1
     private(set) var contentDigest = false
     private var contentType = false
     private var idempotencyKey = false
 
-    mutating func insert(_ component: Component) {
+    mutating func insert(_ component: Component, at index: Int) {
+        guard component.kind == .field else {
+            derived |= 1 << component.kind.rawValue
+            return
+        }
         switch component.known {
         case .contentType: contentType = true
         case .contentDigest: contentDigest = true
         case .idempotencyKey: idempotencyKey = true
-        case .countersignRelease: release = component
+        case .countersignRelease: release = index
         default: break
         }
     }
 
     /// Source: docs/protocol.md, "A signed request".
-    func unmetRequirements(of request: Request, claim: Claim) -> UnmetRequirements {
+    func unmetRequirements(of request: Request, claim: Claim, list: ComponentList) -> UnmetRequirements {
         var lacking: UnmetRequirements = []
         func require(_ kind: Component.Kind, orNote lack: UnmetRequirements) {
             if derived & (1 << kind.rawValue) == 0 { lacking.insert(lack) }
@@ -29,12 +34,12 @@ struct CoveredComponents {
         require(.authority, orNote: .authority)
         require(.path, orNote: .path)
         require(.query, orNote: .query)
-        if release == nil {
+        if release < 0 {
             lacking.insert(.release)
+        } else if claim.holder == .release {
+            if !names(claim.keyID, in: request, list: list) { lacking.insert(.releaseValue) }
         } else if claim.release == nil {
             lacking.insert(.callingRelease)
-        } else if claim.holder == .release, releaseID(in: request) != claim.keyID {
-            lacking.insert(.releaseValue)
         }
         if !contentType, request.names.contains(.contentType) { lacking.insert(.contentType) }
         if !idempotencyKey, request.names.contains(.idempotencyKey) { lacking.insert(.idempotencyKey) }
@@ -45,41 +50,86 @@ struct CoveredComponents {
 
     /// The release that the covered `countersign-release` names; nil if the field is not covered, is not
     /// sent exactly once, or is not a key id.
-    func releaseID(in request: Request) -> KeyID? {
-        guard let release, release.lines == 1 else { return nil }
-        return KeyID(request.head.span.extracting(request.fields[Int(release.firstLine)].value.range))
+    func releaseID(in request: Request, list: ComponentList) -> KeyID? {
+        guard let value = releaseValue(in: request, list: list) else { return nil }
+        return KeyID(request.head.span.extracting(value.range))
+    }
+
+    /// Whether the covered `countersign-release` is that key id.
+    private func names(_ id: KeyID, in request: Request, list: ComponentList) -> Bool {
+        guard let value = releaseValue(in: request, list: list) else { return false }
+        return request.head.span.extracting(value.range).matches(id.bytes)
+    }
+
+    private func releaseValue(in request: Request, list: ComponentList) -> ByteRange? {
+        guard release >= 0, list.components[release].lines == 1 else { return nil }
+        return request.fields[Int(list.components[release].firstLine)].value
     }
 }
 
 extension MessageSignatures {
     /// Resolves the covered components, and records which fields the signature covers, what the body must
     /// be, and which minimum requirements the signature does not meet.
-    func resolveComponents(of request: Request, claim: Claim, workspace: inout Workspace) throws(Refusal) {
+    func resolveComponents(of request: Request, claim: Claim, list: ComponentList) throws(Refusal) {
         var covered = FieldMask()
+        let plan = list.plan
+        let seen =
+            plan.isPlain
+            ? try list.resolvePlainly(in: request, plan: plan, covered: &covered)
+            : try list.resolve(in: request, covered: &covered)
+        claim.coveredFields = .only(covered)
+        if claim.holder != .release { claim.release = seen.releaseID(in: request, list: list) }
+        claim.unmetRequirements = seen.unmetRequirements(of: request, claim: claim, list: list)
+        if let digest = seen.contentDigest ? try ContentDigest.read(request) : nil {
+            if digest.sha256 != nil || digest.sha512 != nil {
+                claim.body = .digests(sha256: digest.sha256, sha512: digest.sha512)
+                return
+            }
+            claim.unmetRequirements.insert(.digestAlgorithm)
+        } else if !request.isBodyWhole || !request.body.isEmpty {
+            claim.unmetRequirements.insert(.contentDigest)
+        }
+        claim.body = .unsigned
+    }
+}
+
+extension ComponentList {
+    /// Finds the lines of each field of a plain list.
+    fileprivate func resolvePlainly(
+        in request: Request, plan: Plan, covered: inout FieldMask
+    ) throws(Refusal) -> CoveredComponents {
+        let text = text
+        for index in components.indices where components[index].kind == .field {
+            covered.formUnion(try components[index].findLines(in: request, namedIn: text.span))
+        }
+        return plan.covered
+    }
+
+    /// The same for a list with parameters, with a component twice, or with one that no request has.
+    fileprivate func resolve(
+        in request: Request, covered: inout FieldMask
+    ) throws(Refusal) -> CoveredComponents {
+        let text = text
         var plain = FieldMask()
         var seen = CoveredComponents()
         var parsed = 0
         var queryBytes = 0
-        let part = workspace.part(SignatureInputBuffers.self)
-        for index in part.buffers.input.components.range {
-            var component = part.buffers.components[index]
+        for index in components.indices {
+            var component = components[index]
             // Source: RFC 9421 §2, each component once.
             let isNew: Bool
             if component.parameters.isEmpty, component.kind == .field {
-                let lines = try component.findLines(in: request, namedIn: request)
-                seen.insert(component)
-                part.buffers.components[index] = component
+                let lines = try component.findLines(in: request, namedIn: text.span)
+                components[index] = component
+                seen.insert(component, at: index)
                 isNew = !plain.intersects(lines)
                 plain.formUnion(lines)
                 covered.formUnion(lines)
-            } else if component.parameters.isEmpty,
-                component.kind.rawValue < Component.Kind.queryParam.rawValue
-            {
-                let bit: UInt16 = 1 << component.kind.rawValue
-                isNew = seen.derived & bit == 0
-                seen.derived |= bit
+            } else if component.parameters.isEmpty, component.isDerivedPlainly {
+                isNew = seen.derived & 1 << component.kind.rawValue == 0
+                seen.insert(component, at: index)
             } else {
-                try component.check(on: .request, in: request)
+                try component.check(on: .request, namedIn: text.span)
                 if component.isParsed { parsed += 1 }
                 if component.kind == .queryParam { queryBytes += request.query?.count ?? 0 }
                 guard queryBytes <= SignatureInput.mostQueryBytes else {
@@ -99,41 +149,31 @@ extension MessageSignatures {
                     )
                 }
                 if component.kind == .field {
-                    let lines = try component.findLines(in: request, namedIn: request)
+                    let lines = try component.findLines(in: request, namedIn: text.span)
+                    components[index] = component
                     // One member of a dictionary says nothing about the rest of the field.
                     if !component.parameters.contains(.key) {
-                        seen.insert(component)
+                        seen.insert(component, at: index)
                         covered.formUnion(lines)
                     }
-                    part.buffers.components[index] = component
                 }
-                isNew = part.buffers.isFirst(component, before: index, in: request)
+                isNew = isFirst(component, before: index)
             }
             guard isNew else {
-                let text = request.head.span.extracting(component.identifier.range).text
-                throw Refusal(.malformed, detail: "Signature-Input: component \(text) twice")
+                let identifier = text.span.extracting(component.identifier.range).text
+                throw Refusal(.malformed, detail: "Signature-Input: component \(identifier) twice")
             }
         }
-        claim.coveredFields = .only(covered)
-        if claim.holder != .release { claim.release = seen.releaseID(in: request) }
-        claim.unmetRequirements = seen.unmetRequirements(of: request, claim: claim)
-        if let digest = seen.contentDigest ? try ContentDigest.read(request) : nil {
-            if digest.sha256 != nil || digest.sha512 != nil {
-                claim.body = .digests(sha256: digest.sha256, sha512: digest.sha512)
-                return
-            }
-            claim.unmetRequirements.insert(.digestAlgorithm)
-        } else if !request.isBodyWhole || !request.body.isEmpty {
-            claim.unmetRequirements.insert(.contentDigest)
-        }
-        claim.body = .unsigned
+        return seen
     }
 }
 
 extension Component {
-    /// Finds the lines of a field in `source` and returns them.
-    mutating func findLines(in source: Request, namedIn message: Request) throws(Refusal) -> FieldMask {
-        let name = message.head.span.extracting(name.range)
+    /// Finds the lines of a field in `source` and returns them. `text` is that of the component's list.
+    mutating func findLines(in source: Request, namedIn text: borrowing Span<UInt8>) throws(Refusal)
+        -> FieldMask
+    {
+        let name = text.extracting(name.range)
         var mask = FieldMask()
         lines = 0
         for number in 0..<source.fields.count {
@@ -155,21 +195,10 @@ extension Component {
     }
 
     /// Refuses what cannot be part of a signature on that side.
-    func check(on side: Side, in message: Request) throws(Refusal) {
+    func check(on side: Side, namedIn text: borrowing Span<UInt8>) throws(Refusal) {
         guard let objection = objection(on: side) else { return }
-        let text = message.head.span.extracting(identifier.range).text
-        throw Refusal(.badSignature, detail: "Signature-Input: component \(text) \(objection)")
-    }
-}
-
-extension SignatureInputBuffers {
-    /// Whether no component of the chosen signature before that index is the same.
-    func isFirst(_ component: Component, before index: Int, in message: Request) -> Bool {
-        for earlier in input.components.range.lowerBound..<index
-        where component.isSame(as: components[earlier], in: message.head.span) {
-            return false
-        }
-        return true
+        let identifier = text.extracting(identifier.range).text
+        throw Refusal(.badSignature, detail: "Signature-Input: component \(identifier) \(objection)")
     }
 }
 

@@ -23,11 +23,11 @@ extension MessageSignatures {
             throw error
         }
         let head = request.head.span
-        let part = workspace.part(SignatureInputBuffers.self)
-        for index in part.buffers.input.components.range {
-            let component = part.buffers.components[index]
+        let list = workspace.part(SignatureInputBuffers.self).buffers.list
+        let words = list.text
+        for component in list.components {
             guard component.known == .signature, component.parameters == [.key],
-                head.extracting(component.argument.range).matches(head.extracting(label.range))
+                words.span.extracting(component.argument.range).matches(head.extracting(label.range))
             else { continue }
             return claim
         }

@@ -13,6 +13,9 @@ package struct MessageSignatures: Scheme {
 
     package var name: SchemeName { .messageSignatures }
     package var dialect: ResponseDialect { .problem }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(fields: FieldNames(.signature, .signatureInput))
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -49,7 +52,8 @@ package struct MessageSignatures: Scheme {
             throw Refusal(.malformed, detail: "more than 128 fields")
         }
         try SignatureInput.read(from: request, workspace: &workspace, rule: rule)
-        let input = workspace.part(SignatureInputBuffers.self).buffers.input
+        let part = workspace.part(SignatureInputBuffers.self)
+        let input = part.buffers.input
         guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range))
         else {
             throw Refusal(
@@ -57,7 +61,9 @@ package struct MessageSignatures: Scheme {
         }
         let signature = try MessageSignatures.signature(
             labelled: input.label, in: request, workspace: &workspace)
-        let claim = Claim(scheme: name, keyID: keyID, algorithm: .ofKey, mac: signature.short)
+        let claim = Claim.make(
+            name, keyID: keyID, algorithm: .ofKey, mac: signature.short,
+            reusing: workspace.spareClaim.take())
         claim.holder = Claim.Holder(of: keyID)
         claim.longSignature = signature.long
         claim.namedAlgorithm = try input.namedAlgorithm(in: request)
@@ -73,7 +79,7 @@ package struct MessageSignatures: Scheme {
             // A long nonce is remembered by its digest: all that matters is whether two are the same.
             claim.replay = .nonce(Claim.ReplayKey(bytes) ?? Claim.ReplayKey(SHA256.digest(bytes)))
         }
-        try resolveComponents(of: request, claim: claim, workspace: &workspace)
+        try resolveComponents(of: request, claim: claim, list: part.buffers.list)
         return claim
     }
 }

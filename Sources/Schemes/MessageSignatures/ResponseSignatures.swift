@@ -116,18 +116,19 @@ extension MessageSignatures {
         of response: Response, to request: Request, workspace: inout Workspace
     ) throws(Refusal) -> BoundComponents {
         var bound: BoundComponents = []
-        let part = workspace.part(SignatureInputBuffers.self)
-        for index in part.buffers.input.components.range {
-            var component = part.buffers.components[index]
-            try component.check(on: .response, in: response.message)
-            guard part.buffers.isFirst(component, before: index, in: response.message) else {
+        let list = workspace.part(SignatureInputBuffers.self).buffers.list
+        let words = list.text
+        for index in list.components.indices {
+            var component = list.components[index]
+            try component.check(on: .response, namedIn: words.span)
+            guard list.isFirst(component, before: index) else {
                 throw Refusal(.malformed, detail: "Signature-Input: a component twice")
             }
             let isOfRequest = component.parameters.contains(.request)
             if component.kind == .field {
                 _ = try component.findLines(
-                    in: isOfRequest ? request : response.message, namedIn: response.message)
-                part.buffers.components[index] = component
+                    in: isOfRequest ? request : response.message, namedIn: words.span)
+                list.components[index] = component
             }
             switch (component.kind, component.known, component.parameters) {
             case (.status, _, []): bound.insert(.status)

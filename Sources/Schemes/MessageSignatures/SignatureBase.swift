@@ -11,55 +11,61 @@ struct SignatureBase {
 
     func write(into workspace: inout Workspace) throws(Refusal) {
         let part = workspace.part(SignatureInputBuffers.self)
+        let list = part.buffers.list
+        let plan = list.plan
+        let labels = plan.labels
         var text = workspace.text.takeBytes()
         var scratch = ByteBuffer()
         do throws(Refusal) {
-            for index in part.buffers.input.components.range {
-                let component = part.buffers.components[index]
-                text.append(message.head.span.extracting(component.identifier.range))
-                text.append(": ")
+            for index in list.components.indices {
+                text.append(labels.span.extracting(plan.starts[index]..<plan.starts[index + 1]))
+                let component = list.components[index]
                 if component.parameters.isEmpty {
-                    appendValue(of: component, to: &text)
+                    appendValue(of: component, namedIn: list, to: &text)
                 } else {
-                    try appendValue(ofParametrised: component, to: &text, scratch: &scratch)
+                    try appendValue(ofParametrised: component, namedIn: list, to: &text, scratch: &scratch)
                 }
-                text.append(UInt8(ascii: "\n"))
             }
         } catch {
             workspace.text.put(back: &text, secretAt: 0)
             throw error
         }
-        text.append("\"@signature-params\": ")
+        let last = list.components.count
+        text.append(labels.span.extracting(plan.starts[last]..<plan.starts[last + 1]))
         text.append(message.head.span.extracting(part.buffers.input.parameters.range))
         workspace.text.put(back: &text, secretAt: 0)
     }
 
     /// Source: RFC 9421 §2.1 for fields, §2.2 for what is derived.
-    private func appendValue(of component: Component, to text: inout ByteBuffer) {
+    private func appendValue(
+        of component: Component, namedIn list: ComponentList, to text: inout ByteBuffer
+    ) {
         switch component.kind {
-        case .field: append(component, of: message, to: &text)
+        case .field: append(component, namedIn: list, of: message, to: &text)
         case .status: text.append(decimal: Int64(status))
         default: appendDerived(component.kind, to: &text)
         }
     }
 
     private func appendValue(
-        ofParametrised component: Component, to text: inout ByteBuffer, scratch: inout ByteBuffer
+        ofParametrised component: Component, namedIn list: ComponentList, to text: inout ByteBuffer,
+        scratch: inout ByteBuffer
     ) throws(Refusal) {
         let source = component.parameters.contains(.request) ? request : message
         switch component.kind {
         case .queryParam:
-            let name = message.head.span.extracting(component.argument.range)
+            let words = list.text
+            let name = words.span.extracting(component.argument.range)
             try QueryParameter.append(named: name, of: request, to: &text)
         case .field:
             if component.parameters.contains(.wrapped) {
-                appendWrapped(component, of: source, to: &text)
+                appendWrapped(component, namedIn: list, of: source, to: &text)
             } else if component.parameters.contains(.key) {
-                try appendMember(component, of: source, to: &text, scratch: &scratch)
+                try appendMember(component, namedIn: list, of: source, to: &text, scratch: &scratch)
             } else if component.parameters.contains(.structured) {
-                try appendStructured(component, of: source, to: &text, scratch: &scratch)
+                try appendStructured(component, namedIn: list, of: source, to: &text, scratch: &scratch)
             } else {
-                append(component, of: source, to: &text)
+                append(component, namedIn: list, of: source, to: &text)
             }
         default: appendDerived(component.kind, to: &text)
         }
@@ -91,7 +97,7 @@ struct SignatureBase {
         let host = URIAuthority.normalised(
             request.head.span.extracting(request.authority.range),
             without: request.transport.defaultPortSuffix)
-        for index in 0..<host.count { text.append(ASCII.lowercased(host[index])) }
+        text.append(lowercasing: host)
     }
 }
 
@@ -106,10 +112,13 @@ extension MessageSignatures {
 /// How the lines of a field become one value. Source: RFC 9421 §2.1.
 extension SignatureBase {
     /// The lines as they are, joined by a comma and a space.
-    func append(_ component: Component, of source: Request, to text: inout ByteBuffer) {
+    func append(
+        _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer
+    ) {
         text.append(source.head.span.extracting(source.fields[Int(component.firstLine)].value.range))
         guard component.lines > 1 else { return }
-        let name = message.head.span.extracting(component.name.range)
+        let words = list.text
+        let name = words.span.extracting(component.name.range)
         for field in source.fields[(Int(component.firstLine) + 1)...] {
             guard source.head.span.extracting(field.name.range).matches(name) else { continue }
             text.append(", ")
@@ -118,8 +127,11 @@ extension SignatureBase {
     }
 
     /// Each line as a byte sequence. Source: RFC 9421 §2.1.3.
-    func appendWrapped(_ component: Component, of source: Request, to text: inout ByteBuffer) {
-        let name = message.head.span.extracting(component.name.range)
+    func appendWrapped(
+        _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer
+    ) {
+        let words = list.text
+        let name = words.span.extracting(component.name.range)
         var isFirst = true
         for field in source.fields[Int(component.firstLine)...] {
             guard source.head.span.extracting(field.name.range).matches(name) else { continue }
@@ -133,57 +145,58 @@ extension SignatureBase {
 
     /// One member of a dictionary, written anew. Source: RFC 9421 §2.1.2.
     func appendMember(
-        _ component: Component, of source: Request, to text: inout ByteBuffer, scratch: inout ByteBuffer
+        _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer,
+        scratch: inout ByteBuffer
     ) throws(Refusal) {
         scratch.clear()
-        append(component, of: source, to: &scratch)
-        let key = message.head.span.extracting(component.argument.range)
+        append(component, namedIn: list, of: source, to: &scratch)
+        let words = list.text
+        let key = words.span.extracting(component.argument.range)
         let isFound: Bool
         do {
             isFound = try StructuredField.append(member: key, of: scratch.span, to: &text)
         } catch {
-            throw refusal(for: error, component: component)
+            throw refusal(for: error, component: component, list: list)
         }
         guard isFound else {
             throw Refusal(
                 .badSignature,
-                detail: "the signature covers \(identifier(component)), which the message does not have")
+                detail: "the signature covers \(list.identifier(component)), which the message does not have")
         }
     }
 
     /// The whole field, written anew. Source: RFC 9421 §2.1.1.
     func appendStructured(
-        _ component: Component, of source: Request, to text: inout ByteBuffer, scratch: inout ByteBuffer
+        _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer,
+        scratch: inout ByteBuffer
     ) throws(Refusal) {
+        let words = list.text
         guard
             let kind = StructuredField.Kind.registered(
-                for: message.head.span.extracting(component.name.range))
+                for: words.span.extracting(component.name.range))
         else {
             throw Refusal(
                 .badSignature,
                 detail:
-                    "component \(identifier(component)): the type of this field is not known here; "
+                    "component \(list.identifier(component)): the type of this field is not known here; "
                     + "expected no sf"
             )
         }
         scratch.clear()
-        append(component, of: source, to: &scratch)
+        append(component, namedIn: list, of: source, to: &scratch)
         do {
             try StructuredField.append(canonical: scratch.span, as: kind, to: &text)
         } catch {
-            throw refusal(for: error, component: component)
+            throw refusal(for: error, component: component, list: list)
         }
     }
 
-    private func refusal(for problem: ParseError, component: Component) -> Refusal {
+    private func refusal(for problem: ParseError, component: Component, list: ComponentList) -> Refusal {
         Refusal(
             .badSignature,
-            detail: "component \(identifier(component)): \(problem) of the field's value")
+            detail: "component \(list.identifier(component)): \(problem) of the field's value")
     }
 
-    private func identifier(_ component: Component) -> String {
-        message.head.span.extracting(component.identifier.range).text
-    }
 }
 
 /// One parameter of the query, decoded and encoded again in one way. Source: RFC 9421 §2.2.8; WHATWG URL §5.

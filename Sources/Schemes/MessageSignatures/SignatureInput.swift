@@ -5,8 +5,8 @@ import CountersignWire
 struct SignatureInput: BitwiseCopyable {
     /// All slices are of `Request.head`; strings without their quotes.
     var label = ByteRange.empty
-    /// By index into `Workspace.components`.
-    var components = ByteRange.empty
+    /// The covered components: an index into ``SignatureInputBuffers/lists``.
+    var list = 0
     /// The value of `@signature-params`.
     var parameters = ByteRange.empty
     var created: Int64?
@@ -55,26 +55,18 @@ struct SignatureInput: BitwiseCopyable {
 
     static func read(from request: Request, workspace: inout Workspace, rule: SelectionRule) throws(Refusal) {
         let part = workspace.part(SignatureInputBuffers.self)
-        part.buffers.components.removeAll(keepingCapacity: true)
+        part.buffers.forgetUnknownLists()
         var choice = CandidateSelection()
-        // Beyond the limit nothing is read: `made` refuses it.
-        for field in request.fields where field.known == .signatureInput && choice.isWithinLimit {
-            var reader = StructuredField(request.head.span.extracting(field.value.range))
+        // Beyond the limit nothing is read: `selected` refuses it.
+        for index in request.fields.indices
+        where request.fields[index].known == .signatureInput && choice.isWithinLimit {
+            let value = request.fields[index].value
+            var reader = StructuredField(request.head.span.extracting(value.range))
             do throws(ParseError) {
                 while choice.isWithinLimit, let label = try reader.nextMember() {
-                    var input = try member(from: &reader, at: field.value.start, part: part)
-                    input.label = label.offset(by: field.value.start)
-                    switch rule {
-                    case .byTag:
-                        choice.consider(
-                            input, isOurs: input.tag.map { request.matches($0, text: "countersign") })
-                    case .labelled(let label):
-                        choice.consider(
-                            input, isOurs: request.head[input.label.range].elementsEqual(label.utf8))
-                    case .tagged(let tag):
-                        choice.consider(
-                            input, isOurs: input.tag.map { request.matches($0, text: tag) } ?? false)
-                    }
+                    var input = try member(from: &reader, at: value.start, part: part)
+                    input.label = label.offset(by: value.start)
+                    choice.consider(input, isOurs: rule.isMet(by: input, in: request))
                 }
             } catch {
                 throw Refusal(error, in: "Signature-Input")
@@ -142,28 +134,32 @@ struct SignatureInput: BitwiseCopyable {
         var input = SignatureInput()
         guard reader.takeEquals() else { throw reader.error("expected \"=(\": a list of components") }
         let start = reader.offset
-        let firstComponent = part.buffers.components.count
-        if !part.buffers.takeKnownList(from: &reader, at: base) {
-            try readList(from: &reader, at: base, input: &input, part: part)
-            if input.flaw == nil {
-                part.buffers.keepList(of: reader, from: start, at: base, components: firstComponent)
-            }
+        var isTooLong = false
+        if let known = part.buffers.takeKnownList(from: &reader) {
+            input.list = known
+        } else {
+            let components = try readList(from: &reader, input: &input)
+            isTooLong = components.count > most.components
+            let text = reader.bytes.extracting(start..<reader.offset)
+            input.list = part.buffers.add(
+                ComponentList(components, from: start, text: text),
+                isCanonical: input.flaw == nil && !isTooLong)
         }
+        input.takePlainParameters(from: &reader, at: base)
         while let (key, value) = try parameter(from: &reader, input: &input) {
             input.setParameter(key, value: value, of: reader, at: base)
         }
-        input.components = ByteRange(from: firstComponent, to: part.buffers.components.count)
-        if input.components.count > most.components { input.note(.components) }
+        if isTooLong { input.note(.components) }
         input.parameters = ByteRange(from: start, to: reader.offset).offset(by: base)
         return input
     }
 
-    /// The inner list alone, from its parenthesis on.
+    /// The inner list alone, from its parenthesis on. The components' slices are of the reader's text.
     private static func readList(
-        from reader: inout StructuredField, at base: UInt32, input: inout SignatureInput,
-        part: SchemePartOf<SignatureInputBuffers>
-    ) throws(ParseError) {
+        from reader: inout StructuredField, input: inout SignatureInput
+    ) throws(ParseError) -> [Component] {
         guard reader.openList() else { throw reader.error("expected \"(\": a list of components") }
+        var components: [Component] = []
         var isFirst = true
         while true {
             let before = reader.offset
@@ -171,23 +167,116 @@ struct SignatureInput: BitwiseCopyable {
             let isItem = try reader.nextInList(first: &isFirst)
             let spaces = reader.offset - before - (isItem ? 0 : 1)
             if spaces != (isItem && !wasFirst ? 1 : 0) { input.note(.spacing) }
-            guard isItem else { break }
-            part.buffers.components.append(try component(from: &reader, at: base, input: &input))
+            guard isItem else { return components }
+            components.append(try component(from: &reader, input: &input))
         }
     }
 
     private static func component(
-        from reader: inout StructuredField, at base: UInt32, input: inout SignatureInput
+        from reader: inout StructuredField, input: inout SignatureInput
     ) throws(ParseError) -> Component {
         let start = reader.offset
         let name = try reader.string()
         var component = Component(name: name, text: reader.bytes.extracting(name.range))
         while let (key, value) = try parameter(from: &reader, input: &input) {
-            component.addParameter(reader.bytes.extracting(key.range), value: value, at: base)
+            component.addParameter(reader.bytes.extracting(key.range), value: value)
         }
-        component.name = name.offset(by: base)
-        component.identifier = ByteRange(from: start, to: reader.offset).offset(by: base)
+        component.identifier = ByteRange(from: start, to: reader.offset)
         return component
+    }
+
+    /// Takes parameters that are written as signers write them: `created` and `expires` as digits, `nonce`,
+    /// `keyid`, `alg` and `tag` as strings without escapes, each once and without spaces. It stops before
+    /// anything else, which ``parameter(from:input:)`` then reads or refuses; of what it takes, that would
+    /// make the same.
+    private mutating func takePlainParameters(from reader: inout StructuredField, at base: UInt32) {
+        let text = reader.bytes
+        var index = reader.offset
+        scan: while let word = text.word(at: index) {
+            switch word {
+            case Word.created where created == nil:
+                guard let end = SignatureInput.integer(in: text, from: index + 9, into: &created) else {
+                    break scan
+                }
+                index = end
+            case Word.expires where expires == nil:
+                guard let end = SignatureInput.integer(in: text, from: index + 9, into: &expires) else {
+                    break scan
+                }
+                index = end
+            case Word.nonce where nonce == nil:
+                guard let end = SignatureInput.string(in: text, from: index + 8, at: base, into: &nonce)
+                else { break scan }
+                index = end
+            case Word.keyID where keyID == nil:
+                guard let end = SignatureInput.string(in: text, from: index + 8, at: base, into: &keyID)
+                else { break scan }
+                index = end
+            default:
+                let short = word & 0xFFFF_FFFF_FFFF
+                if short == Word.algorithm, algorithm == nil {
+                    guard
+                        let end = SignatureInput.string(in: text, from: index + 6, at: base, into: &algorithm)
+                    else { break scan }
+                    index = end
+                } else if short == Word.tag, tag == nil {
+                    guard let end = SignatureInput.string(in: text, from: index + 6, at: base, into: &tag)
+                    else { break scan }
+                    index = end
+                } else {
+                    break scan
+                }
+            }
+        }
+        reader.skip(index - reader.offset)
+    }
+
+    /// The beginnings of parameters, up to eight bytes, the first in the lowest bits.
+    private enum Word {
+        /// `;created`
+        static var created: UInt64 { 0x6465_7461_6572_633B }
+        /// `;expires`
+        static var expires: UInt64 { 0x7365_7269_7078_653B }
+        /// `;nonce="`
+        static var nonce: UInt64 { 0x223D_6563_6E6F_6E3B }
+        /// `;keyid="`
+        static var keyID: UInt64 { 0x223D_6469_7965_6B3B }
+        /// `;alg="`
+        static var algorithm: UInt64 { 0x223D_676C_613B }
+        /// `;tag="`
+        static var tag: UInt64 { 0x223D_6761_743B }
+    }
+
+    /// Reads `=` before `start` and the digits from there, up to fifteen without leading zeros; answers where
+    /// they end, and nil for anything else.
+    @inline(__always)
+    private static func integer(in text: Span<UInt8>, from start: Int, into place: inout Int64?) -> Int? {
+        guard start < text.count, text[start - 1] == UInt8(ascii: "=") else { return nil }
+        var number: Int64 = 0
+        var index = start
+        while index < text.count, ASCII.isDigit(text[index]) {
+            guard index - start < 15 else { return nil }
+            number = number * 10 + Int64(text[index] - UInt8(ascii: "0"))
+            index += 1
+        }
+        // A point would make a decimal of it.
+        guard index > start, text[start] != UInt8(ascii: "0") || index == start + 1,
+            index == text.count || text[index] != UInt8(ascii: ".")
+        else { return nil }
+        place = number
+        return index
+    }
+
+    /// Reads the string from behind its opening quote on; answers where its closing quote ends, and nil if
+    /// it has escapes or is none.
+    @inline(__always)
+    private static func string(
+        in text: Span<UInt8>, from start: Int, at base: UInt32, into place: inout ByteRange?
+    ) -> Int? {
+        let end = text.endOfPlainText(from: start)
+        guard end < text.count, text[end] == UInt8(ascii: "\"") else { return nil }
+        place = ByteRange(from: start + Int(base), to: end + Int(base))
+        return end + 1
     }
 
     /// The next parameter; whether it is in canonical form is noted.
@@ -240,6 +329,15 @@ struct SignatureInput: BitwiseCopyable {
 }
 
 extension SignatureInput.SelectionRule {
+    /// Whether the rule means this signature; nil if it has no tag by which one could tell.
+    fileprivate func isMet(by input: SignatureInput, in request: Request) -> Bool? {
+        switch self {
+        case .byTag: input.tag.map { request.matches($0, text: "countersign") }
+        case .labelled(let label): request.head[input.label.range].elementsEqual(label.utf8)
+        case .tagged(let tag): input.tag.map { request.matches($0, text: tag) } ?? false
+        }
+    }
+
     /// The signature that is looked for, in a sentence that begins with it.
     fileprivate var words: String {
         switch self {
@@ -268,29 +366,22 @@ extension Int64 {
     }
 }
 
+extension Span<UInt8> {
+    /// The eight bytes from `index` on, the first in the lowest bits; nil if there are fewer.
+    @inline(__always)
+    fileprivate func word(at index: Int) -> UInt64? {
+        guard index >= 0, index + 8 <= count else { return nil }
+        return UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+    }
+}
+
 extension ByteRange {
     func offset(by offset: UInt32) -> ByteRange {
         ByteRange(from: Int(start) + Int(offset), to: Int(end) + Int(offset))
     }
 
-    fileprivate func offset(back offset: UInt32) -> ByteRange {
-        ByteRange(from: Int(start) - Int(offset), to: Int(end) - Int(offset))
-    }
-}
-
-extension Component {
-    /// The same component in a text that begins `offset` bytes later.
-    fileprivate func moved(by offset: UInt32) -> Component { moved { $0.offset(by: offset) } }
-
-    /// The same in a text that begins `offset` bytes earlier.
-    fileprivate func moved(back offset: UInt32) -> Component { moved { $0.offset(back: offset) } }
-
-    private func moved(_ move: (ByteRange) -> ByteRange) -> Component {
-        var moved = self
-        moved.identifier = move(identifier)
-        moved.name = move(name)
-        if !parameters.isDisjoint(with: [.key, .name]) { moved.argument = move(argument) }
-        return moved
+    func offset(back offset: Int) -> ByteRange {
+        ByteRange(from: Int(start) - offset, to: Int(end) - offset)
     }
 }
 
@@ -305,6 +396,29 @@ extension MessageSignatures {
     /// The signature of that label: a short one is answered, a longer one is left in `workspace.decoded`, at
     /// the slice. Source: RFC 9421 §4.2.
     static func signature(
+        labelled label: ByteRange, in message: Request, workspace: inout Workspace
+    ) throws(Refusal) -> (short: ShortBytes, long: ByteRange?) {
+        if let short = onlySignature(labelled: label, in: message) { return (short, nil) }
+        return try signatureAmongSeveral(labelled: label, in: message, workspace: &workspace)
+    }
+
+    /// The signature, where one field has it alone, as most do: the label, `=`, and a short byte sequence.
+    /// Nil for anything else, which ``signatureAmongSeveral(labelled:in:workspace:)`` reads or refuses.
+    private static func onlySignature(labelled label: ByteRange, in message: Request) -> ShortBytes? {
+        guard let field = message.value(of: .signature) else { return nil }
+        let bytes = message.head.span
+        let text = bytes.extracting(field.range)
+        let start = label.count + 2
+        guard text.count > start, text.count - start <= (ShortBytes.longest + 2) / 3 * 4 + 1,
+            text[start - 2] == UInt8(ascii: "="), text[start - 1] == UInt8(ascii: ":"),
+            text[text.count - 1] == UInt8(ascii: ":"),
+            text.extracting(0..<label.count).matches(bytes.extracting(label.range))
+        else { return nil }
+        // The alphabet has no colon, so that the sequence ends nowhere else.
+        return Base64.decodeShort(text.extracting(start..<text.count - 1), as: .standard)
+    }
+
+    private static func signatureAmongSeveral(
         labelled label: ByteRange, in message: Request, workspace: inout Workspace
     ) throws(Refusal) -> (short: ShortBytes, long: ByteRange?) {
         var found: (short: ShortBytes, long: ByteRange?)?
@@ -360,54 +474,58 @@ extension MessageSignatures {
 /// The signature that was chosen, and the components of all that were read.
 struct SignatureInputBuffers: ~Copyable, SchemeBuffers {
     var input = SignatureInput()
-    var components: [Component] = []
-    private var knownLists: [KnownList] = []
+    /// The lists that were read before, and behind these the ones of this request alone. A client sends few
+    /// different lists.
+    private(set) var lists: [ComponentList] = []
+    private var known = 0
+    /// The known list that was met last.
+    private var last = 0
     private var oldest = 0
 
-    init() { components.reserveCapacity(64) }
+    init() { lists.reserveCapacity(SignatureInputBuffers.mostKnown + SignatureInput.most.signatures + 1) }
 
-    /// A list of components that was read before: a client sends few different ones. Equal bytes have an
-    /// equal meaning, because reading a list depends on nothing behind its closing parenthesis.
-    private struct KnownList {
-        /// From the opening to the closing parenthesis.
-        var text: [UInt8]
-        /// With slices of `text`.
-        var components: [Component]
-    }
+    private static let mostKnown = 4
+    private static let longestKnown = 1_024
 
-    private static let mostKnownLists = 4
-    private static let longestKnownList = 1_024
+    /// The list of the chosen signature.
+    var list: ComponentList { lists[input.list] }
 
-    /// Appends the components of the list that begins here, if such a list was read before.
-    mutating func takeKnownList(from reader: inout StructuredField, at base: UInt32) -> Bool {
+    /// Takes the list that begins here, if such a list was read before, and returns its index. Equal bytes
+    /// have an equal meaning, because reading a list depends on nothing behind its closing parenthesis.
+    mutating func takeKnownList(from reader: inout StructuredField) -> Int? {
         let rest = reader.bytes.extracting(reader.offset...)
-        for known in knownLists where rest.count >= known.text.count {
-            guard rest.extracting(0..<known.text.count).matches(known.text.span) else { continue }
-            let place = base + UInt32(truncatingIfNeeded: reader.offset)
-            for component in known.components { components.append(component.moved(by: place)) }
-            reader.skip(known.text.count)
-            return true
+        if last < known, lists[last].begins(rest) {
+            reader.skip(lists[last].text.count)
+            return last
         }
-        return false
+        for index in 0..<known where lists[index].begins(rest) {
+            reader.skip(lists[index].text.count)
+            last = index
+            return index
+        }
+        return nil
     }
 
-    /// Keeps the list from `start` to the reader's place, in canonical form, and its components from the
-    /// index `first` on.
-    mutating func keepList(
-        of reader: borrowing StructuredField, from start: Int, at base: UInt32, components first: Int
-    ) {
-        guard reader.offset - start <= SignatureInputBuffers.longestKnownList,
-            components.count - first <= SignatureInput.most.components
-        else { return }
-        let text = reader.bytes.extracting(start..<reader.offset).withUnsafeBufferPointer { Array($0) }
-        let place = base + UInt32(truncatingIfNeeded: start)
-        let list = KnownList(
-            text: text, components: components[first...].map { $0.moved(back: place) })
-        if knownLists.count < SignatureInputBuffers.mostKnownLists {
-            knownLists.append(list)
-        } else {
-            knownLists[oldest] = list
-            oldest = (oldest + 1) % SignatureInputBuffers.mostKnownLists
+    /// Adds a list that is not known, and returns its index. A canonical one is known from the next request
+    /// on.
+    mutating func add(_ list: ComponentList, isCanonical: Bool) -> Int {
+        list.isKept = isCanonical && list.text.count <= SignatureInputBuffers.longestKnown
+        lists.append(list)
+        return lists.count - 1
+    }
+
+    /// Begins another request: the lists of the last one become known, or are forgotten.
+    mutating func forgetUnknownLists() {
+        guard lists.count > known else { return }
+        for index in known..<lists.count where lists[index].isKept {
+            if known < SignatureInputBuffers.mostKnown {
+                lists.swapAt(known, index)
+                known += 1
+            } else {
+                lists[oldest] = lists[index]
+                oldest = (oldest + 1) % SignatureInputBuffers.mostKnown
+            }
         }
+        lists.removeSubrange(known...)
     }
 }

@@ -8,6 +8,9 @@ package struct SigV4: Scheme {
 
     package var name: SchemeName { .sigV4 }
     package var dialect: ResponseDialect { .problem }
+    package var evidence: SchemeEvidence {
+        SchemeEvidence(fields: FieldNames(.authorization), parameters: .amazon)
+    }
 
     package var coverage: Coverage {
         Coverage(
@@ -40,7 +43,9 @@ package struct SigV4: Scheme {
         guard let keyID = part.buffers.keyID else {
             throw Refusal(.malformed, detail: "sigv4: expected a key id of 1 to 64 visible characters")
         }
-        let claim = Claim(scheme: name, keyID: keyID, algorithm: .sigV4, mac: reading.signature)
+        let claim = Claim.make(
+            name, keyID: keyID, algorithm: .sigV4, mac: reading.signature,
+            reusing: workspace.spareClaim.take())
         claim.created = .unix(reading.seconds)
         claim.lifetime = reading.lifetime
         claim.replay = .signature
