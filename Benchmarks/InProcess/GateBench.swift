@@ -281,6 +281,9 @@ private struct FixedClock: TimeSource {
 private struct OneKey: ReleaseSource {
     let key: AppRelease
 
+    /// As with the server's own source, nothing changes between two requests.
+    var generation: ReleaseGeneration? { ReleaseGeneration(store: 0, memory: 0) }
+
     func release(for id: KeyID) throws(OperationalError) -> AppRelease? { id == key.id ? key : nil }
 }
 

@@ -29,12 +29,19 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// Guards `snapshot`.
     private let lock = ReadWriteLock()
     private var snapshot: Snapshot
+    /// How often `snapshot` was replaced; raised after that, so that what was looked up before it is read
+    /// belongs to an earlier one.
+    private let edition = AtomicGeneration(0)
     /// Allows one reload at a time, so that a change costs one read of the store and not one per request.
     private let reloadLock = ReadWriteLock()
 
     package init(_ deployment: Deployment) throws(OperationalError) {
         self.deployment = deployment
         snapshot = try ReleaseKeyDirectory.load(deployment)
+    }
+
+    package var generation: ReleaseGeneration? {
+        ReleaseGeneration(store: deployment.generation.current, memory: edition.value)
     }
 
     /// Fails closed if the store cannot be read after a change: an old key may just have been retired.
@@ -145,6 +152,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
             guard lock.read({ isStale(snapshot) }) else { return }
             let fresh = try ReleaseKeyDirectory.load(deployment)
             lock.write { snapshot = fresh }
+            edition.value &+= 1
         }
     }
 

@@ -40,8 +40,8 @@ package final class AppRelease: Sendable {
     }
 }
 
-/// The part of a policy that applies to one scheme.
-struct SchemePolicy: Sendable {
+/// The part of a policy that applies to one scheme. A class, so that a verdict copies none of it.
+final class SchemePolicy: Sendable {
     let isAllowed: Bool
     /// Seconds either side of now.
     let window: Int64
@@ -74,6 +74,10 @@ struct SchemePolicy: Sendable {
 /// The source of the gate's keys. It holds every live release in memory. It never suspends the request: it
 /// reads the store only after a change.
 package protocol ReleaseSource: Sendable {
+    /// Changes with every change of what ``release(for:)`` answers, and before it answers anything else. Nil
+    /// for a source that has to be asked each time.
+    var generation: ReleaseGeneration? { get }
+
     /// The release key of that id; nil if the id is unknown.
     func release(for id: KeyID) throws(OperationalError) -> AppRelease?
 
@@ -98,7 +102,18 @@ package protocol ReleaseSource: Sendable {
     func anyRelease(of app: String, on platform: String) throws(OperationalError) -> AppRelease?
 }
 
+/// A number of each of the two things on which a source's answers depend.
+package struct ReleaseGeneration: Sendable, Equatable {
+    private let store: UInt64
+    private let memory: UInt64
+
+    /// Of what is stored, and of what was last read of it.
+    package init(store: UInt64, memory: UInt64) { (self.store, self.memory) = (store, memory) }
+}
+
 extension ReleaseSource {
+    package var generation: ReleaseGeneration? { nil }
+
     package func release(
         for id: KeyID, scheme: SchemeName
     ) throws(OperationalError) -> AppRelease? {

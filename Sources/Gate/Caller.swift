@@ -26,13 +26,12 @@ package struct Caller: Sendable {
     package static let ticketScheme = "upload-ticket"
 
     init(_ proof: consuming CompleteProof) {
-        let fresh = proof.fresh
-        release = fresh.release
-        session = fresh.session
-        edition = fresh.edition
-        coveredFields = fresh.coveredFields
-        created = fresh.created
-        body = fresh.body
+        release = proof.fresh.release
+        session = proof.fresh.session
+        edition = proof.fresh.edition
+        coveredFields = proof.fresh.claim.coveredFields
+        created = proof.fresh.created
+        body = proof.fresh.claim.body
         withheld = nil
     }
 

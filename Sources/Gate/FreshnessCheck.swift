@@ -4,26 +4,24 @@ import Glibc
 
 /// A signature proof whose signed time lies within the policy's window. Only ``FreshnessCheck`` can make one.
 package struct FreshProof: ~Copyable, Sendable {
+    /// The claim whose signature was verified; it does not change any more.
+    let claim: Claim
     let release: AppRelease
     let session: Session?
-    let scope: KeyID
     let edition: AppRelease.Edition
+    /// Whether the request's method is safe.
+    let isSafe: Bool
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
     /// When freshness was checked; after the body check, when the body was checked.
     var now: Int64
-    let replayKey: Claim.ReplayKey?
-    let coveredFields: FieldSet
-    let body: BodyExpectation
 
     fileprivate init(_ proof: consuming SignatureProof, created: Int64?, now: Int64) {
+        claim = proof.claim
         release = proof.release
         session = proof.session
-        scope = proof.scope
         edition = proof.edition
-        replayKey = proof.replayKey
-        coveredFields = proof.coveredFields
-        body = proof.body
+        isSafe = proof.isSafe
         self.created = created
         self.now = now
     }
@@ -35,8 +33,9 @@ package struct FreshnessCheck: Sendable {
 
     /// `now` in whole Unix seconds.
     package func check(_ proof: consuming SignatureProof, at now: Int64) throws(Refusal) -> FreshProof {
+        let claim = proof.claim
         let created = try check(
-            created: proof.created, expires: proof.expires, lifetime: proof.lifetime,
+            created: claim.created, expires: claim.expires, lifetime: claim.lifetime,
             policy: proof.release.schemePolicy, at: now)
         return FreshProof(proof, created: created, now: now)
     }
@@ -109,6 +108,17 @@ package struct CompleteProof: ~Copyable, Sendable {
     fileprivate init(_ fresh: consuming FreshProof) { self.fresh = fresh }
 }
 
+extension Claim {
+    /// Compares a body that is held with the expectation, which is not copied for that.
+    fileprivate func checkBody(of request: Request) throws(Refusal) {
+        switch body {
+        case .inSignature, .anything, .leftOpen: return
+        case .unsigned where request.body.isEmpty: return
+        case .unsigned, .digests, .md5: try body.check(request.body.span)
+        }
+    }
+}
+
 /// Checks that the received body is the signed one.
 package struct BodyCheck: Sendable {
     package init() {}
@@ -117,7 +127,7 @@ package struct BodyCheck: Sendable {
     package func check(
         _ request: Request, fresh: consuming FreshProof, at now: Int64
     ) throws(Refusal) -> CompleteProof {
-        if request.isBodyWhole { try fresh.body.check(request.body.span) }
+        if request.isBodyWhole { try fresh.claim.checkBody(of: request) }
         fresh.now = now
         return CompleteProof(fresh)
     }

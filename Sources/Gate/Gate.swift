@@ -116,9 +116,10 @@ package final class Gate: Sendable {
                 judgement.lease = work
                 return nil
             }
-            let caller = try finish(
-                Caller(admission.admitted()), sending: request, claim: claim, recordingIn: judgement,
-                from: network, to: destination, lease: work)
+            var caller = Caller(admission.admitted())
+            try finish(
+                &caller, sending: request, claim: claim, recordingIn: judgement, from: network,
+                to: destination, lease: work)
             workspaces.put(back: work)
             return caller
         } catch {
@@ -140,9 +141,11 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
         do {
             try await admission.insert(into: replay)
-            return try finish(
-                Caller(admission.admitted()), sending: request, claim: claim, recordingIn: judgement,
-                from: network, to: destination, lease: work)
+            var caller = Caller(admission.admitted())
+            try finish(
+                &caller, sending: request, claim: claim, recordingIn: judgement, from: network,
+                to: destination, lease: work)
+            return caller
         } catch {
             judgement.refusal = error
             throw error
@@ -183,18 +186,19 @@ package final class Gate: Sendable {
         }
         // Exactly one scheme may claim the request. None claims it from the head if the signature can only be
         // in the body.
+        if work.workspace.spareClaim == nil { work.workspace.spareClaim = judgement.spareClaim.take() }
         guard var claim = try schemes.claim(in: request, traces: traces, workspace: &work.workspace) else {
             return
         }
         judgement.step = .key
         // Looking up an unknown key id takes the same time.
-        var key = try keys.key(for: claim)
+        var key = try keys.key(for: claim, recent: &work.recent)
         judgement.record(claim, key: key)
         // If the message has several signatures, a policy may choose one.
         if let label = try key.labelOverride(for: claim, in: request) {
             claim = try schemes.claim(
                 in: request, labelled: label, scheme: claim.scheme, workspace: &work.workspace)
-            key = try keys.key(for: claim, ofAppOf: key)
+            key = try keys.key(for: claim, ofAppOf: key, recent: &work.recent)
             judgement.record(claim, key: key)
         }
         if claim.inputSource == .awaitedBody { return }
@@ -222,10 +226,9 @@ package final class Gate: Sendable {
 
     /// The last stage: checks the session and the device of a request that the replay guard admitted.
     private func finish(
-        _ admitted: Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
+        _ caller: inout Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
         from network: () -> [UInt8], to destination: RequestDestination, lease work: WorkspaceLease
-    ) throws(Refusal) -> Caller {
-        var caller = admitted
+    ) throws(Refusal) {
         caller.update = judgement.update
         judgement.step = .session
         if destination != .login {
@@ -240,7 +243,6 @@ package final class Gate: Sendable {
                 lease: work)
         }
         judgement.step = .end
-        return caller
     }
 
     /// The same stages for a caller without a signature, whose proof is an upload ticket or a token.

@@ -20,6 +20,8 @@ package struct AllowedHosts: Sendable {
         guard let names else { return }
         let port = request.transport.defaultPortSuffix
         let host = request.head.span.extracting(request.authority.range)
+        // Most clients write the name as it is configured.
+        for name in names where host.count > 0 && host.matches(name.span) { return }
         for name in names where AllowedHosts.isSame(host, as: name.span, ignoringPort: port) { return }
         throw Refusal(.malformed, detail: "Host: not an authority of this deployment")
     }

@@ -1,6 +1,7 @@
 import CountersignSchemes
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// The record of what the gate found out about one request. ``Gate`` records each step once; the response,
 /// the explanation, the meter and the log read it. A refused request has the steps up to the refusal.
@@ -22,6 +23,8 @@ package final class Judgement: @unchecked Sendable {
     /// The schemes whose signs the request bears; nil before detection.
     package internal(set) var detectedSchemes: DetectedSchemes?
     package internal(set) var claim: Claim?
+    /// The claim of an earlier request, for reuse.
+    var spareClaim: Claim?
     /// The key that the claim names, with its owner; not yet proven.
     package internal(set) var verificationKey: VerificationKey?
     /// The key that verified the signature; nil before verification and if it failed.
@@ -81,19 +84,22 @@ package final class Judgement: @unchecked Sendable {
     func reset() {
         step = .authority
         detectedSchemes = nil
-        claim = nil
         verificationKey = nil
         signer = nil
-        update = nil
-        fresh = nil
-        waiting = nil
-        lease = nil
-        token = nil
-        ticket = nil
-        tokenRelease = nil
-        tokenSession = nil
+        // What most requests do not have is compared first, which costs less than to destroy nothing.
+        if update != nil { update = nil }
+        if fresh != nil { fresh = nil }
+        if waiting != nil { waiting = nil }
+        if lease != nil { lease = nil }
+        if token != nil { token = nil }
+        if ticket != nil { ticket = nil }
+        if tokenRelease != nil { tokenRelease = nil }
+        if tokenSession != nil { tokenSession = nil }
         isProxied = false
-        refusal = nil
+        if refusal != nil { refusal = nil }
+        // Proofs refer to the claim; by now there is none, unless a caller kept it.
+        if spareClaim == nil, claim != nil, isKnownUniquelyReferenced(&claim) { swap(&claim, &spareClaim) }
+        claim = nil
     }
 }
 
@@ -142,11 +148,15 @@ extension Judgement {
 /// Safe to send: between `take` and `put(back:)` exactly one request uses it.
 final class WorkspaceLease: @unchecked Sendable {
     var workspace = Workspace()
+    var recent = RecentReleases()
 }
 
 /// Keeps objects for reuse between requests, so that a verdict allocates none. Each loop has a gate of its
 /// own, so threads do not contend for the lock.
 final class ObjectPool<Object: AnyObject & Sendable>: Sendable {
+    /// The address of one idle object, which this owns; 0 for none. An exchange passes the ownership on, so
+    /// that no two threads get the same object. Most requests need no more than this.
+    private let first = Atomic<UInt>(0)
     private let idle: Locked<[Object]>
     private let make: @Sendable () -> Object
     /// The pool frees objects beyond this number, so that a burst does not keep its memory forever.
@@ -160,9 +170,21 @@ final class ObjectPool<Object: AnyObject & Sendable>: Sendable {
         idle = Locked(room)
     }
 
-    func take() -> Object { idle.with { $0.popLast() } ?? make() }
+    deinit { _ = takeFirst() }
+
+    func take() -> Object { takeFirst() ?? idle.with { $0.popLast() } ?? make() }
 
     func put(back object: Object) {
+        let address = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+        if first.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+        Unmanaged.passUnretained(object).release()
         idle.with { if $0.count < limit { $0.append(object) } }
+    }
+
+    private func takeFirst() -> Object? {
+        guard let address = UnsafeRawPointer(bitPattern: first.exchange(0, ordering: .acquiring)) else {
+            return nil
+        }
+        return Unmanaged<Object>.fromOpaque(address).takeRetainedValue()
     }
 }

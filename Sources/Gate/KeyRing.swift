@@ -15,11 +15,17 @@ package struct KeyRing: Sendable {
     }
 
     package func key(for claim: Claim) throws(Refusal) -> VerificationKey {
+        var recent = RecentReleases()
+        return try key(for: claim, recent: &recent)
+    }
+
+    /// The same, where releases that were named before may be kept in `recent`.
+    func key(for claim: Claim, recent: inout RecentReleases) throws(Refusal) -> VerificationKey {
         do {
             // A key made for one scheme must not verify another: knowing what signs in the one scheme may not
             // mean knowing the secret.
             var release: AppRelease?
-            if let id = claim.release { release = try releases.release(for: id, scheme: claim.scheme) }
+            if claim.release != nil { release = try recent.release(of: claim, from: releases) }
             switch claim.holder {
             case .release:
                 if let release {
@@ -76,8 +82,10 @@ package struct KeyRing: Sendable {
     /// The key of another signature on the same request. It must belong to the app whose policy chose that
     /// signature, and its own release must choose the same label. Otherwise an added signature that names a
     /// release with a laxer policy could override the choice.
-    func key(for claim: Claim, ofAppOf first: VerificationKey) throws(Refusal) -> VerificationKey {
-        let other = try key(for: claim)
+    func key(
+        for claim: Claim, ofAppOf first: VerificationKey, recent: inout RecentReleases
+    ) throws(Refusal) -> VerificationKey {
+        let other = try key(for: claim, recent: &recent)
         guard let release = other.release else { return other }
         guard release.app == first.release?.app else {
             throw Refusal(
@@ -90,6 +98,42 @@ package struct KeyRing: Sendable {
                 detail: "keyid \(claim.keyID): the policy of its release chooses another signature")
         }
         return other
+    }
+}
+
+/// The releases that were found last. Finding one again costs no look-up in the source's table, with its lock
+/// and its hash. Only ids of releases get in, which are public: that such an id is found sooner than an
+/// unknown one tells nobody more than the refusal does.
+struct RecentReleases: Sendable {
+    private static let count = 8
+
+    private var releases: [AppRelease?] = []
+    private var generation: ReleaseGeneration?
+
+    mutating func release(
+        of claim: Claim, from source: any ReleaseSource
+    ) throws(OperationalError) -> AppRelease? {
+        // The generation is read first: an answer of a later one is looked up again, and never kept too long.
+        guard let id = claim.release else { return nil }
+        guard let now = source.generation else { return try source.release(for: id, scheme: claim.scheme) }
+        let place = RecentReleases.place(of: id)
+        if now == generation {
+            if let release = releases[place], release.id == id, release.scheme == claim.scheme {
+                return release
+            }
+        } else {
+            releases = [AppRelease?](repeating: nil, count: RecentReleases.count)
+            generation = now
+        }
+        guard let release = try source.release(for: id, scheme: claim.scheme) else { return nil }
+        releases[place] = release
+        return release
+    }
+
+    /// Ids are random, or chosen by an administrator.
+    private static func place(of id: KeyID) -> Int {
+        let bytes = id.bytes
+        return (Int(bytes[0]) &+ 3 &* Int(bytes[bytes.count - 1])) & (count - 1)
     }
 }
 

@@ -125,7 +125,9 @@ enum RolloutBucket {
 }
 
 /// The notice to callers of a version that will be retired: when, and where to find the next version.
-package struct UpdateNotice: Sendable, Equatable {
+///
+/// A class, because most callers get none, and each copy of a ``Caller`` has a reference to it.
+package final class UpdateNotice: Sendable, Equatable {
     /// Warn or read-only.
     package let stage: AppRelease.Stage
     /// When the release retires, in whole Unix seconds.
@@ -136,6 +138,10 @@ package struct UpdateNotice: Sendable, Equatable {
         self.stage = stage
         at = retirement.at
         link = retirement.updateURL
+    }
+
+    package static func == (left: UpdateNotice, right: UpdateNotice) -> Bool {
+        left.stage == right.stage && left.at == right.at && left.link == right.link
     }
 
     /// The response field that carries the notice.

@@ -5,34 +5,22 @@ import CountersignWire
 /// States that a signature was verified, and for what. Only ``SignatureVerifier`` can make one, and it can be
 /// used once.
 package struct SignatureProof: ~Copyable, Sendable {
+    /// The claim whose signature was verified; it does not change any more.
+    let claim: Claim
     let release: AppRelease
     let session: Session?
     let edition: AppRelease.Edition
-    /// The scope in which a nonce may be used once: the release's key id, or the part of a session's token
-    /// that is the same in all epochs, so that a renewed key does not make a nonce usable again.
-    let scope: KeyID
-    let created: Claim.CreationTime
-    /// Whole Unix seconds.
-    let expires: Int64?
-    /// Seconds from `created`, for a signature that states its own lifetime.
-    let lifetime: Int64?
-    let replayKey: Claim.ReplayKey?
-    let coveredFields: FieldSet
-    let body: BodyExpectation
+    /// Whether the request's method is safe.
+    let isSafe: Bool
 
     fileprivate init(
         _ claim: Claim, release: AppRelease, session: Session?, edition: AppRelease.Edition, isSafe: Bool
     ) {
+        self.claim = claim
         self.release = release
         self.session = session
         self.edition = edition
-        scope = claim.replayScope(of: release, session: session)
-        created = claim.created
-        expires = claim.expires
-        lifetime = claim.lifetime
-        replayKey = claim.replayKey(under: release.schemePolicy.replay, isSafe: isSafe)
-        coveredFields = claim.coveredFields
-        body = claim.body
+        self.isSafe = isSafe
     }
 }
 
@@ -189,7 +177,8 @@ extension VerificationKey {
 }
 
 extension Claim {
-    /// The scope in which a nonce may be used once.
+    /// The scope in which a nonce may be used once: the release's key id, or the part of a session's token
+    /// that is the same in all epochs, so that a renewed key does not make a nonce usable again.
     func replayScope(of release: AppRelease, session: Session?) -> KeyID {
         session == nil ? release.id : keyID.prefix(SessionToken.sessionLength)
     }

@@ -117,21 +117,23 @@ package enum Base64 {
         }
         let tail = end & 3
         guard tail != 1 else { return false }
-        let table = alphabet == .standard ? standardValues : urlValues
+        let table = (alphabet == .standard ? standardValues : urlValues).utf8Start
         var index = 0
         while index < end - tail {
-            let (first, second) = (value(of: text[index], in: table), value(of: text[index + 1], in: table))
-            let (third, fourth) = (
-                value(of: text[index + 2], in: table), value(of: text[index + 3], in: table)
-            )
+            let letters = UInt32(
+                littleEndian: text.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt32.self))
+            let (first, second) = (value(of: letters, in: table), value(of: letters >> 8, in: table))
+            let (third, fourth) = (value(of: letters >> 16, in: table), value(of: letters >> 24, in: table))
             guard first | second | third | fourth < 64 else { return false }
             let group = UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6 | UInt32(fourth)
             guard emit(group, 3) else { return false }
             index += 4
         }
         guard tail > 0 else { return true }
-        let (first, second) = (value(of: text[index], in: table), value(of: text[index + 1], in: table))
-        let third = tail == 3 ? value(of: text[index + 2], in: table) : 0
+        let (first, second) = (
+            value(of: UInt32(text[index]), in: table), value(of: UInt32(text[index + 1]), in: table)
+        )
+        let third = tail == 3 ? value(of: UInt32(text[index + 2]), in: table) : 0
         guard first | second | third < 64 else { return false }
         // The remaining bits must be zeros; otherwise the value would have a second encoding.
         guard (tail == 3 ? third & 3 : second & 15) == 0 else { return false }
@@ -140,7 +142,7 @@ package enum Base64 {
 
     /// Whether `byte` is a letter of the standard alphabet.
     @inline(__always)
-    static func isLetter(_ byte: UInt8) -> Bool { value(of: byte, in: standardValues) < 64 }
+    static func isLetter(_ byte: UInt8) -> Bool { value(of: UInt32(byte), in: standardValues.utf8Start) < 64 }
 
     // For each byte, 48 plus its value, as a character; `~`, whose value is too high, for bytes outside the
     // alphabet.
@@ -159,11 +161,11 @@ package enum Base64 {
         ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
         """
 
-    /// Six bits; 64 or more if the byte is not in the alphabet.
+    /// Six bits, for the lowest byte of `letter`; 64 or more if that is not in the alphabet.
     @inline(__always)
-    private static func value(of letter: UInt8, in table: StaticString) -> UInt8 {
+    private static func value(of letter: UInt32, in table: UnsafePointer<UInt8>) -> UInt8 {
         // The table has an entry for each byte.
-        table.utf8Start[Int(letter)] &- 48
+        table[Int(letter & 0xFF)] &- 48
     }
 
     private static func letter(for value: UInt8, in alphabet: Alphabet) -> UInt8 {

@@ -40,8 +40,8 @@ import Testing
         try SignatureInput.read(from: response.message, workspace: &workspace, rule: .labelled("sig-b24"))
         let request = Draft(method: "GET", target: Array("/".utf8), authority: "example.com").request()
         _ = try MessageSignatures().boundComponents(of: response, to: request, workspace: &workspace)
-        try SignatureBase(message: response.message, request: request, status: row.status).write(
-            into: &workspace)
+        try SignatureBase.write(
+            of: response.message, request: request, status: row.status, into: &workspace)
         let der = try #require(Base64.decode(Self.key.replacing("\n", with: ""), as: .standard))
         let key = try PublicKey(der: der.span)
         let signature = try #require(Base64.decode(Self.signature, as: .standard))

@@ -40,40 +40,30 @@ package struct ReplayEntry: Sendable {
 /// A complete proof whose entries are inserted, once each. Only the last insertion admits the request.
 struct ReplayAdmission: ~Copyable, Sendable {
     private let proof: CompleteProof
-    /// Nil for a scheme that signs neither a time nor a nonce: there is nothing to insert.
-    private var entry: ReplayEntry?
-    /// The entry that is inserted before `entry`; nil if there is none, or once it is inserted.
-    private var shared: ReplayEntry?
+    /// Whether the entry that all keys share has been inserted. The other one is inserted last.
+    private var hasInsertedShared = false
 
-    init(_ proof: consuming CompleteProof) {
-        entry = ReplayEntry(proof.fresh)
-        shared = entry?.sharedByAllKeys
-        self.proof = proof
-    }
+    init(_ proof: consuming CompleteProof) { self.proof = proof }
 
     /// Inserts what needs no waiting; false if an entry is left for ``insert(into:)``.
     @inline(__always)
     mutating func insertIfReady(into replay: any ReplayGuard) throws(Refusal) -> Bool {
-        if let shared {
+        // A scheme that signs neither a time nor a nonce has nothing to insert.
+        guard let entry = ReplayEntry(proof.fresh) else { return true }
+        if !hasInsertedShared, let shared = entry.sharedByAllKeys {
             guard try replay.insertIfReady(shared) else { return false }
-            self.shared = nil
+            hasInsertedShared = true
         }
-        if let entry {
-            guard try replay.insertIfReady(entry) else { return false }
-            self.entry = nil
-        }
-        return true
+        return try replay.insertIfReady(entry)
     }
 
     mutating func insert(into replay: any ReplayGuard) async throws(Refusal) {
-        if let shared {
+        guard let entry = ReplayEntry(proof.fresh) else { return }
+        if !hasInsertedShared, let shared = entry.sharedByAllKeys {
             try await replay.insert(shared)
-            self.shared = nil
+            hasInsertedShared = true
         }
-        if let entry {
-            try await replay.insert(entry)
-            self.entry = nil
-        }
+        try await replay.insert(entry)
     }
 
     /// The proof. Call it once nothing is left to insert.
@@ -98,8 +88,10 @@ extension ReplayEntry {
 
     /// Nil if the proof has no replay key.
     init?(_ fresh: borrowing FreshProof) {
-        guard let key = fresh.replayKey else { return nil }
-        keyID = fresh.scope
+        guard
+            let key = fresh.claim.replayKey(under: fresh.release.schemePolicy.replay, isSafe: fresh.isSafe)
+        else { return nil }
+        keyID = fresh.claim.replayScope(of: fresh.release, session: fresh.session)
         scheme = fresh.release.scheme
         replayKey = key
         created = fresh.created ?? fresh.now
@@ -115,16 +107,22 @@ struct ReplayFingerprint: Equatable {
     let tail: UInt32
 
     init(of entry: ReplayEntry, hash: KeyedHash) {
-        // The lengths come first, so that no two entries have the same encoding.
         let key = entry.replayKey.span
         let id = entry.keyID.bytes
-        var text = InlineArray<256, UInt8>(repeating: 0)
-        text[0] = UInt8(truncatingIfNeeded: key.count)
-        text[1] = UInt8(truncatingIfNeeded: id.count)
-        text[2] = entry.scheme.traits.replayNumber
-        for index in 0..<key.count { text[3 + index] = key[index] }
-        for index in 0..<id.count { text[3 + key.count + index] = id[index] }
-        let (low, high) = hash.hash(text.span.extracting(0..<3 + key.count + id.count))
+        let count = 3 + key.count + id.count
+        // Both have a longest length, so that the text fits.
+        var text = InlineArray<136, UInt8>(repeating: 0)
+        withUnsafeMutableBytes(of: &text) { text in
+            // The lengths come first, so that no two entries have the same encoding.
+            text[0] = UInt8(truncatingIfNeeded: key.count)
+            text[1] = UInt8(truncatingIfNeeded: id.count)
+            text[2] = entry.scheme.traits.replayNumber
+            key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: text[3...]).copyMemory(from: $0) }
+            id.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: text[(3 + key.count)...]).copyMemory(from: $0)
+            }
+        }
+        let (low, high) = hash.hash(text.span.extracting(0..<count))
         place = low
         tail = UInt32(truncatingIfNeeded: high)
     }

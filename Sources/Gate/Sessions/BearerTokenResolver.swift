@@ -14,7 +14,7 @@ struct BearerTokenResolver: Sendable {
     func identify(
         _ caller: inout Caller, sending request: Request, claim: Claim, lease work: WorkspaceLease
     ) throws(Refusal) {
-        if caller.session != nil || isLeftToBackend(caller) { return try refuseMisplacedToken(in: request) }
+        if caller.session != nil || isLeftToBackend(caller.release) { return try refuseMisplacedToken(in: request) }
         if caller.scheme == .messageSignatures {
             guard let token = try ownToken(of: caller, in: request) else { return }
             caller.session = try session(of: caller.release.app, bearing: token)
@@ -34,8 +34,8 @@ struct BearerTokenResolver: Sendable {
     }
 
     /// Whether the backend issues the caller's tokens.
-    private func isLeftToBackend(_ caller: Caller) -> Bool {
-        caller.scheme != .messageSignatures && caller.release.policy.legacySession == .upstream
+    private func isLeftToBackend(_ release: AppRelease) -> Bool {
+        release.scheme != .messageSignatures && release.policy.legacySession == .upstream
     }
 
     /// Refuses an expired token as `session-ended` if it is of a legacy client that does not renew tokens,

@@ -38,6 +38,8 @@ struct Component: BitwiseCopyable {
     var identifier = ByteRange.empty
     /// Between the quotes.
     var name: ByteRange
+    /// What begins the component's line of a signature base: a slice of ``ComponentList/Plan/labels``.
+    var label = ByteRange.empty
     /// Which field that is.
     let known: FieldName
     /// What `key` or `name` says, between the quotes.

@@ -27,9 +27,8 @@ final class ComponentList: @unchecked Sendable {
         let covered: CoveredComponents
         /// The beginnings of the lines of a signature base: a line feed except before the first, the
         /// identifier, a colon and a space. The last is that of `@signature-params`.
-        private(set) var labels: [UInt8] = []
-        /// Where in `labels` each begins, and where the last ends.
-        private(set) var starts: [Int] = []
+        let labels: [UInt8]
+        let lastLabel: ByteRange
 
         fileprivate init(_ list: ComponentList) {
             let text = list.text
@@ -47,16 +46,19 @@ final class ComponentList: @unchecked Sendable {
             }
             self.isPlain = isPlain
             self.covered = covered
-            for component in list.components {
-                starts.append(labels.count)
-                if !labels.isEmpty { labels.append(UInt8(ascii: "\n")) }
-                labels += text[component.identifier.range]
+            var labels: [UInt8] = []
+            for index in list.components.indices {
+                let start = labels.count
+                if index > 0 { labels.append(UInt8(ascii: "\n")) }
+                labels += text[list.components[index].identifier.range]
                 labels += ": ".utf8
+                list.components[index].label = ByteRange(from: start, to: labels.count)
             }
-            starts.append(labels.count)
+            let start = labels.count
             labels += (labels.isEmpty ? "" : "\n").utf8
             labels += "\"@signature-params\": ".utf8
-            starts.append(labels.count)
+            lastLabel = ByteRange(from: start, to: labels.count)
+            self.labels = labels
         }
     }
 

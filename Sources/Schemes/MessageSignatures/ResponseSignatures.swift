@@ -107,7 +107,8 @@ extension MessageSignatures {
                 .badSignature, detail: "the answer's content-digest has neither sha-256 nor sha-512")
         }
         claim.body = .digests(sha256: digest.sha256, sha512: digest.sha512)
-        try SignatureBase(message: message, request: request, status: response.status).write(into: &workspace)
+        try SignatureBase.write(
+            of: message, request: request, status: response.status, into: &workspace)
         return claim
     }
 

@@ -1,15 +1,14 @@
 import CountersignWire
 
 /// The signature base. Source: RFC 9421 §2.5.
-struct SignatureBase {
-    /// The message that bears the signature.
-    let message: Request
-    /// The one that derived components, and those with `req`, are taken from: on a request, itself.
-    let request: Request
-    /// Of a response; 0 on a request.
-    var status = 0
-
-    func write(into workspace: inout Workspace) throws(Refusal) {
+///
+/// `message` is the one that bears the signature, and `request` the one that derived components, and those
+/// with `req`, are taken from: on a request, itself.
+enum SignatureBase {
+    /// `status` is that of a response; 0 on a request.
+    static func write(
+        of message: Request, request: Request, status: Int = 0, into workspace: inout Workspace
+    ) throws(Refusal) {
         let part = workspace.part(SignatureInputBuffers.self)
         let list = part.buffers.list
         let plan = list.plan
@@ -18,38 +17,33 @@ struct SignatureBase {
         var scratch = ByteBuffer()
         do throws(Refusal) {
             for index in list.components.indices {
-                text.append(labels.span.extracting(plan.starts[index]..<plan.starts[index + 1]))
                 let component = list.components[index]
-                if component.parameters.isEmpty {
-                    appendValue(of: component, namedIn: list, to: &text)
+                text.append(labels.span.extracting(component.label.range))
+                if !component.parameters.isEmpty {
+                    try appendValue(
+                        ofParametrised: component, namedIn: list, of: message, request: request, to: &text,
+                        scratch: &scratch)
+                } else if component.kind == .field {
+                    append(component, namedIn: list, of: message, to: &text)
+                } else if component.kind == .status {
+                    text.append(decimal: Int64(status))
                 } else {
-                    try appendValue(ofParametrised: component, namedIn: list, to: &text, scratch: &scratch)
+                    appendDerived(component.kind, of: request, to: &text)
                 }
             }
         } catch {
             workspace.text.put(back: &text, secretAt: 0)
             throw error
         }
-        let last = list.components.count
-        text.append(labels.span.extracting(plan.starts[last]..<plan.starts[last + 1]))
+        text.append(labels.span.extracting(plan.lastLabel.range))
         text.append(message.head.span.extracting(part.buffers.input.parameters.range))
         workspace.text.put(back: &text, secretAt: 0)
     }
 
     /// Source: RFC 9421 §2.1 for fields, §2.2 for what is derived.
-    private func appendValue(
-        of component: Component, namedIn list: ComponentList, to text: inout ByteBuffer
-    ) {
-        switch component.kind {
-        case .field: append(component, namedIn: list, of: message, to: &text)
-        case .status: text.append(decimal: Int64(status))
-        default: appendDerived(component.kind, to: &text)
-        }
-    }
-
-    private func appendValue(
-        ofParametrised component: Component, namedIn list: ComponentList, to text: inout ByteBuffer,
-        scratch: inout ByteBuffer
+    private static func appendValue(
+        ofParametrised component: Component, namedIn list: ComponentList, of message: Request,
+        request: Request, to text: inout ByteBuffer, scratch: inout ByteBuffer
     ) throws(Refusal) {
         let source = component.parameters.contains(.request) ? request : message
         switch component.kind {
@@ -67,20 +61,22 @@ struct SignatureBase {
             } else {
                 append(component, namedIn: list, of: source, to: &text)
             }
-        default: appendDerived(component.kind, to: &text)
+        default: appendDerived(component.kind, of: request, to: &text)
         }
     }
 
-    private func appendDerived(_ kind: Component.Kind, to text: inout ByteBuffer) {
+    private static func appendDerived(
+        _ kind: Component.Kind, of request: Request, to text: inout ByteBuffer
+    ) {
         let head = request.head.span
         switch kind {
         case .method: text.append(head.extracting(request.method.range))
-        case .authority: appendAuthority(to: &text)
+        case .authority: appendAuthority(of: request, to: &text)
         case .scheme: text.append(request.transport == .tls ? "https" : "http")
         case .requestTarget: text.append(head.extracting(request.requestTarget.range))
         case .targetURI:
             text.append(request.transport == .tls ? "https://" : "http://")
-            appendAuthority(to: &text)
+            appendAuthority(of: request, to: &text)
             text.append(head.extracting(request.target.range))
         case .path:
             if request.path.isEmpty { text.append(UInt8(ascii: "/")) }
@@ -93,7 +89,7 @@ struct SignatureBase {
     }
 
     /// Lower-case, without the port that goes without saying. Source: RFC 9421 §2.2.3.
-    private func appendAuthority(to text: inout ByteBuffer) {
+    private static func appendAuthority(of request: Request, to text: inout ByteBuffer) {
         let host = URIAuthority.normalised(
             request.head.span.extracting(request.authority.range),
             without: request.transport.defaultPortSuffix)
@@ -105,14 +101,14 @@ extension MessageSignatures {
     package func writeStringToSign(for claim: Claim, of request: Request, into workspace: inout Workspace)
         throws(Refusal)
     {
-        try SignatureBase(message: request, request: request).write(into: &workspace)
+        try SignatureBase.write(of: request, request: request, into: &workspace)
     }
 }
 
 /// How the lines of a field become one value. Source: RFC 9421 §2.1.
 extension SignatureBase {
     /// The lines as they are, joined by a comma and a space.
-    func append(
+    static func append(
         _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer
     ) {
         text.append(source.head.span.extracting(source.fields[Int(component.firstLine)].value.range))
@@ -127,7 +123,7 @@ extension SignatureBase {
     }
 
     /// Each line as a byte sequence. Source: RFC 9421 §2.1.3.
-    func appendWrapped(
+    static func appendWrapped(
         _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer
     ) {
         let words = list.text
@@ -144,7 +140,7 @@ extension SignatureBase {
     }
 
     /// One member of a dictionary, written anew. Source: RFC 9421 §2.1.2.
-    func appendMember(
+    static func appendMember(
         _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer,
         scratch: inout ByteBuffer
     ) throws(Refusal) {
@@ -166,7 +162,7 @@ extension SignatureBase {
     }
 
     /// The whole field, written anew. Source: RFC 9421 §2.1.1.
-    func appendStructured(
+    static func appendStructured(
         _ component: Component, namedIn list: ComponentList, of source: Request, to text: inout ByteBuffer,
         scratch: inout ByteBuffer
     ) throws(Refusal) {
@@ -191,7 +187,7 @@ extension SignatureBase {
         }
     }
 
-    private func refusal(for problem: ParseError, component: Component, list: ComponentList) -> Refusal {
+    private static func refusal(for problem: ParseError, component: Component, list: ComponentList) -> Refusal {
         Refusal(
             .badSignature,
             detail: "component \(list.identifier(component)): \(problem) of the field's value")

@@ -56,6 +56,7 @@ struct SignatureInput: BitwiseCopyable {
     static func read(from request: Request, workspace: inout Workspace, rule: SelectionRule) throws(Refusal) {
         let part = workspace.part(SignatureInputBuffers.self)
         part.buffers.forgetUnknownLists()
+        part.buffers.candidates.removeAll(keepingCapacity: true)
         var choice = CandidateSelection()
         // Beyond the limit nothing is read: `selected` refuses it.
         for index in request.fields.indices
@@ -66,13 +67,20 @@ struct SignatureInput: BitwiseCopyable {
                 while choice.isWithinLimit, let label = try reader.nextMember() {
                     var input = try member(from: &reader, at: value.start, part: part)
                     input.label = label.offset(by: value.start)
-                    choice.consider(input, isOurs: rule.isMet(by: input, in: request))
+                    choice.consider(
+                        part.buffers.candidates.count, isOurs: rule.isMet(by: input, in: request))
+                    part.buffers.candidates.append(input)
                 }
             } catch {
                 throw Refusal(error, in: "Signature-Input")
             }
         }
-        part.buffers.input = try choice.selected(by: rule)
+        let chosen = try choice.selected(by: rule)
+        part.buffers.input = part.buffers.candidates[chosen]
+        part.buffers.input.isOneOfSeveral = choice.isUncertain
+        if let flaw = part.buffers.input.flaw {
+            throw Refusal(.malformed, detail: "Signature-Input: expected \(flaw.expected)")
+        }
     }
 
     /// Reads the signature with our tag; false where there is none.
@@ -89,37 +97,38 @@ struct SignatureInput: BitwiseCopyable {
 
     /// Which of several signatures is meant for us.
     private struct CandidateSelection {
-        private var tagged: SignatureInput?
-        private var untagged: SignatureInput?
+        /// Indices of the candidates; -1 for none.
+        private var tagged = -1
+        private var untagged = -1
         private var count = (all: 0, tagged: 0, untagged: 0)
 
         var isWithinLimit: Bool { count.all <= most.signatures }
 
+        /// Whether another signature qualifies as well as the one that is selected.
+        var isUncertain: Bool { count.tagged == 0 && count.untagged > 1 }
+
         /// `isOurs` is nil for a signature without a tag.
-        mutating func consider(_ input: SignatureInput, isOurs: Bool?) {
+        mutating func consider(_ candidate: Int, isOurs: Bool?) {
             count.all += 1
             switch isOurs {
             case true?:
-                tagged = input
+                tagged = candidate
                 count.tagged += 1
             case false?: break
             case nil:
-                if untagged == nil { untagged = input }
+                if untagged < 0 { untagged = candidate }
                 count.untagged += 1
             }
         }
 
-        func selected(by rule: SelectionRule) throws(Refusal) -> SignatureInput {
+        /// The index of the one that is meant.
+        func selected(by rule: SelectionRule) throws(Refusal) -> Int {
             guard isWithinLimit else { throw Refusal(.malformed, detail: "more than 8 signatures") }
             guard count.tagged <= 1 else { throw Refusal(.malformed, detail: "two signatures \(rule.words)") }
-            guard var input = tagged ?? untagged else {
+            guard tagged >= 0 || untagged >= 0 else {
                 throw Refusal(.unsigned, detail: "no signature in Signature-Input \(rule.words)")
             }
-            input.isOneOfSeveral = count.tagged == 0 && count.untagged > 1
-            if let flaw = input.flaw {
-                throw Refusal(.malformed, detail: "Signature-Input: expected \(flaw.expected)")
-            }
-            return input
+            return tagged >= 0 ? tagged : untagged
         }
     }
 
@@ -474,6 +483,7 @@ extension MessageSignatures {
 /// The signature that was chosen, and the components of all that were read.
 struct SignatureInputBuffers: ~Copyable, SchemeBuffers {
     var input = SignatureInput()
+    var candidates: [SignatureInput] = []
     /// The lists that were read before, and behind these the ones of this request alone. A client sends few
     /// different lists.
     private(set) var lists: [ComponentList] = []
