@@ -180,6 +180,29 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
+    /// The turn in which a callback ran last, and when the callback ended.
+    private var callbackTurn: UInt64 = 0
+    private var callbackEnded: Int64 = 0
+
+    /// Begins the measurement of a callback of the poller, which is charged like a job. Every callback of a
+    /// turn but the first begins when the one before it ended: one reading of the clock is sufficient.
+    func beginCallback() {
+        if callbackTurn != turn {
+            callbackTurn = turn
+            callbackEnded = EventLoop.nanoseconds()
+            seconds = callbackEnded / 1_000_000_000
+            partEnds = callbackEnded &+ LoopTimeScheduler.turnLength
+        }
+        jobBegan = callbackEnded
+    }
+
+    func endCallback() {
+        callbackEnded = EventLoop.nanoseconds()
+        guard let share = charged else { return }
+        share.spend(callbackEnded &- jobBegan, in: turn)
+        charged = nil
+    }
+
     /// Resumes connections that wait for a turn, one address after the other, for a bounded time, and at
     /// least one of them.
     private func resumeWaiting() {

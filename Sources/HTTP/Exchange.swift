@@ -43,6 +43,34 @@ package protocol Exchange: AnyObject {
     /// Sends the request to the upstream, and its answer back. Throws while no part of an answer was sent;
     /// a failure after that closes the client's connection, since the answer has begun.
     func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal)
+
+    /// Reads the body into `request.body` like ``readWholeBody(atMost:)``, if all of it has arrived; false,
+    /// and nothing is done, if some of it has not, or if its length is unknown.
+    func readArrivedBody(atMost limit: Int) throws(Refusal) -> Bool
+    /// Begins what ``forward(_:to:)`` does and returns at once; `observer` learns how it ended. For a request
+    /// whose body is whole, called from ``Handler/handleAtOnce(_:)`` as its last act, which then returns
+    /// ``ImmediateOutcome/forwarded``.
+    func forward(
+        _ forwarding: consuming ForwardedRequest, to pool: UpstreamPool,
+        reportingTo observer: any ForwardObserver)
+}
+
+/// Learns how a request ended that was forwarded without a task. Confined to the loop of its exchange.
+package protocol ForwardObserver: AnyObject {
+    /// The response was sent, or cut short.
+    func didForward(_ exchange: any Exchange)
+    /// No part of a response was sent: answers with the refusal.
+    func didFail(_ refusal: Refusal, on exchange: any Exchange) async
+}
+
+/// What a handler has done of a request without waiting.
+package enum ImmediateOutcome {
+    /// Nothing that matters if ``Handler/handle(_:)`` handles the request from the beginning.
+    case declined
+    /// The handler has called ``Exchange/forward(_:to:reportingTo:)``.
+    case forwarded
+    /// The rest waits for something: the engine calls it once, and the exchange ends when it returns.
+    case waits(() async -> Void)
 }
 
 extension Exchange {
@@ -63,9 +91,24 @@ package enum CallerProof: Sendable, Equatable {
 package protocol Handler: Sendable {
     /// Called for each request whose head was read; must respond to it.
     func handle(_ exchange: any Exchange) async
+    /// The same without a task, as far as nothing has to wait; called first where the engine serves requests
+    /// so (``ServingPath/immediate``).
+    func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome
     /// Called when the input is not a valid request or came too late; the connection closes after the
     /// response.
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async
+}
+
+extension Handler {
+    package func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome { .declined }
+}
+
+/// How the engine serves requests that need not wait.
+package enum ServingPath: String, Sendable, CaseIterable {
+    /// By callbacks of the poller: no task runs unless something has to wait.
+    case immediate = "on"
+    /// Each by the connection's task, like all others: for tests, which compare both.
+    case suspending = "off"
 }
 
 /// A complete response that the gateway itself makes.

@@ -17,6 +17,7 @@ package final class Listener: @unchecked Sendable {
         package var isTrustedProxy: @Sendable (NetworkAddress) -> Bool = { _ in false }
         /// Whether trusted proxies begin their connections with a PROXY header.
         package var proxyProtocol = ProxyProtocol.off
+        package var servingPath = ServingPath.immediate
 
         package init(limits: Limits, deadlines: Deadlines, tls: TLSContext?, rules: HeadRules = HeadRules()) {
             self.limits = limits

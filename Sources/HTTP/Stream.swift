@@ -4,11 +4,12 @@ import Glibc
 
 /// A connected socket, plain or under TLS, whose reads and writes wait on its loop.
 ///
-/// Confined to its loop. At most one task waits at a time to read and one to write. Every wait ends: when the
-/// socket is ready, when `deadline` has passed, or when the stream is closed.
+/// Confined to its loop. At most one task or ``StreamWaiter`` waits at a time to read, and one task to write.
+/// Every wait ends: when the socket is ready, when `deadline` has passed, or when the stream is closed.
 final class Stream: @unchecked Sendable {
     enum StreamError: Error { case closed, timedOut, tls }
-    private enum Wake { case ready, timedOut, closed }
+    /// How a wait ended.
+    enum Wake { case ready, timedOut, closed }
     enum IOResult { case done(Int), wantsRead, wantsWrite, ended, failed(StreamError) }
 
     let loop: EventLoop
@@ -18,6 +19,8 @@ final class Stream: @unchecked Sendable {
     private var writeEvent: OpaquePointer?
     private var isReadArmed = false
     private var reader: UnsafeContinuation<Wake, Never>?
+    /// Waits in the place of `reader`, without a task.
+    private var waiter: (any StreamWaiter)?
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
     /// Whether the stream's task waits for the socket or for a turn, or has been resumed and not yet run.
@@ -98,13 +101,14 @@ final class Stream: @unchecked Sendable {
     /// waits.
     @discardableResult
     func interruptReader() -> Bool {
-        let isWaiting = reader != nil
+        let isWaiting = awaitsInput
         resumeReader(.closed)
         return isWaiting
     }
 
-    /// Whether a task waits for the peer to send, or to read what was sent.
-    var awaitsInput: Bool { reader != nil }
+    /// Whether a task or a waiter waits for the peer to send.
+    var awaitsInput: Bool { reader != nil || waiter != nil }
+    /// Whether a task waits for the peer to read what was sent.
     var awaitsOutput: Bool { writer != nil }
 
     /// Bytes in the socket's send buffer that the peer has not yet acknowledged.
@@ -233,6 +237,28 @@ final class Stream: @unchecked Sendable {
         }
     }
 
+    /// Reads what has arrived into `buffer`, to about `most` bytes; waits for nothing.
+    func readIfReady(into buffer: Buffer, upTo most: Int = Buffer.size) -> IOResult {
+        guard !isClosed else { return .failed(.closed) }
+        let result = readOnce(into: buffer.room(upTo: most))
+        if case .done(let count) = result {
+            didMove(count)
+            buffer.didFill(count)
+        }
+        return result
+    }
+
+    /// Calls `waiter` when input has arrived, the read deadline has passed or the stream has been closed;
+    /// false, and nothing is done, if there is nothing to wait for. Do not call it while OpenSSL has pending
+    /// input, which the poller does not see.
+    func awaitInput(for waiter: any StreamWaiter) -> Bool {
+        guard !isClosed, !awaitsInput, readDeadline > loop.seconds else { return false }
+        armRead()
+        isSuspended = true
+        self.waiter = waiter
+        return true
+    }
+
     /// Waits for input without holding a buffer; returns at once if OpenSSL has pending input.
     func untilInput() async throws(StreamError) {
         if let ssl, SSL_has_pending(ssl) == 1 { return }
@@ -315,7 +341,7 @@ final class Stream: @unchecked Sendable {
     private func untilReadable() async throws(StreamError) {
         // One task reads at a time: a second continuation would replace the first, which would never
         // resume.
-        guard !isClosed, reader == nil else { throw .closed }
+        guard !isClosed, !awaitsInput else { throw .closed }
         guard readDeadline > loop.seconds else { throw .timedOut }
         armRead()
         isSuspended = true
@@ -354,13 +380,19 @@ final class Stream: @unchecked Sendable {
     }
 
     private func didBecomeReadable() {
-        if reader != nil { return resumeReader(.ready) }
+        if awaitsInput { return resumeReader(.ready) }
         hasUnreadSignal = true
         isReadArmed = false
         if let readEvent { event_del(readEvent) }
     }
 
     private func resumeReader(_ wake: Wake) {
+        if let waiter {
+            self.waiter = nil
+            hasJustWaited = true
+            isSuspended = false
+            return waiter.didWake(stream: self, by: wake)
+        }
         guard let continuation = reader else { return }
         reader = nil
         continuation.resume(returning: wake)
@@ -372,4 +404,12 @@ final class Stream: @unchecked Sendable {
         if wake != .ready, let writeEvent { event_del(writeEvent) }
         continuation.resume(returning: wake)
     }
+}
+
+/// Waits for a stream's input without a task. Confined to the stream's loop.
+protocol StreamWaiter: AnyObject {
+    /// Called once for each ``Stream/awaitInput(for:)``. By the poller for `.ready`, and then as the only
+    /// code that runs; for the other cases from within any code that closes streams or ends waits, so that
+    /// the waiter may only schedule work.
+    func didWake(stream: Stream, by wake: Stream.Wake)
 }

@@ -60,14 +60,7 @@ final class Gateway: Handler, @unchecked Sendable {
     func handle(_ exchange: any Exchange) async {
         // One copy for all steps; it includes the body once that has arrived.
         var request = exchange.request
-        let judgement = gate.beginJudgement()
-        if proxies.areNamed, !exchange.isClientUnnamed,
-            let client = proxies.client(of: request, from: exchange.peer)
-        {
-            exchange.attribute(to: client.address ?? .unknown)
-            exchange.attachment = client
-            judgement.isProxied = true
-        }
+        let judgement = beginJudgement(of: request, on: exchange)
         var event = RequestEvent(id: EventID(&events))
         do {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
@@ -91,6 +84,23 @@ final class Gateway: Handler, @unchecked Sendable {
             event.refusal = error
             await answer(error, on: exchange, judgement: judgement, event: event)
         }
+        end(judgement, event: event, of: exchange)
+    }
+
+    /// A judgement of a request, counted to the client that a trusted proxy names, if one does.
+    private func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
+        let judgement = gate.beginJudgement()
+        if proxies.areNamed, !exchange.isClientUnnamed,
+            let client = proxies.client(of: request, from: exchange.peer)
+        {
+            exchange.attribute(to: client.address ?? .unknown)
+            exchange.attachment = client
+            judgement.isProxied = true
+        }
+        return judgement
+    }
+
+    private func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
         gate.endJudgement(judgement)
         record(event, of: exchange)
     }
@@ -126,9 +136,35 @@ final class Gateway: Handler, @unchecked Sendable {
                     event: &event)
             }
         }
+        try await finishBackendRequest(
+            exchange, request: &request, judgement: judgement, event: &event, from: .notBegun)
+    }
+
+    /// How far the admission of a request for the backend has come.
+    private enum Admission {
+        case notBegun
+        /// It waits for the request's body or for the replay guard.
+        case waiting
+        case admitted(Caller)
+        case refused(Refusal)
+    }
+
+    /// Admits the request, and forwards it.
+    private func finishBackendRequest(
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: inout RequestEvent,
+        from admission: Admission
+    ) async throws(Refusal) {
         let caller: Caller
-        do {
-            caller = try await admit(exchange, request: &request, judgement: judgement, for: .backend)
+        do throws(Refusal) {
+            switch admission {
+            case .notBegun:
+                caller = try await admit(exchange, request: &request, judgement: judgement, for: .backend)
+            case .waiting:
+                caller = try await admitAfterWaiting(
+                    exchange, request: &request, judgement: judgement, for: .backend, as: nil)
+            case .admitted(let admitted): caller = admitted
+            case .refused(let refusal): throw refusal
+            }
         } catch {
             guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
                 throw error
@@ -203,6 +239,21 @@ final class Gateway: Handler, @unchecked Sendable {
         for destination: RequestDestination,
         as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
+        if let caller = try admitIfReady(
+            exchange, request: &request, judgement: judgement, for: destination, as: effect)
+        {
+            return caller
+        }
+        return try await admitAfterWaiting(
+            exchange, request: &request, judgement: judgement, for: destination, as: effect)
+    }
+
+    /// The same, as far as nothing has to wait; nil if the body has not arrived or the replay guard must
+    /// wait.
+    private func admitIfReady(
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement,
+        for destination: RequestDestination, as effect: ReleaseCheck.Effect?
+    ) throws(Refusal) -> Caller? {
         // Under overload, too, the gate judges the caller before it stores anything about the request.
         if request.bodyState == .awaited || exchange.isOverloaded {
             try gate.judgeHead(
@@ -217,14 +268,39 @@ final class Gateway: Handler, @unchecked Sendable {
             if let proof = judgement.proof { exchange.recordProof(proof) }
             try exchange.checkOverload()
             if request.bodyState == .awaited {
-                try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+                guard try exchange.readArrivedBody(atMost: limits.heldBodyBytes) else { return nil }
+                takeBody(of: exchange, into: &request)
             }
         }
-        let caller = try await gate.judge(
+        let caller = try gate.judgeIfReady(
             request, recordingIn: judgement, from: { network(of: exchange) }, for: destination, as: effect)
+        guard let caller else { return nil }
+        try recordProof(of: caller, on: exchange)
+        return caller
+    }
+
+    /// Goes on where ``admitIfReady(_:request:judgement:for:as:)`` returned nil.
+    private func admitAfterWaiting(
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement,
+        for destination: RequestDestination, as effect: ReleaseCheck.Effect?
+    ) async throws(Refusal) -> Caller {
+        let caller: Caller
+        if request.bodyState == .awaited {
+            try await readBody(of: exchange, atMost: limits.heldBodyBytes, into: &request)
+            caller = try await gate.judge(
+                request, recordingIn: judgement, from: { network(of: exchange) }, for: destination,
+                as: effect)
+        } else {
+            caller = try await gate.judgeAfterWaiting(
+                request, recordingIn: judgement, from: { network(of: exchange) }, for: destination)
+        }
+        try recordProof(of: caller, on: exchange)
+        return caller
+    }
+
+    private func recordProof(of caller: Caller, on exchange: any Exchange) throws(Refusal) {
         exchange.recordProof(caller.proof)
         try exchange.checkOverload()
-        return caller
     }
 
     /// The other schemes leave part of a request unsigned, and have no place for a signed answer.
@@ -267,6 +343,10 @@ final class Gateway: Handler, @unchecked Sendable {
         of exchange: any Exchange, atMost limit: Int, into request: inout Request
     ) async throws(Refusal) {
         try await exchange.readWholeBody(atMost: limit)
+        takeBody(of: exchange, into: &request)
+    }
+
+    private func takeBody(of exchange: any Exchange, into request: inout Request) {
         exchange.request.bodyState = .whole
         request = exchange.request
     }
@@ -289,16 +369,9 @@ final class Gateway: Handler, @unchecked Sendable {
         _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID,
         observer: (any UpstreamResponseObserver)?
     ) async throws(Refusal) {
-        var forwarding = ForwardedRequest(
-            fields: identity.forwardedFields(of: request, caller: caller),
-            added: try identity.lines(
-                for: caller, sending: request,
-                leaving: judgement.claim?.unsignedParts ?? [],
-                over: exchange,
-                event: event, at: clock.now))
-        forwarding.addedToAnswer = UpdateField.line(for: caller)
+        var forwarding = try forwarding(
+            of: request, from: caller, judgement: judgement, over: exchange, event: event)
         forwarding.observer = observer
-        forwarding.caller = caller.session.map { .account($0.account.number) }
         switch backend {
         case .echo:
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }
@@ -313,6 +386,22 @@ final class Gateway: Handler, @unchecked Sendable {
             forwarding.inspector = StreamedBodyCheck(caller.body)
             try await exchange.forward(forwarding, to: pool)
         }
+    }
+
+    private func forwarding(
+        of request: Request, from caller: Caller, judgement: Judgement, over exchange: any Exchange,
+        event: EventID
+    ) throws(Refusal) -> ForwardedRequest {
+        var forwarding = ForwardedRequest(
+            fields: identity.forwardedFields(of: request, caller: caller),
+            added: try identity.lines(
+                for: caller, sending: request,
+                leaving: judgement.claim?.unsignedParts ?? [],
+                over: exchange,
+                event: event, at: clock.now))
+        forwarding.addedToAnswer = UpdateField.line(for: caller)
+        forwarding.caller = caller.session.map { .account($0.account.number) }
+        return forwarding
     }
 
     /// A signed field must arrive; `Connection` would have it removed.
@@ -420,6 +509,106 @@ final class Gateway: Handler, @unchecked Sendable {
             for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
             clock: &logClock, reusing: line)
         log.write(line, urgency: event.refusal == nil ? .soon : .now)
+    }
+}
+
+/// Requests for the backend that need not wait: the same steps as those of ``Gateway/handle(_:)``, without a
+/// task.
+extension Gateway {
+    func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome {
+        guard decider == nil, case .upstream(let pool) = backend else { return .declined }
+        var request = exchange.request
+        guard case .elsewhere = routes.find(request), isOfNoLegacyRoute(request),
+            (try? announceBody(of: exchange, request: &request)) != nil, request.bodyState != .streaming
+        else { return .declined }
+        let judgement = beginJudgement(of: request, on: exchange)
+        var event = RequestEvent(id: EventID(&events))
+        let caller: Caller
+        do throws(Refusal) {
+            guard
+                let admitted = try admitIfReady(
+                    exchange, request: &request, judgement: judgement, for: .backend, as: nil)
+            else {
+                return finish(exchange, request: request, judgement: judgement, event: event, from: .waiting)
+            }
+            caller = admitted
+        } catch {
+            return finish(
+                exchange, request: request, judgement: judgement, event: event, from: .refused(error))
+        }
+        event.caller = caller
+        // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
+        guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
+            return finish(
+                exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
+        }
+        do throws(Refusal) {
+            try Gateway.checkForwardable(request, from: caller)
+            requestCounter.accept(caller.release, under: caller.edition)
+            exchange.forward(
+                try forwarding(
+                    of: request, from: caller, judgement: judgement, over: exchange, event: event.id),
+                to: pool,
+                reportingTo: ForwardReport(gateway: self, judgement: judgement, event: event))
+            return .forwarded
+        } catch {
+            return .waits { [self] in
+                await refuse(error, on: exchange, judgement: judgement, event: event)
+            }
+        }
+    }
+
+    /// Whether no legacy route can be called; false if that cannot be found out now.
+    private func isOfNoLegacyRoute(_ request: Request) -> Bool {
+        guard let legacy = routes.legacy else { return true }
+        return (try? legacy.mayBeCalled(by: request, keeping: &legacyScreen)) == false
+    }
+
+    /// Goes on where the admission stands, on the connection's task.
+    private func finish(
+        _ exchange: any Exchange, request: Request, judgement: Judgement, event: RequestEvent,
+        from admission: Admission
+    ) -> ImmediateOutcome {
+        .waits { [self] in
+            var (request, event) = (request, event)
+            do throws(Refusal) {
+                try await finishBackendRequest(
+                    exchange, request: &request, judgement: judgement, event: &event, from: admission)
+            } catch {
+                return await refuse(error, on: exchange, judgement: judgement, event: event)
+            }
+            end(judgement, event: event, of: exchange)
+        }
+    }
+
+    private func refuse(
+        _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
+    ) async {
+        var event = event
+        event.refusal = refusal
+        await answer(refusal, on: exchange, judgement: judgement, event: event)
+        end(judgement, event: event, of: exchange)
+    }
+
+    /// Ends a request that was forwarded without a task.
+    private final class ForwardReport: ForwardObserver {
+        private let gateway: Gateway
+        private let judgement: Judgement
+        private let event: RequestEvent
+
+        init(gateway: Gateway, judgement: Judgement, event: RequestEvent) {
+            self.gateway = gateway
+            self.judgement = judgement
+            self.event = event
+        }
+
+        func didForward(_ exchange: any Exchange) {
+            gateway.end(judgement, event: event, of: exchange)
+        }
+
+        func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
+            await gateway.refuse(refusal, on: exchange, judgement: judgement, event: event)
+        }
     }
 }
 

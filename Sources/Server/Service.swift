@@ -63,6 +63,7 @@ final class Service: @unchecked Sendable {
                 limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
             let proxies = TrustedProxies(configuration.trustedProxies)
             settings.proxyProtocol = configuration.proxyProtocol
+            settings.servingPath = configuration.servingPath
             settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
             let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
                 try DecideEndpoint(dialect, configuration: configuration, secretAt: decideSecret)

@@ -136,10 +136,14 @@ extension Connection {
         return true
     }
 
-    /// Ends a body of known length if the socket takes the output at once. If not, ``finishAnswer()`` sends
-    /// the rest, or reports the error.
+    /// Ends a body of known length, or a response without one, if the socket takes the output at once. If
+    /// not, ``finishAnswer()`` sends the rest, or reports the error.
     func finishIfReady() -> Bool {
-        guard case .sized(remaining: 0) = answer, let output else { return false }
+        switch answer {
+        case .sized(remaining: 0), .bodyless: break
+        default: return false
+        }
+        guard let output else { return false }
         stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
         guard stream.writeIfReady(output) else { return false }
         loop.buffers.put(output)

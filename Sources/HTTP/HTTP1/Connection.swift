@@ -4,7 +4,8 @@ import CountersignWire
 /// request.
 ///
 /// Confined to its loop. The connection's task runs `serve`; only a streamed exchange reads and writes
-/// concurrently.
+/// concurrently. While a request has nothing to wait for but sockets, the task is parked, and callbacks of
+/// the poller serve it (ImmediateExchange.swift).
 final class Connection: Exchange, @unchecked Sendable {
     enum Phase { case opening, idle, head, exchange }
 
@@ -49,6 +50,11 @@ final class Connection: Exchange, @unchecked Sendable {
     var attachment: AnyObject?
     /// The party that the upstream connections of the requests count to.
     var upstreamCallerUsage: UpstreamCallerUsage?
+    /// What the connection's task does when it is resumed, and how to resume it.
+    private var step: ConnectionStep?
+    private var parked: UnsafeContinuation<Void, Never>?
+    /// Whether input has arrived that nothing has read, so that the task need not wait for it.
+    private var hasUnreadInput = false
     /// The parties that the connection and its current exchange count to.
     private(set) var usage: ConnectionBudget
     /// Since when the connection has waited for the client, and from when on it accepts no further request:
@@ -84,12 +90,9 @@ final class Connection: Exchange, @unchecked Sendable {
         do {
             guard try await receiveProxyHeader() else { return }
             if let tls = listener.tls { try await stream.startTLS(tls, as: .server) }
-            while try await receiveHead() {
-                await listener.handler.handle(self)
+            while try await serveNext() {
                 let end = try await finishExchange()
-                let mayStay = usage.endExchange()
-                relist(as: usage.proofLevel)
-                guard end == .goesOn, mayStay else {
+                guard endExchange(), end == .goesOn else {
                     // Frees the request's body and its reservation while the client reads the response.
                     letGo()
                     return end == .isCut ? () : await linger()
@@ -99,6 +102,28 @@ final class Connection: Exchange, @unchecked Sendable {
             // The peer closed the connection, or a deadline passed at a point where no response is
             // possible.
         }
+    }
+
+    /// Serves requests until one of them has been served by the task; false if the connection must close.
+    private func serveNext() async throws(Stream.StreamError) -> Bool {
+        switch await nextStep() {
+        case .readHead:
+            guard try await receiveHead() else { return false }
+            await listener.handler.handle(self)
+        case .handle: await listener.handler.handle(self)
+        case .finish(let work): await work()
+        case .relay(let relay): await relay.goOn()
+        case .endExchange: break
+        case .refuse(let refusal):
+            await refuseAndClose(refusal)
+            return false
+        case .leave:
+            letGo()
+            await linger()
+            return false
+        case .close: return false
+        }
+        return true
     }
 
     /// Replaces the peer by the client that a trusted proxy names; false if the connection must close,
@@ -153,13 +178,14 @@ final class Connection: Exchange, @unchecked Sendable {
     /// sent.
     private func receiveHead() async throws(Stream.StreamError) -> Bool {
         prepareForHead()
-        if input == nil {
+        if input == nil, !hasUnreadInput {
             guard !listener.endsIdle else { return false }
             if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
             phase = .idle
             idleSince = loop.seconds
             try await stream.untilInput()
         }
+        hasUnreadInput = false
         phase = .head
         stream.readDeadline = loop.seconds + Int64(deadlines.head)
         if stream.mustWaitForTurn { try await stream.waitForTurn() }
@@ -221,6 +247,13 @@ final class Connection: Exchange, @unchecked Sendable {
         body.isUnreadable = true
         await listener.handler.refuse(refusal, on: self)
         await linger()
+    }
+
+    /// False if the connection must close.
+    private func endExchange() -> Bool {
+        let mayStay = usage.endExchange()
+        relist(as: usage.proofLevel)
+        return mayStay
     }
 
     private enum ExchangeEnd { case goesOn, isAnswered, isCut }
@@ -289,6 +322,100 @@ final class Connection: Exchange, @unchecked Sendable {
         let buffer = loop.buffers.take()
         input = buffer
         return buffer
+    }
+
+    // MARK: Without the task
+
+    /// Waits until there is something for the task to do: at once where the engine serves all requests by
+    /// tasks, and otherwise when a request cannot be served without one.
+    private func nextStep() async -> ConnectionStep {
+        guard listener.settings.servingPath == .immediate else { return .readHead }
+        step = nil
+        awaitHead()
+        if step == nil { await withUnsafeContinuation { parked = $0 } }
+        defer { step = nil }
+        return step ?? .close
+    }
+
+    /// Resumes the connection's task, which is parked or about to be.
+    func resumeTask(with step: ConnectionStep) {
+        self.step = step
+        guard let continuation = parked else { return }
+        parked = nil
+        continuation.resume()
+    }
+
+    /// Waits for the next request.
+    private func awaitHead() {
+        prepareForHead()
+        // What has arrived already, such as a pipelined request, the poller does not report.
+        guard input == nil, !stream.hasBufferedInput else { return resumeTask(with: .readHead) }
+        guard !listener.endsIdle else { return resumeTask(with: .close) }
+        if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
+        phase = .idle
+        idleSince = loop.seconds
+        guard stream.awaitInput(for: self) else { return resumeTask(with: .close) }
+    }
+
+    /// Reads a head that has arrived, and serves its request as far as nothing has to wait.
+    private func serveAtOnce() {
+        phase = .head
+        stream.readDeadline = loop.seconds + Int64(deadlines.head)
+        guard !stream.mustWaitForTurn else {
+            hasUnreadInput = true
+            return resumeTask(with: .readHead)
+        }
+        loop.charged = stream.share
+        let buffer = takeInput()
+        switch stream.readIfReady(into: buffer, upTo: readAhead) {
+        case .done: break
+        case .wantsRead, .wantsWrite:
+            // TLS messages without content.
+            return resumeTask(with: .readHead)
+        case .ended, .failed: return resumeTask(with: .close)
+        }
+        do throws(Refusal) {
+            guard let parsed = try parser.parse(buffer.span, into: &request) else {
+                return resumeTask(with: .readHead)
+            }
+            buffer.take(parsed.length)
+            begin(parsed)
+        } catch {
+            return resumeTask(with: .refuse(error))
+        }
+        switch listener.handler.handleAtOnce(self) {
+        case .declined: resumeTask(with: .handle)
+        case .forwarded: break
+        case .waits(let work): resumeTask(with: .finish(work))
+        }
+    }
+
+    /// Ends an exchange whose response was sent without the task, and waits for the next request.
+    func didEndAtOnce() {
+        guard case .finished = answer, output == nil, !closesAfterAnswer, mayGoOn else {
+            return resumeTask(with: .endExchange)
+        }
+        guard endExchange() else { return resumeTask(with: .leave) }
+        awaitHead()
+    }
+
+    func readArrivedBody(atMost most: Int) throws(Refusal) -> Bool {
+        guard case .length(let length) = request.framing, let buffer = input, buffer.count >= length else {
+            return false
+        }
+        expectsContinue = false
+        try checkBodyLength(length, atMost: min(most, listener.limits.heldBodyBytes))
+        try hold(length)
+        let bytes = UnsafeRawBufferPointer(rebasing: buffer.filled.prefix(length))
+        request.body.append(contentsOf: bytes.assumingMemoryBound(to: UInt8.self))
+        body.skip(in: buffer)
+        return true
+    }
+
+    private func checkBodyLength(_ length: Int, atMost limit: Int) throws(Refusal) {
+        guard length <= limit else {
+            throw Refusal(.tooLarge, detail: "a body of this kind is limited to \(limit) bytes")
+        }
     }
 
     // MARK: The caller
@@ -375,11 +502,7 @@ final class Connection: Exchange, @unchecked Sendable {
     func readWholeBody(atMost most: Int) async throws(Refusal) {
         let limit = min(most, listener.limits.heldBodyBytes)
         try checkOverload()
-        if case .length(let length) = request.framing {
-            guard length <= limit else {
-                throw Refusal(.tooLarge, detail: "a body of this kind is limited to \(limit) bytes")
-            }
-        }
+        if case .length(let length) = request.framing { try checkBodyLength(length, atMost: limit) }
         while !body.isAtEnd {
             try await waitForBody()
             try holdPiece(limit: limit)
@@ -416,5 +539,33 @@ final class Connection: Exchange, @unchecked Sendable {
     func abandonBody() {
         requestKeepsAlive = false
         stream.interruptReader()
+    }
+}
+
+/// What a connection's task does next.
+enum ConnectionStep {
+    /// Reads a head, and lets the handler handle its request.
+    case readHead
+    /// Lets the handler handle a request whose head was read.
+    case handle
+    /// Does the part of a request that has to wait.
+    case finish(() async -> Void)
+    /// Continues to forward a request.
+    case relay(UpstreamExchange)
+    /// Sends the rest of a response, and ends the exchange.
+    case endExchange
+    /// Refuses a malformed head, and closes.
+    case refuse(Refusal)
+    /// Closes the connection after a response that was sent.
+    case leave
+    case close
+}
+
+extension Connection: StreamWaiter {
+    func didWake(stream: Stream, by wake: Stream.Wake) {
+        guard wake == .ready else { return resumeTask(with: .close) }
+        loop.beginCallback()
+        serveAtOnce()
+        loop.endCallback()
     }
 }

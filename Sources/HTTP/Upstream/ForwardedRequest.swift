@@ -131,6 +131,15 @@ extension Connection {
     func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal) {
         try await pool.forward(self, as: forwarding)
     }
+
+    func forward(
+        _ forwarding: consuming ForwardedRequest, to pool: UpstreamPool,
+        reportingTo observer: any ForwardObserver
+    ) {
+        let party = pool.callerUsage(of: self, as: forwarding.caller)
+        UpstreamExchange(connection: self, pool: pool, party: party, forwarding: forwarding)
+            .start(reportingTo: observer)
+    }
 }
 
 extension UpstreamPool {
@@ -142,9 +151,16 @@ extension UpstreamPool {
         // A head alone costs a client little, so a client must send a first part of a streamed body before
         // it gets an upstream connection.
         if !connection.request.isBodyWhole { try await relay.receiveFirstPart() }
+        try await run(relay, on: takeIdle(for: party))
+    }
+
+    /// Forwards the request of `relay`, from where it stands. `connection` is the upstream connection in use;
+    /// nil if one must be waited for.
+    func run(_ relay: UpstreamExchange, on connection: UpstreamConnection?) async throws(Refusal) {
+        let party = relay.party
         var taken: UpstreamConnection
-        if let idle = takeIdle(for: party) {
-            taken = idle
+        if let connection {
+            taken = connection
         } else {
             taken = try await takeAnother(for: party)
         }
@@ -160,11 +176,12 @@ extension UpstreamPool {
                 // The connection closed while it was idle. The request is sent again on a new connection,
                 // which has not served a request and is not replaced again.
                 taken = try await replace(taken, of: party)
+                relay.progress = .connected
             }
         }
     }
 
-    private func finish(_ connection: UpstreamConnection, of party: UpstreamCallerUsage, isReusable: Bool) {
+    func finish(_ connection: UpstreamConnection, of party: UpstreamCallerUsage, isReusable: Bool) {
         if isReusable { giveBack(connection, of: party) } else { close(connection, of: party) }
     }
 

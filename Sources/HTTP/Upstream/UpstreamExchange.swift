@@ -22,6 +22,13 @@ final class UpstreamExchange: @unchecked Sendable {
     /// Whether the response ended regularly and the connection may carry another request.
     private(set) var isReusable = false
 
+    /// Where the forwarding stands when the connection's task takes it over.
+    var progress = UpstreamProgress.noConnection
+    /// The upstream connection in use, for a request that is forwarded without a task.
+    private var taken: UpstreamConnection?
+    /// Learns how the forwarding ended, if no task waits for it.
+    private var observer: (any ForwardObserver)?
+
     /// The transfer in progress, while the client's speed determines how long it holds the upstream
     /// connection.
     private var transfer: ClientTransfer?
@@ -68,10 +75,29 @@ final class UpstreamExchange: @unchecked Sendable {
             || request.matches(request.method, text: "OPTIONS")
     }
 
+    /// Goes on from `progress`.
     func run(on stream: Stream) async throws(RelayError) {
-        hasSentNothing = false
-        stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
-        try begin(on: stream)
+        switch progress {
+        case .noConnection, .connected:
+            try begin(on: stream)
+            try await receive(from: stream)
+        case .begun: try await receive(from: stream)
+        case .received(let input):
+            defer { pool.loop.buffers.put(input) }
+            try await receiveHead(from: stream, into: input)
+            try await relayAnswer(from: stream, input: input)
+        case .hasHead(let input):
+            defer { pool.loop.buffers.put(input) }
+            try await relayAnswer(from: stream, input: input)
+        case .answered(let input):
+            defer { pool.loop.buffers.put(input) }
+            await sendRest(of: input, from: stream)
+        case .failed(let failure): throw failure
+        }
+    }
+
+    /// Receives the response to a request that was sent, or goes on sending.
+    private func receive(from stream: Stream) async throws(RelayError) {
         guard unsent == nil, connection.request.isBodyWhole else {
             let input = pool.loop.buffers.take()
             defer { pool.loop.buffers.put(input) }
@@ -94,6 +120,8 @@ final class UpstreamExchange: @unchecked Sendable {
     /// Sends the head and the part of a held body that fits into the buffer, as far as the socket accepts
     /// it without waiting. The rest stays in `unsent`.
     private func begin(on stream: Stream) throws(RelayError) {
+        hasSentNothing = false
+        stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         let output = pool.loop.buffers.take()
         forwarding.writeHead(of: connection.request, to: output)
         guard !output.isTruncated else {
@@ -123,16 +151,10 @@ final class UpstreamExchange: @unchecked Sendable {
     func receiveHead(from stream: Stream, into input: Buffer) async throws(RelayError) {
         while true {
             do throws(Refusal) {
-                if !input.isEmpty,
-                    let length = try parser.parse(
-                        input.span, answeringHEAD: connection.isHEAD, into: &connection.upstreamResponse)
-                {
-                    input.take(length)
-                    let status = connection.upstreamResponse.status
-                    pool.didAnswer()
-                    if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }
-                    if status >= 200 { return }
-                    continue
+                while !input.isEmpty {
+                    let before = input.count
+                    if try receivedHead(in: input) { return }
+                    if input.count == before { break }
                 }
             } catch {
                 throw .malformed(error.detail)
@@ -146,11 +168,27 @@ final class UpstreamExchange: @unchecked Sendable {
         }
     }
 
+    /// Removes the next head from `input`; true if it is that of a final response. False if it is an interim
+    /// one, or not complete: then `input` is as it was.
+    private func receivedHead(in input: Buffer) throws(Refusal) -> Bool {
+        guard
+            let length = try parser.parse(
+                input.span, answeringHEAD: connection.isHEAD, into: &connection.upstreamResponse)
+        else { return false }
+        input.take(length)
+        pool.didAnswer()
+        let status = connection.upstreamResponse.status
+        if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }
+        return status >= 200
+    }
+
+    private static let tooLargeHead = "its head is too large with what is added to it"
+
     /// Throws if the response's head does not fit. After that, the client has part of a response, and a
     /// failure ends both connections.
     func relayAnswer(from stream: Stream, input: Buffer) async throws(RelayError) {
         let framing = connection.upstreamResponse.framing
-        guard beginAnswer(framing) else { throw .malformed("its head is too large with what is added to it") }
+        guard beginAnswer(framing) else { throw .malformed(UpstreamExchange.tooLargeHead) }
         defer { endTransfer() }
         if let observer = forwarding.observer {
             observer.didBegin(
@@ -185,8 +223,7 @@ final class UpstreamExchange: @unchecked Sendable {
             return stream.close()
         }
         if client == .isGone { connection.answer = .aborted }
-        isReusable =
-            connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
+        didRelay(leaving: input)
     }
 
     /// The same for a response whose body arrived together with its head, as most small ones do: it is copied
@@ -196,16 +233,33 @@ final class UpstreamExchange: @unchecked Sendable {
     ) async throws(RelayError) {
         forwarding.observer?.didRead(input.span.extracting(0..<length))
         forwarding.observer?.didEnd()
-        do {
-            if !connection.appendIfRoom(input, upTo: length) {
+        if !connection.appendIfRoom(input, upTo: length) {
+            do {
                 try await connection.write(input, upTo: length)
+            } catch {
+                connection.answer = .aborted
+                // As if the client had gone while the response came: an observer has it all.
+                guard forwarding.observer?.wantsRest == true else { return stream.close() }
+                return didRelay(leaving: input)
             }
+        }
+        await sendRest(of: input, from: stream)
+    }
+
+    /// Sends the output, which ends with the whole response.
+    private func sendRest(of input: Buffer, from stream: Stream) async {
+        do {
             if !connection.finishIfReady() { try await connection.finishAnswer() }
         } catch {
             connection.answer = .aborted
-            // As if the client had gone while the response came: an observer has it all.
             guard forwarding.observer?.wantsRest == true else { return stream.close() }
         }
+        didRelay(leaving: input)
+    }
+
+    /// Decides whether the upstream connection may carry another request; `input` holds what came after the
+    /// response.
+    private func didRelay(leaving input: Buffer) {
         isReusable =
             connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
     }
@@ -274,6 +328,134 @@ final class UpstreamExchange: @unchecked Sendable {
             output in
             response.writeFields(to: output)
             output.append(forwarding.addedToAnswer)
+        }
+    }
+}
+
+/// How far a request has been forwarded.
+enum UpstreamProgress {
+    case noConnection
+    /// There is a connection, and no byte was sent on it.
+    case connected
+    /// The request was sent, or its rest waits to be sent; nothing of the response was read.
+    case begun
+    /// The buffer holds the beginning of the response.
+    case received(Buffer)
+    /// The response's head was parsed, and the buffer holds what followed it.
+    case hasHead(Buffer)
+    /// The connection's output holds the whole response, and the buffer what followed it.
+    case answered(Buffer)
+    case failed(UpstreamExchange.RelayError)
+}
+
+/// Forwarding without a task: the request is sent at once, and a callback relays a response that arrives
+/// whole. In every other case the connection's task takes over, where ``UpstreamExchange/progress`` says.
+extension UpstreamExchange: StreamWaiter {
+    /// Sends the request on an idle connection and returns; see ``Exchange/forward(_:to:reportingTo:)``.
+    func start(reportingTo observer: any ForwardObserver) {
+        self.observer = observer
+        guard let taken = pool.takeIdle(for: party) else { return connection.resumeTask(with: .relay(self)) }
+        self.taken = taken
+        progress = .connected
+        do throws(RelayError) {
+            try begin(on: taken.stream)
+        } catch {
+            return giveToTask(.failed(error))
+        }
+        progress = .begun
+        connection.releaseEmptyInput()
+        guard unsent == nil, !hasUploadFailed else { return connection.resumeTask(with: .relay(self)) }
+        awaitResponse(on: taken.stream)
+    }
+
+    private func awaitResponse(on stream: Stream) {
+        // The poller does not see what OpenSSL holds.
+        guard !stream.hasBufferedInput, stream.awaitInput(for: self) else { return giveToTask(.begun) }
+    }
+
+    private func giveToTask(_ progress: UpstreamProgress) {
+        self.progress = progress
+        connection.resumeTask(with: .relay(self))
+    }
+
+    func didWake(stream: Stream, by wake: Stream.Wake) {
+        switch wake {
+        case .timedOut: return giveToTask(.failed(.upstream(.timedOut)))
+        case .closed: return giveToTask(.failed(.upstream(.closed)))
+        case .ready: break
+        }
+        let loop = pool.loop
+        loop.beginCallback()
+        loop.charged = connection.stream.share
+        relayAtOnce(from: stream)
+        loop.endCallback()
+    }
+
+    private func relayAtOnce(from stream: Stream) {
+        let input = pool.loop.buffers.take()
+        switch stream.readIfReady(into: input) {
+        case .done: hasReceivedBytes = true
+        case .wantsRead, .wantsWrite:
+            pool.loop.buffers.put(input)
+            return awaitResponse(on: stream)
+        case .ended:
+            pool.loop.buffers.put(input)
+            return giveToTask(.failed(.upstream(.closed)))
+        case .failed(let failure):
+            pool.loop.buffers.put(input)
+            return giveToTask(.failed(.upstream(failure)))
+        }
+        do throws(Refusal) {
+            guard try receivedHead(in: input) else { return giveToTask(.received(input)) }
+        } catch {
+            pool.loop.buffers.put(input)
+            return giveToTask(.failed(.malformed(error.detail)))
+        }
+        guard case .some(let length) = arrivedLength(in: input) else { return giveToTask(.hasHead(input)) }
+        guard beginAnswer(connection.upstreamResponse.framing) else {
+            pool.loop.buffers.put(input)
+            return giveToTask(.failed(.malformed(UpstreamExchange.tooLargeHead)))
+        }
+        // Both fit into one buffer each, and the output had nothing but the head.
+        guard length == 0 || connection.appendIfRoom(input, upTo: length) else {
+            connection.answer = .aborted
+            pool.loop.buffers.put(input)
+            stream.close()
+            return finish()
+        }
+        guard connection.finishIfReady() else { return giveToTask(.answered(input)) }
+        didRelay(leaving: input)
+        pool.loop.buffers.put(input)
+        finish()
+    }
+
+    /// The length of a response's body that `input` holds whole; nil if more is to come.
+    private func arrivedLength(in input: Buffer) -> Int? {
+        switch connection.upstreamResponse.framing {
+        case .none: 0
+        case .length(let length) where length <= input.count: length
+        case .length, .chunked, .untilClose: nil
+        }
+    }
+
+    private func finish() {
+        guard let taken, let observer else { return }
+        self.taken = nil
+        self.observer = nil
+        pool.finish(taken, of: party, isReusable: isReusable)
+        observer.didForward(connection)
+        connection.didEndAtOnce()
+    }
+
+    /// Continues on the connection's task.
+    func goOn() async {
+        let observer = observer
+        self.observer = nil
+        do throws(Refusal) {
+            try await pool.run(self, on: taken.take() ?? pool.takeIdle(for: party))
+            observer?.didForward(connection)
+        } catch {
+            await observer?.didFail(error, on: connection)
         }
     }
 }

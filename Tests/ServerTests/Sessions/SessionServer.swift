@@ -187,4 +187,11 @@ private final class HeldExchange: Exchange {
     func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal) {
         throw Refusal(.unavailable, detail: "this exchange has no connection to forward from")
     }
+
+    func readArrivedBody(atMost limit: Int) throws(Refusal) -> Bool { true }
+
+    func forward(
+        _ forwarding: consuming ForwardedRequest, to pool: UpstreamPool,
+        reportingTo observer: any ForwardObserver
+    ) {}
 }
