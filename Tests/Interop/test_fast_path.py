@@ -6,6 +6,7 @@ the time, and so is what their backends receive.
 COUNTERSIGN_LONG=1 sends 100,000 requests, otherwise a few thousand."""
 
 import concurrent.futures
+import hmac
 import os
 import random
 import re
@@ -21,15 +22,26 @@ from wire import Closed
 
 REQUESTS = 100_000 if os.environ.get("COUNTERSIGN_LONG") else 3_000
 AUTHORITY = "shop.example"
-SECRET = "c2VjcmV0IG9mIHRoZSB0ZXN0cyBvZiBib3RoIHBhdGhz"
+SECRET = "the secret of both gateways, as text"
+
+
+
+class TextKey(ReleaseKey):
+    """An imported secret is its text."""
+
+    def sign(self, base: bytes) -> bytes:
+        return hmac.digest(self.secret.encode(), base, "sha256")
+
 
 # What the responses have of the time, of chance and of the event.
 VARIABLE = [
     (re.compile(rb"(?im)^(date|signature|signature-input|accept-signature|countersign-event|retry-after): .*$"), rb"\1: *"),
+    # Of a refusal, whose body has the event.
+    (re.compile(rb"(?im)^content-digest: .*$"), b"Content-Digest: *"),
     (re.compile(rb'"(instance|event)":"[^"]*"'), rb'"\1":"*"'),
     (re.compile(rb"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"), b"TIME"),
     (re.compile(rb"\b\d+ s (ago|ahead)"), rb"N s \1"),
-    (re.compile(rb'"(now|created|server_time)":\d+'), rb'"\1":N'),
+    (re.compile(rb'"time":\d+'), rb'"time":N'),
     (re.compile(rb"127\.0\.0\.1:\d+"), b"BACKEND"),
 ]
 
@@ -90,8 +102,11 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual)
 
 
-KINDS = ["usual"] * 12 + ["empty", "204", "304", "404", "chunks", "close", "says-close", "dies-idle", "dies-idle", "large", "split",
-                         "interim", "silent", "cut-head", "cut-body", "more", "garbage", "two-lengths", "wide"]
+KINDS = ["usual"] * 12 + ["empty", "204", "304", "404", "chunks", "close", "says-close", "large", "split", "interim", "silent",
+                         "cut-head", "cut-body", "garbage", "two-lengths", "wide"]
+# Leave a connection that ends in the gateway's pool. Played one at a time: whether another request gets that connection before its
+# end has arrived is chance.
+DYING_KINDS = ["usual", "usual", "dies-idle", "dies-idle", "more"]
 
 
 class Plan:
@@ -100,13 +115,14 @@ class Plan:
     def __init__(self, number: int, key: ReleaseKey, draw: random.Random):
         self.number, self.draw, self.key = number, draw, key
         self.source = f"127.{1 + number // 62_500}.{1 + number // 250 % 250}.{1 + number % 250}"
-        self.is_pipelined = draw.random() < 0.15
+        self.is_alone = draw.random() < 0.1
+        self.is_pipelined = not self.is_alone and draw.random() < 0.15
         self.messages: list[list[bytes]] = []
         self.methods: list[str] = []
         previous: bytes | None = None
         for index in range(draw.choice([1, 1, 2, 3, 6])):
             method = draw.choice(["GET"] * 8 + ["HEAD", "POST", "POST", "POST", "PUT", "DELETE", "OPTIONS"])
-            target = f"/{draw.choice(KINDS)}/{number}-{index}" + draw.choice(["", "", "?a=b", "?a=%20&b=c&sign=1"])
+            target = f"/{draw.choice(DYING_KINDS if self.is_alone else KINDS)}/{number}-{index}" + draw.choice(["", "", "?a=b", "?a=%20&b=c&sign=1"])
             message = self.message(method, target)
             if previous and draw.random() < 0.05:
                 message = previous
@@ -186,12 +202,30 @@ def converse(plan: Plan, port: int) -> list[bytes]:
                     responses.append(response)
                     if not response.startswith(b"HTTP/1.1 1"):
                         break
+                if plan.is_alone:
+                    time.sleep(0.01)
         except (Closed, ConnectionError, BrokenPipeError):
             responses.append(b"closed")
         except TimeoutError:
             # An altered length leaves the gateway waiting for more.
             responses.append(b"waits")
     return responses
+
+
+CLOSE = b"\r\nConnection: close"
+
+
+def agree(plan: Plan, first: list[bytes], second: list[bytes]) -> bool:
+    """Whether both conversations are the same. A refused request whose body has arrived leaves the connection open, and one
+    whose body is still to come closes it: which of them it is, is chance."""
+    if first == second:
+        return True
+    for message, one, other in zip(plan.messages, first, second, strict=False):
+        if one == other:
+            continue
+        has_body = not b"".join(message).endswith(b"\r\n\r\n") or plan.is_pipelined
+        return has_body and one.split(b" ")[1] >= b"400" and one.replace(CLOSE, b"", 1) == other.replace(CLOSE, b"", 1)
+    return False
 
 
 def read_response(sock: socket.socket, rest: bytes, method: str) -> tuple[bytes, bytes]:
@@ -270,7 +304,7 @@ def gateways(tmp_path_factory):
 
 
 def test_both_paths_answer_alike(gateways):
-    key = ReleaseKey("ios-1", SECRET, AUTHORITY)
+    key = TextKey("ios-1", SECRET, AUTHORITY)
     seed = int(os.environ.get("COUNTERSIGN_SEED", time.time_ns()))
     print(f"measured: seed {seed}")
     plans: list[Plan] = []
@@ -291,11 +325,12 @@ def test_both_paths_answer_alike(gateways):
                 plan = Plan(draw.randrange(1 << 20), key, random.Random(draw.random()))
                 count += len(plan.messages)
                 plans.append(plan)
-            for plan, first, second in pool.map(play, plans):
+            together = pool.map(play, [plan for plan in plans if not plan.is_alone])
+            for plan, first, second in [*together, *map(play, [plan for plan in plans if plan.is_alone])]:
                 for response in first:
                     status = response.split(b" ")[1] if b" " in response else response
                     statuses[status] = statuses.get(status, 0) + 1
-                if first != second:
+                if not agree(plan, first, second):
                     differing.append((plan, first, second))
     print(f"measured: {count} requests on both paths, statuses {dict(sorted(statuses.items()))}")
     for plan, first, second in differing[:3]:
