@@ -92,7 +92,9 @@ package final class Gate: Sendable {
     }
 
     /// The same, as far as that needs no waiting. Nil if the replay guard must wait: then
-    /// ``judgeAfterWaiting(_:recordingIn:from:for:)`` goes on.
+    /// ``judgeAfterWaiting(_:recordingIn:from:for:)`` goes on. Not inlined into asynchronous callers, whose
+    /// frames would grow by the values of all steps.
+    @inline(never)
     package func judgeIfReady(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
@@ -131,6 +133,7 @@ package final class Gate: Sendable {
 
     /// Goes on where ``judgeIfReady(_:recordingIn:from:for:as:)`` returned nil, with the same arguments. The
     /// only step that may suspend the request.
+    @inline(never)
     package func judgeAfterWaiting(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination

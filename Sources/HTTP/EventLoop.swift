@@ -14,11 +14,14 @@ import Synchronization
 /// share.
 package final class EventLoop: TaskExecutor, @unchecked Sendable {
     let base: OpaquePointer
-    /// Whole seconds of the monotonic clock, as of the last turn of the loop.
+    /// Whole seconds of the monotonic clock, as of the last turn that served a connection, or the last tick.
     package private(set) var seconds = EventLoop.monotonicSeconds()
     /// `Date: …` with its line end, as of the last second. Source: RFC 9110 §6.6.1.
     private(set) var dateLine = DateField.bytes(at: DateField.now())
     let buffers = BufferPool()
+    /// Apart from the others: a response that waits for its client mostly fills little of its buffer, and a
+    /// buffer that was filled once keeps its memory.
+    let outputs = BufferPool()
     /// The number of turns so far; each turn polls the descriptors once.
     private(set) var turn: UInt64 = 0
     private let schedule = LoopTimeScheduler()
@@ -117,7 +120,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             turn &+= 1
             let isBusy = !local.isEmpty || schedule.hasWaiting
             event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
-            drainJobs(for: LoopTimeScheduler.turnLength)
+            if !local.isEmpty { drainJobs(for: LoopTimeScheduler.turnLength) }
             resumeWaiting()
         }
     }

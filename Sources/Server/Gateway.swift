@@ -150,6 +150,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Admits the request, and forwards it.
+    @inline(never)
     private func finishBackendRequest(
         _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: inout RequestEvent,
         from admission: Admission
@@ -249,7 +250,9 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// The same, as far as nothing has to wait; nil if the body has not arrived or the replay guard must
-    /// wait.
+    /// wait. Never inlined: the values of a judgement would take several kilobytes of every caller's
+    /// asynchronous frame, which lives as long as its connection.
+    @inline(never)
     private func admitIfReady(
         _ exchange: any Exchange, request: inout Request, judgement: Judgement,
         for destination: RequestDestination, as effect: ReleaseCheck.Effect?
@@ -279,7 +282,9 @@ final class Gateway: Handler, @unchecked Sendable {
         return caller
     }
 
-    /// Goes on where ``admitIfReady(_:request:judgement:for:as:)`` returned nil.
+    /// Goes on where ``admitIfReady(_:request:judgement:for:as:)`` returned nil. Seldom called: not inlined,
+    /// so that its frame is made when it is.
+    @inline(never)
     private func admitAfterWaiting(
         _ exchange: any Exchange, request: inout Request, judgement: Judgement,
         for destination: RequestDestination, as effect: ReleaseCheck.Effect?
@@ -522,39 +527,35 @@ extension Gateway {
             (try? announceBody(of: exchange, request: &request)) != nil, request.bodyState != .streaming
         else { return .declined }
         let judgement = beginJudgement(of: request, on: exchange)
-        var event = RequestEvent(id: EventID(&events))
+        let report = ForwardReport(
+            gateway: self, judgement: judgement, event: RequestEvent(id: EventID(&events)))
         let caller: Caller
         do throws(Refusal) {
             guard
                 let admitted = try admitIfReady(
                     exchange, request: &request, judgement: judgement, for: .backend, as: nil)
             else {
-                return finish(exchange, request: request, judgement: judgement, event: event, from: .waiting)
+                return finish(exchange, request: request, reportingTo: report, from: .waiting)
             }
             caller = admitted
         } catch {
-            return finish(
-                exchange, request: request, judgement: judgement, event: event, from: .refused(error))
+            return finish(exchange, request: request, reportingTo: report, from: .refused(error))
         }
-        event.caller = caller
         // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
         guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
-            return finish(
-                exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
+            return finish(exchange, request: request, reportingTo: report, from: .admitted(caller))
         }
+        report.event.caller = caller
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
             requestCounter.accept(caller.release, under: caller.edition)
             exchange.forward(
                 try forwarding(
-                    of: request, from: caller, judgement: judgement, over: exchange, event: event.id),
-                to: pool,
-                reportingTo: ForwardReport(gateway: self, judgement: judgement, event: event))
+                    of: request, from: caller, judgement: judgement, over: exchange, event: report.event.id),
+                to: pool, reportingTo: report)
             return .forwarded
         } catch {
-            return .waits { [self] in
-                await refuse(error, on: exchange, judgement: judgement, event: event)
-            }
+            return .waits { await report.didFail(error, on: exchange) }
         }
     }
 
@@ -566,35 +567,27 @@ extension Gateway {
 
     /// Goes on where the admission stands, on the connection's task.
     private func finish(
-        _ exchange: any Exchange, request: Request, judgement: Judgement, event: RequestEvent,
+        _ exchange: any Exchange, request: Request, reportingTo report: ForwardReport,
         from admission: Admission
     ) -> ImmediateOutcome {
         .waits { [self] in
-            var (request, event) = (request, event)
+            var request = request
             do throws(Refusal) {
                 try await finishBackendRequest(
-                    exchange, request: &request, judgement: judgement, event: &event, from: admission)
+                    exchange, request: &request, judgement: report.judgement, event: &report.event,
+                    from: admission)
             } catch {
-                return await refuse(error, on: exchange, judgement: judgement, event: event)
+                return await report.didFail(error, on: exchange)
             }
-            end(judgement, event: event, of: exchange)
+            report.didForward(exchange)
         }
     }
 
-    private func refuse(
-        _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
-    ) async {
-        var event = event
-        event.refusal = refusal
-        await answer(refusal, on: exchange, judgement: judgement, event: event)
-        end(judgement, event: event, of: exchange)
-    }
-
-    /// Ends a request that was forwarded without a task.
+    /// Ends a request that was begun without a task. Confined to the loop.
     private final class ForwardReport: ForwardObserver {
         private let gateway: Gateway
-        private let judgement: Judgement
-        private let event: RequestEvent
+        let judgement: Judgement
+        var event: RequestEvent
 
         init(gateway: Gateway, judgement: Judgement, event: RequestEvent) {
             self.gateway = gateway
@@ -607,7 +600,9 @@ extension Gateway {
         }
 
         func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
-            await gateway.refuse(refusal, on: exchange, judgement: judgement, event: event)
+            event.refusal = refusal
+            await gateway.answer(refusal, on: exchange, judgement: judgement, event: event)
+            gateway.end(judgement, event: event, of: exchange)
         }
     }
 }

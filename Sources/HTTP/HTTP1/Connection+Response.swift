@@ -146,7 +146,7 @@ extension Connection {
         guard let output else { return false }
         stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
         guard stream.writeIfReady(output) else { return false }
-        loop.buffers.put(output)
+        loop.outputs.put(output)
         self.output = nil
         answer = .finished
         return true
@@ -173,7 +173,7 @@ extension Connection {
         guard let output, !output.isEmpty else { return }
         stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
         if !stream.writeIfReady(output) { try await stream.write(output) }
-        loop.buffers.put(output)
+        loop.outputs.put(output)
         self.output = nil
     }
 
@@ -194,7 +194,7 @@ extension Connection {
 
     private func takeOutput() -> Buffer {
         if let output { return output }
-        let buffer = loop.buffers.take()
+        let buffer = loop.outputs.take()
         output = buffer
         return buffer
     }

@@ -157,7 +157,7 @@ final class Connection: Exchange, @unchecked Sendable {
         upstreamCallerUsage?.release()
         upstreamCallerUsage = nil
         if let input { loop.buffers.put(input) }
-        if let output { loop.buffers.put(output) }
+        if let output { loop.outputs.put(output) }
         (input, output) = (nil, nil)
         stream.close()
         listener.didEnd(self)
