@@ -2,7 +2,10 @@ import CountersignSchemes
 import CountersignWire
 
 /// The caller of an accepted request: its release, its session, and what its signature covers.
-package struct Caller: Sendable {
+///
+/// A class, so that later steps share it instead of copying its values. Safe to share: the gate sets what the
+/// steps after the admission add, and nothing changes it once the gate has returned it.
+package final class Caller: @unchecked Sendable {
     package let release: AppRelease
     /// The caller's session; nil if the request proves only its release.
     package internal(set) var session: Session?

@@ -118,9 +118,9 @@ package final class Gate: Sendable {
                 judgement.lease = work
                 return nil
             }
-            var caller = Caller(admission.admitted())
+            let caller = Caller(admission.admitted())
             try finish(
-                &caller, sending: request, claim: claim, recordingIn: judgement, from: network,
+                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
                 to: destination, lease: work)
             workspaces.put(back: work)
             return caller
@@ -144,9 +144,9 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
         do {
             try await admission.insert(into: replay)
-            var caller = Caller(admission.admitted())
+            let caller = Caller(admission.admitted())
             try finish(
-                &caller, sending: request, claim: claim, recordingIn: judgement, from: network,
+                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
                 to: destination, lease: work)
             return caller
         } catch {
@@ -229,13 +229,13 @@ package final class Gate: Sendable {
 
     /// The last stage: checks the session and the device of a request that the replay guard admitted.
     private func finish(
-        _ caller: inout Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
+        _ caller: Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
         from network: () -> [UInt8], to destination: RequestDestination, lease work: WorkspaceLease
     ) throws(Refusal) {
         caller.update = judgement.update
         judgement.step = .session
         if destination != .login {
-            try bearers.identify(&caller, sending: request, claim: claim, lease: work)
+            try bearers.identify(caller, sending: request, claim: claim, lease: work)
         }
         let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
         try sessions.check(caller, on: route, to: destination, at: clock.now)
@@ -264,7 +264,6 @@ package final class Gate: Sendable {
         _ caller: Caller, sending request: Request, recordingIn judgement: Judgement,
         lease work: WorkspaceLease
     ) throws(Refusal) -> Caller {
-        var caller = caller
         caller.update = judgement.update
         judgement.step = .session
         let route = try caller.release.policy.routes.decision(for: request)
@@ -285,7 +284,7 @@ package final class Gate: Sendable {
     ) throws(Refusal) -> Caller {
         judgement.step = .body
         if request.isBodyWhole { try proof.body.check(request.body.span) }
-        var caller = Caller(proof)
+        let caller = Caller(proof)
         caller.update = judgement.update
         judgement.step = .end
         return caller

@@ -61,22 +61,22 @@ final class Gateway: Handler, @unchecked Sendable {
         // One copy for all steps; it includes the body once that has arrived.
         var request = exchange.request
         let judgement = beginJudgement(of: request, on: exchange)
-        var event = RequestEvent(id: EventID(&events))
+        let event = RequestEvent(id: EventID(&events))
         do {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
-                    with: decider, exchange: exchange, request: request, judgement: judgement, event: &event)
+                    with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
                 gate.endJudgement(judgement)
                 return record(event, of: exchange)
             }
             switch routes.find(request) {
             case .elsewhere:
                 try await serveBackendRequest(
-                    exchange, request: &request, judgement: judgement, event: &event)
+                    exchange, request: &request, judgement: judgement, event: event)
             case .route(let route, let parameter):
                 try await serve(
                     route, parameter: parameter, exchange: exchange, request: &request, judgement: judgement,
-                    event: &event)
+                    event: event)
             case .otherMethod(let allowed): await exchange.respond(.otherMethod(allowed: allowed))
             case .nothing: await exchange.respond(.notFound)
             }
@@ -108,7 +108,7 @@ final class Gateway: Handler, @unchecked Sendable {
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         // What a proxy said of the previous request does not apply to this one.
         exchange.attachment = nil
-        var event = RequestEvent(id: EventID(&events))
+        let event = RequestEvent(id: EventID(&events))
         event.refusal = refusal
         let judgement = gate.beginJudgement()
         await answer(refusal, on: exchange, judgement: judgement, event: event)
@@ -121,7 +121,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Sends the request to the legacy login routes if it calls one of them; otherwise to the backend if the
     /// gate admits it.
     private func serveBackendRequest(
-        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: inout RequestEvent
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         try announceBody(of: exchange, request: &request)
         if let legacy = routes.legacy, try legacy.mayBeCalled(by: request, keeping: &legacyScreen) {
@@ -133,11 +133,11 @@ final class Gateway: Handler, @unchecked Sendable {
             if let found = try legacy.find(request, judgement: judgement) {
                 return try await serveLegacy(
                     found, routes: legacy, exchange: exchange, request: &request, judgement: judgement,
-                    event: &event)
+                    event: event)
             }
         }
         try await finishBackendRequest(
-            exchange, request: &request, judgement: judgement, event: &event, from: .notBegun)
+            exchange, request: &request, judgement: judgement, event: event, from: .notBegun)
     }
 
     /// How far the admission of a request for the backend has come.
@@ -152,7 +152,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Admits the request, and forwards it.
     @inline(never)
     private func finishBackendRequest(
-        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: inout RequestEvent,
+        _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: RequestEvent,
         from admission: Admission
     ) async throws(Refusal) {
         let caller: Caller
@@ -170,7 +170,7 @@ final class Gateway: Handler, @unchecked Sendable {
             guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
                 throw error
             }
-            return try await forwardUnproven(exchange, request: &request, by: passage, event: &event)
+            return try await forwardUnproven(exchange, request: &request, by: passage, event: event)
         }
         event.caller = caller
         try Gateway.checkForwardable(request, from: caller)
@@ -193,7 +193,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Calls one of the authority's own routes.
     private func serve(
         _ route: Route, parameter: String, exchange: any Exchange, request: inout Request,
-        judgement: Judgement, event: inout RequestEvent
+        judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         try announceBody(of: exchange, request: &request)
         let isAwaited = request.bodyState != .whole
@@ -574,7 +574,7 @@ extension Gateway {
             var request = request
             do throws(Refusal) {
                 try await finishBackendRequest(
-                    exchange, request: &request, judgement: report.judgement, event: &report.event,
+                    exchange, request: &request, judgement: report.judgement, event: report.event,
                     from: admission)
             } catch {
                 return await report.didFail(error, on: exchange)
@@ -587,7 +587,7 @@ extension Gateway {
     private final class ForwardReport: ForwardObserver {
         private let gateway: Gateway
         let judgement: Judgement
-        var event: RequestEvent
+        let event: RequestEvent
 
         init(gateway: Gateway, judgement: Judgement, event: RequestEvent) {
             self.gateway = gateway
@@ -651,7 +651,7 @@ private final class StreamedBodyCheck: BodyInspector {
 extension Gateway {
     /// Forwards the request of a caller that has proved nothing to the backend, if the app's rules allow it.
     func forwardUnproven(
-        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: inout RequestEvent
+        _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: RequestEvent
     ) async throws(Refusal) {
         try exchange.checkOverload()
         if request.bodyState == .awaited {

@@ -6,7 +6,10 @@ import Glibc
 
 /// What the log records about one request: the caller, the request and the outcome. Never a secret, a query
 /// or a body.
-struct RequestEvent {
+///
+/// A class, because it has a copy of what a refusal or a proxy's question needs, and most steps pass it on.
+/// Confined to the loop of its request.
+final class RequestEvent: @unchecked Sendable {
     let id: EventID
     private let began: UInt64
     var caller: Caller?

@@ -12,7 +12,7 @@ struct BearerTokenResolver: Sendable {
     /// Sets the caller's session to that of its token; the session may have ended. Refuses as `session-ended`
     /// if there is no such session, if it belongs to another app, or if the request states another user id.
     func identify(
-        _ caller: inout Caller, sending request: Request, claim: Claim, lease work: WorkspaceLease
+        _ caller: Caller, sending request: Request, claim: Claim, lease work: WorkspaceLease
     ) throws(Refusal) {
         if caller.session != nil || isLeftToBackend(caller.release) { return try refuseMisplacedToken(in: request) }
         if caller.scheme == .messageSignatures {

@@ -185,7 +185,7 @@ final class DecideEndpoint: Sendable {
 extension Gateway {
     func decide(
         with decider: DecideEndpoint, exchange: any Exchange, request: Request, judgement: Judgement,
-        event: inout RequestEvent
+        event: RequestEvent
     ) async {
         do throws(Refusal) {
             guard decider.isAllowed(request) else {
@@ -196,7 +196,7 @@ extension Gateway {
             var original = try decider.original(of: request, over: request.proxiedTransport)
             event.original = DecideSubject(original)
             let answer = try await decision(
-                on: &original, exchange: exchange, judgement: judgement, event: &event)
+                on: &original, exchange: exchange, judgement: judgement, event: event)
             await exchange.respond(answer)
         } catch {
             event.refusal = error
@@ -206,7 +206,7 @@ extension Gateway {
     }
 
     private func decision(
-        on original: inout Request, exchange: any Exchange, judgement: Judgement, event: inout RequestEvent
+        on original: inout Request, exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) -> ServerResponse {
         guard case .elsewhere = routes.find(original) else {
             throw Refusal(.forbidden, detail: "decide: the authority's own routes must be sent to it")

@@ -146,7 +146,7 @@ extension Gateway {
     func serveLegacy(
         _ found: LegacyRoutes.Match, routes legacy: LegacyRoutes, exchange: any Exchange,
         request: inout Request,
-        judgement: Judgement, event: inout RequestEvent
+        judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
         var (unsigned, isCounted) = (AppRelease?.none, false)
