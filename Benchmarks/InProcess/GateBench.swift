@@ -75,7 +75,7 @@ package struct GateBench: Sendable {
         let warmUp = 20
         for round in 0..<rounds + warmUp {
             let drafts = try subject.drafts(count: requestsARound)
-            let requests = drafts.map { $0.request() }
+            let requests = drafts.map { ReceivedRequest($0) }
             sample = drafts.last.map { Sample(request: $0, keyID: subject.signer.keyID, secret: secret) }
             let before = AllocationCounter.count
             let start = GateBench.clock()
@@ -95,10 +95,10 @@ package struct GateBench: Sendable {
     /// Judges each request once. A profiler counts the instructions of this function: see
     /// `Benchmarks/verdicts.py`.
     @inline(never)
-    static func judgeEach(_ requests: [Request], by gate: Gate) throws {
-        for index in requests.indices {
+    static func judgeEach(_ requests: [ReceivedRequest], by gate: Gate) throws {
+        for received in requests {
             let judgement = gate.beginJudgement()
-            guard try gate.judgeIfReady(requests[index], recordingIn: judgement) != nil else {
+            guard try gate.judgeIfReady(received.request, recordingIn: judgement) != nil else {
                 throw OperationalError(.failed, message: "bench: the replay file waits")
             }
             gate.endJudgement(judgement)
@@ -138,10 +138,10 @@ extension GateBench {
 
     /// The same as ``judgeEach(_:by:)``, which a profiler does not count.
     @inline(never)
-    private static func warmUp(_ requests: [Request], by gate: Gate) throws {
-        for request in requests {
+    private static func warmUp(_ requests: [ReceivedRequest], by gate: Gate) throws {
+        for received in requests {
             let judgement = gate.beginJudgement()
-            _ = try gate.judgeIfReady(request, recordingIn: judgement)
+            _ = try gate.judgeIfReady(received.request, recordingIn: judgement)
             gate.endJudgement(judgement)
         }
     }
@@ -216,7 +216,9 @@ private final class Subject {
         }
     }
 
-    func requests(count: Int) throws -> [Request] { try drafts(count: count).map { $0.request() } }
+    func requests(count: Int) throws -> [ReceivedRequest] {
+        try drafts(count: count).map { ReceivedRequest($0) }
+    }
 
     /// Grows the table to the size that it has after a minute with a thousand requests a second, and touches
     /// its pages: growth happens once and is no part of a verdict.
@@ -272,6 +274,13 @@ extension GateBench {
         let letters = Array(random.withExposedBytes { Base64.encode($0, as: .url) }.utf8)
         return Secret(copying: letters.span)
     }
+}
+
+/// A parsed request, held as a connection holds it.
+final class ReceivedRequest {
+    let request: Request
+
+    init(_ draft: Draft) { request = draft.request() }
 }
 
 private struct FixedClock: TimeSource {

@@ -54,6 +54,8 @@ final class SchemePolicy: Sendable {
     /// states.
     let presignedLifetime: Int64
     let requiredFields: RequiredFields
+    /// Whether ``ReplayEntry/sharedByAllKeys`` is inserted as well.
+    let isReplayedAcrossKeys: Bool
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one
     /// signature only.
     let label: String?
@@ -68,6 +70,11 @@ final class SchemePolicy: Sendable {
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
         settings = policy.schemeSettings
         requiredFields = RequiredFields(policy.requiredFields)
+        if case .acrossKeys = scheme.traits.replayDetection {
+            isReplayedAcrossKeys = true
+        } else {
+            isReplayedAcrossKeys = false
+        }
     }
 }
 

@@ -29,12 +29,16 @@ package final class Caller: @unchecked Sendable {
     package static let ticketScheme = "upload-ticket"
 
     init(_ proof: consuming CompleteProof) {
-        release = proof.fresh.release
-        session = proof.fresh.session
-        edition = proof.fresh.edition
-        coveredFields = proof.fresh.claim.coveredFields
-        created = proof.fresh.created
-        body = proof.fresh.claim.body
+        self.init(proof.fresh)
+    }
+
+    private init(_ fresh: borrowing FreshProof) {
+        release = fresh.release
+        session = fresh.session
+        edition = fresh.edition
+        coveredFields = fresh.claim.coveredFields
+        created = fresh.created
+        body = fresh.claim.body
         withheld = nil
     }
 

@@ -63,7 +63,7 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do {
-            try prove(
+            judgement.fresh = try prove(
                 request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
             try headCheck.check(
                 request, recordingIn: judgement, from: network, to: destination, as: effect, at: clock.now)
@@ -101,16 +101,19 @@ package final class Gate: Sendable {
     ) throws(Refusal) -> Caller? {
         let work = workspaces.take()
         do {
-            if judgement.fresh == nil, judgement.token == nil, judgement.ticket == nil {
-                try prove(
+            var proof = judgement.fresh.take()
+            if proof == nil, judgement.token == nil, judgement.ticket == nil {
+                proof = try prove(
                     request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
             }
-            guard let fresh = judgement.fresh.take(), let claim = judgement.claim else {
+            guard let fresh = proof.take() else {
                 let caller = try admitUnsigned(request, recordingIn: judgement, lease: work)
                 workspaces.put(back: work)
                 return caller
             }
-            var admission = ReplayAdmission(try complete(fresh, of: request, recordingIn: judgement))
+            let now = clock.now
+            var admission = ReplayAdmission(
+                try complete(fresh, of: request, recordingIn: judgement, at: now))
             judgement.step = .replay
             // One atomic insertion, after the signature.
             guard try admission.insertIfReady(into: replay) else {
@@ -120,8 +123,8 @@ package final class Gate: Sendable {
             }
             let caller = Caller(admission.admitted())
             try finish(
-                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
-                to: destination, lease: work)
+                caller, sending: request, recordingIn: judgement, from: network, to: destination, at: now,
+                lease: work)
             workspaces.put(back: work)
             return caller
         } catch {
@@ -138,16 +141,15 @@ package final class Gate: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination
     ) async throws(Refusal) -> Caller {
-        guard var admission = judgement.waiting.take(), let claim = judgement.claim,
-            let work = judgement.lease.take()
+        guard var admission = judgement.waiting.take(), let work = judgement.lease.take()
         else { throw Refusal(.unsigned) }
         defer { workspaces.put(back: work) }
         do {
             try await admission.insert(into: replay)
             let caller = Caller(admission.admitted())
             try finish(
-                caller, sending: request, claim: claim, recordingIn: judgement, from: network,
-                to: destination, lease: work)
+                caller, sending: request, recordingIn: judgement, from: network, to: destination,
+                at: clock.now, lease: work)
             return caller
         } catch {
             judgement.refusal = error
@@ -160,38 +162,39 @@ package final class Gate: Sendable {
     package func identify(_ request: Request, recordingIn judgement: Judgement) {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        try? prove(
+        _ = try? prove(
             request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
-        judgement.fresh = nil
     }
 
-    /// The first stage: verifies the signature or token and finds the release and session.
+    /// The first stage: verifies the signature or token and finds the release and session. Nil if the proof is
+    /// a token or a ticket, which `judgement` has then, or if only the body can have a signature.
     private func prove(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination,
         as effect: ReleaseCheck.Effect?, lease work: WorkspaceLease
-    ) throws(Refusal) {
+    ) throws(Refusal) -> FreshProof? {
+        let now = clock.now
         let traces = try judgement.detect(schemes, in: request, keys: keys)
         try allowedHosts.check(request)
         judgement.step = .claim
         if request.names.contains(.countersignTicket) {
             judgement.ticket = try tickets.prove(
-                request, recordingIn: judgement, from: network, for: destination, at: clock.now)
-            return
+                request, recordingIn: judgement, from: network, for: destination, at: now)
+            return nil
         }
         // A request without signs of any scheme may still bear a token alone.
         if !traces.hasSignature, destination == .backend,
             let app = try tokens.appAcceptingTokens(for: request)
         {
             judgement.token = try tokens.prove(
-                request, to: app, recordingIn: judgement, from: network, as: effect, at: clock.now)
-            return
+                request, to: app, recordingIn: judgement, from: network, as: effect, at: now)
+            return nil
         }
         // Exactly one scheme may claim the request. None claims it from the head if the signature can only be
         // in the body.
         if work.workspace.spareClaim == nil { work.workspace.spareClaim = judgement.spareClaim.take() }
         guard var claim = try schemes.claim(in: request, traces: traces, workspace: &work.workspace) else {
-            return
+            return nil
         }
         judgement.step = .key
         // Looking up an unknown key id takes the same time.
@@ -204,45 +207,48 @@ package final class Gate: Sendable {
             key = try keys.key(for: claim, ofAppOf: key, recent: &work.recent)
             judgement.record(claim, key: key)
         }
-        if claim.inputSource == .awaitedBody { return }
+        if case .awaitedBody = claim.inputSource { return nil }
         let proof = try verifier.verify(
-            request, claim: claim, key: key, recordingIn: judgement, from: network, at: clock.now,
+            request, claim: claim, key: key, recordingIn: judgement, from: network, at: now,
             workspace: &work.workspace)
         judgement.step = .freshness
-        let fresh = try freshness.check(proof, at: clock.now)
+        let fresh = try freshness.check(proof, at: now)
         judgement.step = .release
         judgement.update = try releaseCheck.check(
-            fresh.release, in: fresh.session, effect: effect ?? (request.isSafe ? .reads : .changes),
-            from: network,
-            at: clock.now)
-        judgement.fresh = consume fresh
+            fresh.release, in: fresh.session, effect: effect ?? (fresh.isSafe ? .reads : .changes),
+            from: network, at: now)
+        return fresh
     }
 
     /// The second stage: checks the body, once it is complete or streams.
     private func complete(
-        _ fresh: consuming FreshProof, of request: Request, recordingIn judgement: Judgement
+        _ fresh: consuming FreshProof, of request: Request, recordingIn judgement: Judgement, at now: Int64
     ) throws(Refusal) -> CompleteProof {
         judgement.step = .body
         try judgement.detectInBody(schemes, in: request)  // refuses signs of a second scheme
-        return try bodyCheck.check(request, fresh: fresh, at: clock.now)
+        return try bodyCheck.check(request, fresh: fresh, at: now)
     }
 
     /// The last stage: checks the session and the device of a request that the replay guard admitted.
     private func finish(
-        _ caller: Caller, sending request: Request, claim: Claim, recordingIn judgement: Judgement,
-        from network: () -> [UInt8], to destination: RequestDestination, lease work: WorkspaceLease
+        _ caller: Caller, sending request: Request, recordingIn judgement: Judgement,
+        from network: () -> [UInt8], to destination: RequestDestination, at now: Int64,
+        lease work: WorkspaceLease
     ) throws(Refusal) {
+        // Nothing proves a request without a claim.
+        guard let claim = judgement.claim else { throw Refusal(.unsigned) }
         caller.update = judgement.update
         judgement.step = .session
         if destination != .login {
             try bearers.identify(caller, sending: request, claim: claim, lease: work)
         }
-        let route = destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
-        try sessions.check(caller, on: route, to: destination, at: clock.now)
+        let route =
+            destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
+        try sessions.check(caller, on: route, to: destination, at: now)
         judgement.step = .device
-        if let route, route.level == .device {
+        if let route, case .device = route.level {
             try devices.check(
-                caller, sending: request, on: route, signed: claim.label, from: network, at: clock.now,
+                caller, sending: request, on: route, signed: claim.label, from: network, at: now,
                 lease: work)
         }
         judgement.step = .end

@@ -87,16 +87,16 @@ package final class Judgement: @unchecked Sendable {
         verificationKey = nil
         signer = nil
         // What most requests do not have is compared first, which costs less than to destroy nothing.
-        if update != nil { update = nil }
+        if case .some = update { update = nil }
         if fresh != nil { fresh = nil }
         if waiting != nil { waiting = nil }
-        if lease != nil { lease = nil }
+        if case .some = lease { lease = nil }
         if token != nil { token = nil }
         if ticket != nil { ticket = nil }
-        if tokenRelease != nil { tokenRelease = nil }
-        if tokenSession != nil { tokenSession = nil }
+        if case .some = tokenRelease { tokenRelease = nil }
+        if case .some = tokenSession { tokenSession = nil }
         isProxied = false
-        if refusal != nil { refusal = nil }
+        if case .some = refusal { refusal = nil }
         // Proofs refer to the claim; by now there is none, unless a caller kept it.
         if spareClaim == nil, claim != nil, isKnownUniquelyReferenced(&claim) { swap(&claim, &spareClaim) }
         claim = nil

@@ -4,7 +4,7 @@ import CountersignWire
 
 /// Finds the key that a claim names: a release's or a session's. An unknown id gets a decoy key, so that its
 /// refusal takes the same work.
-package struct KeyRing: Sendable {
+package final class KeyRing: Sendable {
     private let releases: any ReleaseSource
     private let sessions: any SessionSource
     private let decoyKeys = DecoyKeys()

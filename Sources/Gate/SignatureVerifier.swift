@@ -25,7 +25,7 @@ package struct SignatureProof: ~Copyable, Sendable {
 }
 
 /// Verifies the signature, and checks that the app's policy accepts it.
-package struct SignatureVerifier: Sendable {
+package final class SignatureVerifier: Sendable {
     private let schemes: SchemeRegistry
     private let failures: PublicKeyFailureLimiter
 
@@ -42,7 +42,8 @@ package struct SignatureVerifier: Sendable {
     ) throws(Refusal) -> SignatureProof {
         judgement.step = .signature
         guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
-        workspace.settings = key.release?.schemePolicy.settings ?? SchemeSettings()
+        let policy = key.release?.schemePolicy
+        workspace.settings = policy?.settings ?? SchemeSettings()
         try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
         let place = key.isOfKeyPair ? key.place(of: claim, from: network()) : nil
         if let place { try failures.check(place, at: now) }
@@ -55,7 +56,7 @@ package struct SignatureVerifier: Sendable {
         judgement.step = .policy
         let release = try key.callingRelease(claim)
         try release.checkAllowed()
-        if signer.algorithm == .rsaV15, release.policy.rsaV15 == .refused {
+        if case .rsaV15 = signer.algorithm, case .refused = release.policy.rsaV15 {
             throw Refusal(
                 .schemeNotAllowed, detail: "app \(release.app) does not allow keys for rsa-v1_5-sha256")
         }
@@ -71,7 +72,7 @@ package struct SignatureVerifier: Sendable {
         {
             throw Refusal(.badSignature, detail: contradiction)
         }
-        if case .leftOpen = claim.body, release.schemePolicy.unsignedPayload == .refused {
+        if case .leftOpen = claim.body, case .refused = release.schemePolicy.unsignedPayload {
             throw Refusal(
                 .bodyMismatch, detail: "the body is not signed, and app \(release.app) does not allow that")
         }
@@ -88,8 +89,10 @@ package struct SignatureVerifier: Sendable {
     ) throws(Refusal) -> SigningKey? {
         var attempt = 0
         repeat {
-            if compare(claim, with: candidate.key, workspace: workspace) == .equal { return candidate.key }
-            if let next = candidate.nextKey, compare(claim, with: next, workspace: workspace) == .equal {
+            if case .equal = compare(claim, with: candidate.key, workspace: workspace) {
+                return candidate.key
+            }
+            if let next = candidate.nextKey, case .equal = compare(claim, with: next, workspace: workspace) {
                 return next
             }
             attempt += 1
@@ -197,7 +200,13 @@ extension Claim {
 extension Request {
     /// Whether the method is safe. Source: RFC 9110 §9.2.1; of its safe methods, only GET and HEAD count
     /// here, because backends honour those.
-    package var isSafe: Bool { matches(method, text: "GET") || matches(method, text: "HEAD") }
+    package var isSafe: Bool {
+        switch method.count {
+        case 3: matches(method, text: "GET")
+        case 4: matches(method, text: "HEAD")
+        default: false
+        }
+    }
 }
 
 /// Selects one of several signatures: the one that the message marks, unless the policy of its key's release

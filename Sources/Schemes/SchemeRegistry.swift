@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// The schemes that this process supports.
-package struct SchemeRegistry: Sendable {
+package final class SchemeRegistry: Sendable {
     package let schemes: [any Scheme]
     private let evidence: [SchemeEvidence]
     private let names: [SchemeName]
@@ -36,7 +36,7 @@ package struct SchemeRegistry: Sendable {
         in request: Request, formBodies: RequestParameterNames.FormBodies = .scanned
     ) -> DetectedSchemes {
         var traces = DetectedSchemes(
-            names: .find(in: request, formBodies: formBodies), schemes: schemes,
+            names: .find(in: request, formBodies: formBodies), registry: self,
             messageSignatures: messageSignatures)
         let parameters = traces.names.evidence
         for index in evidence.indices
@@ -88,17 +88,17 @@ package struct SchemeRegistry: Sendable {
 /// scheme to the form of the response.
 package struct DetectedSchemes: Sendable {
     package let names: RequestParameterNames
-    private let schemes: [any Scheme]
-    /// Bit i for `schemes[i]`.
+    private let registry: SchemeRegistry
+    /// Bit i for the registry's `schemes[i]`.
     private var present: UInt8 = 0
     private var inUnreadBody: UInt8 = 0
     /// Those that were asked: the others have no signs in the request.
     private var asked: UInt8 = 0
     private let messageSignatures: UInt8
 
-    fileprivate init(names: RequestParameterNames, schemes: [any Scheme], messageSignatures: UInt8) {
+    fileprivate init(names: RequestParameterNames, registry: SchemeRegistry, messageSignatures: UInt8) {
         self.names = names
-        self.schemes = schemes
+        self.registry = registry
         self.messageSignatures = messageSignatures
     }
 
@@ -131,6 +131,7 @@ package struct DetectedSchemes: Sendable {
     /// A scheme with signs in the form body of a request that `claim`'s scheme signs elsewhere; nil if there
     /// is none. Called once the body has arrived.
     package func otherScheme(than claim: Claim) -> SchemeName? {
+        let schemes = registry.schemes
         for index in schemes.indices where present & UInt8(truncatingIfNeeded: 1 << index) != 0 {
             if schemes[index].name != claim.scheme { return schemes[index].name }
         }
@@ -144,11 +145,12 @@ package struct DetectedSchemes: Sendable {
 
     /// The first scheme after `index`, in the order of the registry, with signs in the request.
     func firstPresent(after index: Int) -> SchemeName? {
-        first(in: present & ~UInt8(truncatingIfNeeded: (1 << (index + 1)) - 1))?.name
+        let others = present & ~UInt8(truncatingIfNeeded: (1 << (index + 1)) - 1)
+        return others == 0 ? nil : first(in: others)?.name
     }
 
     private func first(in bits: UInt8) -> (any Scheme)? {
         let index = bits.trailingZeroBitCount
-        return index < schemes.count ? schemes[index] : nil
+        return index < registry.schemes.count ? registry.schemes[index] : nil
     }
 }

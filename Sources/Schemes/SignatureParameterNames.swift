@@ -27,6 +27,11 @@ package struct SignatureParameterNames: Sendable {
 
     package init() {}
 
+    fileprivate init(inQueryOf request: Request) {
+        let query = request.query ?? .empty
+        self.init(in: request.head.span.extracting(query.range))
+    }
+
     /// As far as the text can be read.
     package init(in text: Span<UInt8>) {
         var start = 0
@@ -181,6 +186,11 @@ package struct RequestParameterNames: Sendable {
 
     package static func find(in request: Request, formBodies: FormBodies = .scanned) -> RequestParameterNames
     {
+        if !request.hasFormType, !request.hasMultipartType {
+            return RequestParameterNames(
+                query: SignatureParameterNames(inQueryOf: request), body: SignatureParameterNames(),
+                isFormUnread: false, isMultipartUnread: false)
+        }
         let hasForm = formBodies == .scanned && request.hasFormType
         let hasMultipart = formBodies == .scanned && !hasForm && request.hasMultipartType
         var body = SignatureParameterNames()
@@ -190,8 +200,7 @@ package struct RequestParameterNames: Sendable {
                 multipart: request.body.span, between: Multipart.Boundary(in: request))
         }
         return RequestParameterNames(
-            query: request.query.map { SignatureParameterNames(in: request.head.span.extracting($0.range)) }
-                ?? SignatureParameterNames(),
+            query: SignatureParameterNames(inQueryOf: request),
             body: body, isFormUnread: hasForm && !request.isBodyWhole,
             isMultipartUnread: hasMultipart && !request.isBodyWhole)
     }

@@ -14,6 +14,8 @@ package struct Workspace: ~Copyable, Sendable {
     /// A claim without another owner, which the next claim may reuse.
     package var spareClaim: Claim?
     private var parts: [SchemePart] = []
+    /// The types of `parts`.
+    private var partTypes: [ObjectIdentifier] = []
 
     package init() { parameters.reserveCapacity(64) }
 
@@ -22,16 +24,16 @@ package struct Workspace: ~Copyable, Sendable {
         if let part = existingPart(type) { return part }
         let part = SchemePartOf<Buffers>()
         parts.append(part)
+        partTypes.append(ObjectIdentifier(SchemePartOf<Buffers>.self))
         return part
     }
 
     /// The same; nil if no request of its scheme has been read.
     func existingPart<Buffers: SchemeBuffers & ~Copyable>(_ type: Buffers.Type) -> SchemePartOf<Buffers>? {
-        for part in parts {
-            // The types are equal, so that the cast cannot fail; `as?` would look them up at run time.
-            if Swift.type(of: part) == SchemePartOf<Buffers>.self {
-                return unsafeDowncast(part, to: SchemePartOf<Buffers>.self)
-            }
+        let type = ObjectIdentifier(SchemePartOf<Buffers>.self)
+        // The types are equal, so that the cast cannot fail; `as?` would look them up at run time.
+        for index in partTypes.indices where partTypes[index] == type {
+            return unsafeDowncast(parts[index], to: SchemePartOf<Buffers>.self)
         }
         return nil
     }

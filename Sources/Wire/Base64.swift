@@ -69,9 +69,25 @@ package enum Base64 {
 
     /// Nil where `text` is not Base64 of that alphabet, or holds more bytes than fit.
     package static func decodeShort(_ text: borrowing Span<UInt8>, as alphabet: Alphabet) -> ShortBytes? {
-        var bytes = ShortBytes()
-        let fits = { (group: UInt32, count: Int) in bytes.append(group, count: count) }
-        return read(text, as: alphabet, emit: fits) ? bytes : nil
+        var bytes = Bytes64()
+        var count = 0
+        let isStrict = bytes.withUnsafeMutableBytes { target in
+            read(text, as: alphabet) { group, length in
+                if count <= ShortBytes.longest - 4 {
+                    // Zeros follow the bytes of a group; the next one overwrites them.
+                    target.storeBytes(of: (group << 8).bigEndian, toByteOffset: count, as: UInt32.self)
+                    count += length
+                    return true
+                }
+                guard count + length <= ShortBytes.longest else { return false }
+                unpack(group, count: length) {
+                    target[count] = $0
+                    count += 1
+                }
+                return true
+            }
+        }
+        return isStrict ? ShortBytes(bytes, count: count) : nil
     }
 
     /// Appends the bytes; false, with `buffer` as it was, where `text` is not Base64 of that alphabet or

@@ -12,6 +12,12 @@ package struct ShortBytes: Sendable {
         used = 0
     }
 
+    /// The first `count` bytes, at most all; the others are zeros.
+    init(_ bytes: Bytes64, count: Int) {
+        storage = bytes
+        used = min(count, ShortBytes.longest)
+    }
+
     /// A copy of `bytes`; nil where they do not fit.
     package init?(_ bytes: borrowing Span<UInt8>) {
         guard bytes.count <= ShortBytes.longest else { return nil }
@@ -46,27 +52,6 @@ package struct ShortBytes: Sendable {
         guard used < ShortBytes.longest else { return false }
         storage[used] = byte
         used += 1
-        return true
-    }
-
-    /// Adds one to three bytes, the first of them in bits 16 to 23 of `group`; false, and nothing added,
-    /// where they do not fit.
-    @inline(__always)
-    mutating func append(_ group: UInt32, count: Int) -> Bool {
-        if count == 3, used <= ShortBytes.longest - 4 {
-            // The fourth byte is a zero, as it was.
-            let place = used
-            storage.withUnsafeMutableBytes {
-                $0.storeBytes(of: (group << 8).bigEndian, toByteOffset: place, as: UInt32.self)
-            }
-            used += 3
-            return true
-        }
-        guard used <= ShortBytes.longest - count else { return false }
-        storage[used] = UInt8(truncatingIfNeeded: group >> 16)
-        if count > 1 { storage[used + 1] = UInt8(truncatingIfNeeded: group >> 8) }
-        if count > 2 { storage[used + 2] = UInt8(truncatingIfNeeded: group) }
-        used += count
         return true
     }
 

@@ -50,7 +50,9 @@ struct ReplayAdmission: ~Copyable, Sendable {
     mutating func insertIfReady(into replay: any ReplayGuard) throws(Refusal) -> Bool {
         // A scheme that signs neither a time nor a nonce has nothing to insert.
         guard let entry = ReplayEntry(proof.fresh) else { return true }
-        if !hasInsertedShared, let shared = entry.sharedByAllKeys {
+        if !hasInsertedShared, proof.fresh.release.schemePolicy.isReplayedAcrossKeys,
+            let shared = entry.sharedByAllKeys
+        {
             guard try replay.insertIfReady(shared) else { return false }
             hasInsertedShared = true
         }
@@ -79,7 +81,7 @@ extension ReplayEntry {
     /// The entry under the key id is inserted as well, as in earlier versions: neither an upgrade nor a
     /// downgrade forgets an admitted request.
     var sharedByAllKeys: ReplayEntry? {
-        guard scheme.traits.replayDetection == .acrossKeys, let all = ReplayEntry.allKeys else { return nil }
+        guard case .acrossKeys = scheme.traits.replayDetection, let all = ReplayEntry.allKeys else { return nil }
         return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
     }
 

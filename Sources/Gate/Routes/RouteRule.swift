@@ -16,7 +16,14 @@ package struct RouteRule: Sendable, Equatable {
 
         package static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
 
-        private var rank: Int { Level.allCases.firstIndex(of: self) ?? 0 }
+        private var rank: Int {
+            switch self {
+            case .open: 0
+            case .signed: 1
+            case .session: 2
+            case .device: 3
+            }
+        }
     }
 
     /// `/`, or a path that begins with `/` and does not end with it: visible ASCII without ambiguity

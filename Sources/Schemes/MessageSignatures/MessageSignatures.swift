@@ -51,8 +51,8 @@ package struct MessageSignatures: Scheme {
         guard request.fields.count <= FieldSet.limit else {
             throw Refusal(.malformed, detail: "more than 128 fields")
         }
-        try SignatureInput.read(from: request, workspace: &workspace, rule: rule)
         let part = workspace.part(SignatureInputBuffers.self)
+        try SignatureInput.read(from: request, into: part, rule: rule)
         let input = part.buffers.input
         guard let named = input.keyID, let keyID = KeyID(quoted: request.head.span.extracting(named.range))
         else {

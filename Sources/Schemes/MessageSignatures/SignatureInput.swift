@@ -54,9 +54,18 @@ struct SignatureInput: BitwiseCopyable {
     }
 
     static func read(from request: Request, workspace: inout Workspace, rule: SelectionRule) throws(Refusal) {
-        let part = workspace.part(SignatureInputBuffers.self)
+        try read(from: request, into: workspace.part(SignatureInputBuffers.self), rule: rule)
+    }
+
+    /// Whether parameters in their usual form are taken without the strict reader. Tests compare the two.
+    enum Reading { case plainFirst, strictOnly }
+
+    static func read(
+        from request: Request, into part: SchemePartOf<SignatureInputBuffers>, rule: SelectionRule,
+        reading: Reading = .plainFirst
+    ) throws(Refusal) {
         part.buffers.forgetUnknownLists()
-        part.buffers.candidates.removeAll(keepingCapacity: true)
+        if !part.buffers.candidates.isEmpty { part.buffers.candidates.removeAll(keepingCapacity: true) }
         var choice = CandidateSelection()
         // Beyond the limit nothing is read: `selected` refuses it.
         for index in request.fields.indices
@@ -65,7 +74,8 @@ struct SignatureInput: BitwiseCopyable {
             var reader = StructuredField(request.head.span.extracting(value.range))
             do throws(ParseError) {
                 while choice.isWithinLimit, let label = try reader.nextMember() {
-                    var input = try member(from: &reader, at: value.start, part: part)
+                    var input = try member(
+                        from: &reader, at: value.start, part: part, reading: reading)
                     input.label = label.offset(by: value.start)
                     choice.consider(
                         part.buffers.candidates.count, isOurs: rule.isMet(by: input, in: request))
@@ -138,7 +148,8 @@ struct SignatureInput: BitwiseCopyable {
     /// The signature covers the canonical form. Signers send that form; any other form is noted as a flaw
     /// instead of being serialized again, where a second serializer could introduce an error.
     private static func member(
-        from reader: inout StructuredField, at base: UInt32, part: SchemePartOf<SignatureInputBuffers>
+        from reader: inout StructuredField, at base: UInt32, part: SchemePartOf<SignatureInputBuffers>,
+        reading: Reading
     ) throws(ParseError) -> SignatureInput {
         var input = SignatureInput()
         guard reader.takeEquals() else { throw reader.error("expected \"=(\": a list of components") }
@@ -154,7 +165,7 @@ struct SignatureInput: BitwiseCopyable {
                 ComponentList(components, from: start, text: text),
                 isCanonical: input.flaw == nil && !isTooLong)
         }
-        input.takePlainParameters(from: &reader, at: base)
+        if case .plainFirst = reading { input.takePlainParameters(from: &reader, at: base) }
         while let (key, value) = try parameter(from: &reader, input: &input) {
             input.setParameter(key, value: value, of: reader, at: base)
         }
@@ -427,7 +438,7 @@ extension MessageSignatures {
         return Base64.decodeShort(text.extracting(start..<text.count - 1), as: .standard)
     }
 
-    private static func signatureAmongSeveral(
+    static func signatureAmongSeveral(
         labelled label: ByteRange, in message: Request, workspace: inout Workspace
     ) throws(Refusal) -> (short: ShortBytes, long: ByteRange?) {
         var found: (short: ShortBytes, long: ByteRange?)?
