@@ -56,6 +56,45 @@ private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Req
     }
 }
 
+/// The scanner says what the strict parser says, of a request and of a response, or declines.
+@Sendable func fuzzScanner(_ bytes: Span<UInt8>) {
+    var (scanned, parsed) = (Request(), Request())
+    if let whole = HeadScanner(bytes)?.request(limits: Limits(), into: &scanned) {
+        var parser = HeadParser(limits: Limits())
+        let strict = try? parser.parseStrictly(bytes, into: &parsed)
+        precondition(whole.length == strict?.length && whole.keepsAlive == strict?.keepsAlive)
+        precondition(whole.expectsContinue == strict?.expectsContinue)
+        precondition(scanned.head == parsed.head && scanned.method == parsed.method)
+        precondition(scanned.target == parsed.target && scanned.absoluteAuthority.isEmpty)
+        precondition(scanned.path == parsed.path && scanned.query == parsed.query)
+        precondition(scanned.authority == parsed.authority && scanned.framing == parsed.framing)
+        precondition(scanned.names == parsed.names && scanned.hopByHopFields == parsed.hopByHopFields)
+        precondition(scanned.hasFormType == parsed.hasFormType)
+        precondition(scanned.hasMultipartType == parsed.hasMultipartType)
+        precondition(scanned.minorVersion == parsed.minorVersion)
+        precondition(areSame(scanned.fields, parsed.fields))
+    }
+    for answersHEAD in [false, true] {
+        var (scanned, parsed) = (UpstreamResponse(), UpstreamResponse())
+        guard let length = HeadScanner(bytes)?.response(answeringHEAD: answersHEAD, into: &scanned) else {
+            continue
+        }
+        var parser = ResponseParser()
+        let strict = try? parser.parseStrictly(bytes, answeringHEAD: answersHEAD, into: &parsed)
+        precondition(length == strict && scanned.head == parsed.head && scanned.status == parsed.status)
+        precondition(scanned.framing == parsed.framing && scanned.keepsAlive == parsed.keepsAlive)
+        precondition(scanned.declaredLength == parsed.declaredLength && scanned.hasBody == parsed.hasBody)
+        precondition(scanned.names == parsed.names && scanned.endingHere == parsed.endingHere)
+        precondition(areSame(scanned.fields, parsed.fields))
+    }
+}
+
+private func areSame(_ left: [Request.Field], _ right: [Request.Field]) -> Bool {
+    left.elementsEqual(right) {
+        $0.name == $1.name && $0.value == $1.value && $0.known == $1.known && $0.traits == $1.traits
+    }
+}
+
 @Sendable func fuzzAnswer(_ bytes: Span<UInt8>) {
     for answersHEAD in [false, true] {
         var parser = ResponseParser()

@@ -80,8 +80,15 @@ final class Buffer {
 
     func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { _ = append($0) } }
 
-    func append(_ text: StaticString) {
-        _ = append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    /// Of a constant text, this compiles to a few stores.
+    @inline(__always) func append(_ text: StaticString) {
+        let count = text.utf8CodeUnitCount
+        guard count <= Buffer.size - end else {
+            _ = append(UnsafeRawBufferPointer(start: text.utf8Start, count: count))
+            return
+        }
+        (base + end).copyMemory(from: text.utf8Start, byteCount: count)
+        end += count
     }
 
     func appendLength(_ length: Int) {

@@ -267,4 +267,11 @@ package enum FieldSet: Sendable, Equatable {
         case .only(let mask): mask.contains(index)
         }
     }
+
+    package var mask: FieldMask {
+        switch self {
+        case .everything: .all
+        case .only(let mask): mask
+        }
+    }
 }

@@ -31,23 +31,18 @@ class CallerIdentityFields {
         event: EventID, at now: Int64
     ) throws(Refusal) -> [UInt8] {
         let client = ClientAddressFields.lines(for: exchange, sending: request, behind: proxies)
-        let release =
-            caller.withheld?.ticket == nil
-            ? releaseLines(for: caller.release)
-            : CallerIdentityFields.text(of: caller.release, scheme: Caller.ticketScheme)
-        var lines: [UInt8] = []
-        lines.reserveCapacity(release.count + client.bytes.count + CallerIdentityFields.roomForSession)
-        lines.append(contentsOf: release)
-        lines.append(contentsOf: client.bytes)
-        if let session = caller.session { CallerIdentityFields.append(session, to: &lines) }
-        if let cookies = caller.withheld?.cookies, !cookies.isEmpty {
-            lines.append(contentsOf: "Cookie: ".utf8)
-            lines.append(contentsOf: cookies)
-            lines.append(contentsOf: "\r\n".utf8)
+        var lines: [UInt8]
+        if caller.withheld != nil {
+            lines = compose(for: caller, client: client)
+            CallerIdentityFields.append(event, to: &lines)
+        } else {
+            if !client.keepsLines(of: caller) {
+                var lines = compose(for: caller, client: client)
+                CallerIdentityFields.append(event, to: &lines)
+                client.keep(lines, of: caller)
+            }
+            lines = client.lines(for: event)
         }
-        lines.append(contentsOf: "Countersign-Event: ".utf8)
-        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
-        lines.append(contentsOf: "\r\n".utf8)
         if !unsigned.isEmpty {
             lines.append(contentsOf: "Countersign-Unsigned-Parts: ".utf8)
             lines.append(contentsOf: unsigned)
@@ -68,10 +63,35 @@ class CallerIdentityFields {
         if case .observed(let code) = passage.cause {
             lines.append(contentsOf: "Countersign-Verdict: \(code.rawValue)\r\n".utf8)
         }
-        lines.append(contentsOf: "Countersign-Event: ".utf8)
-        event.bytes.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
-        lines.append(contentsOf: "\r\n".utf8)
+        CallerIdentityFields.append(event, to: &lines)
         return lines
+    }
+
+    /// The lines that are the same for all requests of a caller over one connection, and cookies.
+    private func compose(for caller: Caller, client: ClientAddressFields) -> [UInt8] {
+        let release =
+            caller.withheld?.ticket == nil
+            ? releaseLines(for: caller.release)
+            : CallerIdentityFields.text(of: caller.release, scheme: Caller.ticketScheme)
+        var lines: [UInt8] = []
+        lines.reserveCapacity(release.count + client.bytes.count + CallerIdentityFields.roomForSession)
+        lines.append(contentsOf: release)
+        lines.append(contentsOf: client.bytes)
+        if let session = caller.session { CallerIdentityFields.append(session, to: &lines) }
+        if let cookies = caller.withheld?.cookies, !cookies.isEmpty {
+            lines.append(contentsOf: "Cookie: ".utf8)
+            lines.append(contentsOf: cookies)
+            lines.append(contentsOf: "\r\n".utf8)
+        }
+        return lines
+    }
+
+    /// ``EventID`` stands right before the end; see ``ClientAddressFields/lines(for:)``.
+    private static func append(_ event: EventID, to lines: inout [UInt8]) {
+        lines.append(contentsOf: "Countersign-Event: ".utf8)
+        let text = event.bytes
+        text.span.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        lines.append(contentsOf: "\r\n".utf8)
     }
 
     private func releaseLines(for release: AppRelease) -> [UInt8] {
@@ -103,20 +123,21 @@ class CallerIdentityFields {
         lines.append(contentsOf: "\r\n".utf8)
     }
 
-    /// The fields to forward, for ``ForwardedRequest``: those the signature covers, `Host`, and the few that
-    /// may go uncovered because no backend should act on them; never the fields that only a proxy may set.
+    /// The fields to forward, for ``ForwardedRequest``: those the signature covers, those that the policy
+    /// names, and those that may go uncovered (``FieldTraits/isHarmless``); never the fields that only a
+    /// proxy may set.
     func forwardedFields(of request: borrowing Request, caller: Caller) -> FieldMask {
-        var forwarded = FieldMask()
-        for index in request.fields.indices where index < FieldMask.limit {
-            // Do not forward a bearer token of this authority, even if the signature covers it.
-            if caller.session?.kind == .bearer, request.fields[index].known == .authorization,
-                caller.withheld == nil || caller.withheld?.ticket != nil
-            {
-                continue
-            }
-            if callerFields.isRemoved(request.fields[index], of: request) { continue }
-            if caller.coveredFields.contains(index)
-                || CallerIdentityFields.mayGoUncovered(index, of: request, policy: caller.release.policy)
+        let named = caller.release.policy.forwardedFields
+        // Do not forward a bearer token of this authority, even if the signature covers it.
+        let isBearer =
+            caller.session?.kind == .bearer && (caller.withheld == nil || caller.withheld?.ticket != nil)
+        var forwarded = caller.coveredFields.mask
+        for index in request.fields.indices {
+            let field = request.fields[index]
+            if isBearer && field.known == .authorization || callerFields.isRemoved(field, of: request) {
+                forwarded.remove(index)
+            } else if field.traits.contains(.isHarmless)
+                || !named.isEmpty && named.contains(request.text(field.name))
             {
                 forwarded.insert(index)
             }
@@ -139,19 +160,5 @@ class CallerIdentityFields {
             forwarded.insert(index)
         }
         return forwarded
-    }
-
-    private static func mayGoUncovered(_ index: Int, of request: borrowing Request, policy: Policy) -> Bool {
-        let name = request.fields[index].name
-        switch request.fields[index].known {
-        case .host, .accept, .userAgent, .traceparent: return true
-        default:
-            if request.matches(
-                ByteRange(from: Int(name.start), to: min(Int(name.end), Int(name.start) + 7)), text: "accept-"
-            ) {
-                return true
-            }
-            return !policy.forwardedFields.isEmpty && policy.forwardedFields.contains(request.text(name))
-        }
     }
 }

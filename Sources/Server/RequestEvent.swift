@@ -37,7 +37,8 @@ final class RequestEvent: @unchecked Sendable {
         buffer.removeAll(keepingCapacity: true)
         var line = JSONLine(reusing: buffer)
         line.add("time", value: clock.text())
-        line.add("event", value: id.bytes.span)
+        let identifier = id.bytes
+        line.add("event", value: identifier.span)
         line.add("peer", value: exchange.peer)
         if let client { line.add("client", value: client) }
         let request = original?.request ?? exchange.request
@@ -130,32 +131,56 @@ struct LogClock {
 
 /// Identifies one event, in an answer and in the log: a UUID of version 4. Source: RFC 9562 §5.4.
 struct EventID {
-    let bytes: InlineArray<36, UInt8>
+    private let high: UInt64
+    private let low: UInt64
 
     /// Not secret, so the loop's own fast generator suffices.
     init(_ generator: inout SplitMix64) {
-        var high = generator.next()
-        var low = generator.next()
-        high = high & ~0xF000 | 0x4000
-        low = low & ~(0b11 << 62) | 0b10 << 62
+        high = generator.next() & ~0xF000 | 0x4000
+        low = generator.next() & ~(0b11 << 62) | 0b10 << 62
+    }
+
+    /// The text's bytes: 36 digits and hyphens.
+    var bytes: InlineArray<36, UInt8> {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
-        EventID.write(high, from: 0, to: 8, into: &text, at: 0)
-        EventID.write(high, from: 8, to: 12, into: &text, at: 9)
-        EventID.write(high, from: 12, to: 16, into: &text, at: 14)
-        EventID.write(low, from: 0, to: 4, into: &text, at: 19)
-        EventID.write(low, from: 4, to: 16, into: &text, at: 24)
-        bytes = text
+        text.mutableSpan.withUnsafeMutableBytes(write)
+        return text
     }
 
-    /// Digits `first..<end` of `word`, counted from its highest.
-    private static func write(
-        _ word: UInt64, from first: Int, to end: Int, into text: inout InlineArray<36, UInt8>, at place: Int
-    ) {
-        for digit in first..<end {
-            let nibble = UInt8(truncatingIfNeeded: word >> UInt64(60 - digit * 4)) & 15
-            text[place + digit - first] = nibble &+ (nibble < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
-        }
+    /// Writes the text to 36 bytes.
+    func write(to text: UnsafeMutableRawBufferPointer) {
+        let words = (
+            EventID.digits(of: high >> 32), EventID.digits(of: high), EventID.digits(of: low >> 32),
+            EventID.digits(of: low)
+        )
+        let hyphen = UInt8(ascii: "-")
+        text.storeBytes(of: words.0, as: UInt64.self)
+        text.storeBytes(of: hyphen, toByteOffset: 8, as: UInt8.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: words.1), toByteOffset: 9, as: UInt32.self)
+        text.storeBytes(of: hyphen, toByteOffset: 13, as: UInt8.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: words.1 >> 32), toByteOffset: 14, as: UInt32.self)
+        text.storeBytes(of: hyphen, toByteOffset: 18, as: UInt8.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: words.2), toByteOffset: 19, as: UInt32.self)
+        text.storeBytes(of: hyphen, toByteOffset: 23, as: UInt8.self)
+        text.storeBytes(of: UInt32(truncatingIfNeeded: words.2 >> 32), toByteOffset: 24, as: UInt32.self)
+        text.storeBytes(of: words.3, toByteOffset: 28, as: UInt64.self)
     }
 
-    var text: String { String(decoding: (0..<36).map { bytes[$0] }, as: UTF8.self) }
+    /// The eight hexadecimal digits of the low half of `word`, the first one in the lowest byte.
+    private static func digits(of word: UInt64) -> UInt64 {
+        // Spreads the digits over the bytes, the highest one last.
+        var digits = word & 0xFFFF_FFFF
+        digits = (digits | digits << 16) & 0x0000_FFFF_0000_FFFF
+        digits = (digits | digits << 8) & 0x00FF_00FF_00FF_00FF
+        digits = (digits | digits << 4) & 0x0F0F_0F0F_0F0F_0F0F
+        // One in each byte of a digit over 9.
+        let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        let text = digits &+ 0x3030_3030_3030_3030 &+ letters &* UInt64(UInt8(ascii: "a") - 10 - 0x30)
+        return text.bigEndian
+    }
+
+    var text: String {
+        let bytes = bytes
+        return bytes.span.text
+    }
 }

@@ -41,6 +41,22 @@
     @inlinable package var range: Range<Int> { Int(start)..<Int(end) }
 }
 
+extension Array where Element: BitwiseCopyable {
+    /// Makes these the array's elements, in the memory that it has. If there are as many as before, as in
+    /// most messages of one connection, this is one copy.
+    @inlinable package mutating func replaceAll(with elements: borrowing Span<Element>) {
+        let common = Swift.min(count, elements.count)
+        elements.withUnsafeBufferPointer { elements in
+            withUnsafeMutableBufferPointer { old in
+                guard let from = elements.baseAddress else { return }
+                old.baseAddress?.update(from: from, count: common)
+            }
+            if common < elements.count { append(contentsOf: elements[common...]) }
+        }
+        if common < count, common == elements.count { removeLast(count - common) }
+    }
+}
+
 extension Span<UInt8> {
     /// Byte for byte. For public bytes only: the time taken tells where they differ.
     @inlinable package func matches(_ text: StaticString) -> Bool {

@@ -17,10 +17,19 @@
         @usableFromInline package var value: ByteRange
         /// Which one it is, once ``Request/identifyFields()`` has looked.
         @usableFromInline package fileprivate(set) var known = FieldName.other
+        package fileprivate(set) var traits = FieldTraits.isUnidentified
 
         package init(name: ByteRange, value: ByteRange) {
             self.name = name
             self.value = value
+        }
+
+        /// For a parser that has looked up the name.
+        package init(name: ByteRange, value: ByteRange, identity: FieldIdentity) {
+            self.name = name
+            self.value = value
+            known = identity.name
+            traits = identity.traits
         }
     }
 
@@ -87,17 +96,34 @@
         hasFormType = false
         hasMultipartType = false
         for index in fields.indices {
-            let name = FieldName(head.span.extracting(fields[index].name.range))
-            fields[index].known = name
-            names.insert(name)
-            guard name == .contentType else { continue }
-            let type = fields[index].value.range
-            if Request.isMediaType("application/x-www-form-urlencoded", of: head.span.extracting(type)) {
-                hasFormType = true
-            }
-            if Request.isMediaType("multipart/form-data", of: head.span.extracting(type)) {
-                hasMultipartType = true
-            }
+            let identity = FieldIdentity(exactly: head.span.extracting(fields[index].name.range))
+            fields[index].known = identity.name
+            fields[index].traits = identity.traits
+            names.insert(identity.name)
+            if identity.name == .contentType { readType(fields[index].value) }
+        }
+    }
+
+    /// Sets fields that the parser has identified. Of a known name other than `Content-Type` there may be
+    /// several.
+    package mutating func setFields(_ fields: Span<Field>, named names: FieldNames) {
+        self.fields.replaceAll(with: fields)
+        self.names = names
+        hasFormType = false
+        hasMultipartType = false
+        guard names.contains(.contentType) else { return }
+        for index in 0..<fields.count where fields[index].known == .contentType {
+            readType(fields[index].value)
+        }
+    }
+
+    private mutating func readType(_ value: ByteRange) {
+        let range = value.range
+        if Request.isMediaType("application/x-www-form-urlencoded", of: head.span.extracting(range)) {
+            hasFormType = true
+        }
+        if Request.isMediaType("multipart/form-data", of: head.span.extracting(range)) {
+            hasMultipartType = true
         }
     }
 

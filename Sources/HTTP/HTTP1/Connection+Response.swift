@@ -55,11 +55,7 @@ extension Connection {
     ) -> Bool {
         let output = takeOutput()
         answeredStatus = status
-        output.append("HTTP/1.1 ")
-        output.appendDecimal(status)
-        output.append(" ")
-        output.append(ReasonPhrase.of(status) ?? "Status")
-        output.append("\r\n")
+        output.appendStatusLine(status)
         if !hasDate { output.append(loop.dateLine) }
         fields(output)
         switch framing {
@@ -200,8 +196,19 @@ extension Connection {
     }
 }
 
+extension Buffer {
+    fileprivate func appendStatusLine(_ status: Int) {
+        if status == 200 { return append("HTTP/1.1 200 OK\r\n") }
+        append("HTTP/1.1 ")
+        appendDecimal(status)
+        append(" ")
+        append(ReasonPhrase.of(status) ?? "Status")
+        append("\r\n")
+    }
+}
+
 extension UpstreamResponse {
-    var hasDate: Bool { fields.contains { $0.name.count == 4 && matches($0.name, text: "date") } }
+    var hasDate: Bool { names.contains(.date) }
 }
 
 /// Checks that the peer reads a response at the minimum rate, averaged over a window.

@@ -9,6 +9,8 @@ enum FieldLines {
         private var lineStart = 0
         private var scanned = 0
 
+        var isAtStart: Bool { scanned == 0 }
+
         /// The offset after the empty line; nil if it has not arrived yet. Refuses a line that ends in a
         /// bare LF at once, before the rest of the head has arrived.
         mutating func end(in bytes: Span<UInt8>) throws(Refusal) -> Int? {
@@ -86,21 +88,33 @@ enum FieldLines {
         return underscores
     }
 
-    /// Copies the chosen lines from `head` byte for byte, adjacent lines together.
+    /// The fields that are passed on in either direction, of those that are not in `endingHere`.
+    static func passedOn(_ fields: [Request.Field], except endingHere: FieldMask) -> FieldMask {
+        var chosen = FieldMask.all.subtracting(endingHere)
+        for index in fields.indices where !fields[index].traits.isDisjoint(with: .staysHere) {
+            chosen.remove(index)
+        }
+        return chosen
+    }
+
+    /// Copies the chosen lines from `head` byte for byte, adjacent lines together; and before them the bytes
+    /// from `start` to the first line.
     static func copy(
-        _ fields: [Request.Field], where chosen: FieldMask, of head: Span<UInt8>, to output: Buffer
+        _ fields: [Request.Field], where chosen: FieldMask, of head: Span<UInt8>, from start: Int,
+        to output: Buffer
     ) {
+        guard !fields.isEmpty else { return }
+        let others = FieldMask.all.subtracting(chosen)
+        var start = start
         var index = 0
-        while index < fields.count {
-            guard chosen.contains(index) else {
-                index += 1
-                continue
-            }
-            let start = Int(fields[index].name.start)
-            while index < fields.count, chosen.contains(index) { index += 1 }
+        while true {
+            let end = min(others.firstIndex(from: index), fields.count)
             // A line ends where the next one begins; the last line ends at the empty line.
-            let end = index < fields.count ? Int(fields[index].name.start) : head.count - 2
-            head.extracting(start..<end).withUnsafeBytes { _ = output.append($0) }
+            let stop = end < fields.count ? Int(fields[end].name.start) : head.count - 2
+            if start < stop { head.extracting(start..<stop).withUnsafeBytes { _ = output.append($0) } }
+            index = chosen.firstIndex(from: end)
+            guard index < fields.count else { return }
+            start = Int(fields[index].name.start)
         }
     }
 
@@ -133,12 +147,32 @@ enum FieldLines {
         return value
     }
 
-    /// Whether the bytes at `slice` equal `text` (lower-case), ignoring case.
+    /// Whether the bytes at `slice` equal `text`, ignoring case; `text` has only lower-case letters, digits
+    /// and the punctuation between them.
     static func equals(in bytes: Span<UInt8>, at slice: ByteRange, text: StaticString) -> Bool {
-        guard slice.count == text.utf8CodeUnitCount else { return false }
-        for offset in 0..<slice.count
-        where OctetClass.lowercased(bytes[Int(slice.start) + offset]) != text.utf8Start[offset] {
-            return false
+        let count = text.utf8CodeUnitCount
+        guard slice.count == count else { return false }
+        let found = bytes.extracting(slice.range).bytes
+        let expected = UnsafeRawPointer(text.utf8Start)
+        func differs<Word: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as _: Word.Type) -> Word {
+            let word = expected.loadUnaligned(fromByteOffset: offset, as: Word.self)
+            // Bit 6 is set in the letters alone, and bit 5 tells their cases.
+            let letters = word >> 1 & Word(truncatingIfNeeded: 0x2020_2020_2020_2020 as UInt64)
+            return (found.unsafeLoadUnaligned(fromByteOffset: offset, as: Word.self) | letters) ^ word
+        }
+        var offset = 0
+        while offset + 8 <= count {
+            guard differs(at: offset, as: UInt64.self) == 0 else { return false }
+            offset += 8
+        }
+        // The last word overlaps the one before it.
+        if count >= 8 { return differs(at: count - 8, as: UInt64.self) == 0 }
+        if count >= 4 {
+            return differs(at: 0, as: UInt32.self) | differs(at: count - 4, as: UInt32.self) == 0
+        }
+        while offset < count {
+            guard differs(at: offset, as: UInt8.self) == 0 else { return false }
+            offset += 1
         }
         return true
     }

@@ -29,7 +29,21 @@ package struct HeadParser {
     ///
     /// Skips one empty line before the request line, because some clients send an extra CRLF after a body.
     /// Source: RFC 9112 §2.2.
+    ///
+    /// A head that arrived in one piece and is a usual one is read in one pass. A piece of a head is scanned
+    /// once, whatever the number of calls.
     package mutating func parse(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Parsed?
+    {
+        if scanner.isAtStart, let head = HeadScanner(bytes),
+            let parsed = head.request(limits: limits, into: &request)
+        {
+            return parsed
+        }
+        return try parseStrictly(bytes, into: &request)
+    }
+
+    /// As ``parse(_:into:)``. Only this function refuses a head.
+    mutating func parseStrictly(_ bytes: Span<UInt8>, into request: inout Request) throws(Refusal) -> Parsed?
     {
         guard !bytes.isEmpty else { return nil }
         guard bytes[0] == OctetClass.carriageReturn else { return try parseHead(bytes, into: &request) }

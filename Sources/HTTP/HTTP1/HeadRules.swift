@@ -78,6 +78,11 @@ extension Request {
     package mutating func reset() {
         head.removeAll(keepingCapacity: true)
         fields.removeAll(keepingCapacity: true)
+        resetValues()
+    }
+
+    /// Clears all but `head` and `fields`.
+    mutating func resetValues() {
         if !body.isEmpty { body = [] }
         method = .empty
         target = .empty

@@ -23,6 +23,9 @@ enum OctetClass {
         return ((byte < 0x40 ? low : high) >> UInt64(byte & 0x3F)) & 1 == 1
     }
 
+    /// The optional white space around a field value.
+    @inline(__always) static func isBlank(_ byte: UInt8) -> Bool { byte == space || byte == tab }
+
     @inline(__always) static func isUpperCase(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "A") < 26 }
 
     /// The bytes of a field value: visible ASCII, space, tab and obs-text; no control character.

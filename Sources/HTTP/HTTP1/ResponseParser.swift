@@ -12,7 +12,10 @@ struct UpstreamResponse {
 
     var head: [UInt8] = []
     var status = 0
+    /// As sent, with names in any case.
     var fields: [Request.Field] = []
+    /// Which known fields are among them.
+    var names = FieldNames()
     var framing = Framing.none
     var keepsAlive = true
     /// The `Content-Length` of the head, even if no body follows.
@@ -22,13 +25,10 @@ struct UpstreamResponse {
     /// The fields that `Connection` names, which end at this hop.
     var endingHere = FieldMask()
 
-    func matches(_ slice: ByteRange, text: StaticString) -> Bool {
-        FieldLines.equals(in: head.span, at: slice, text: text)
-    }
-
     /// Writes all fields except those that end at this hop and those reserved for the gateway.
     func writeFields(to output: Buffer) {
-        FieldLines.copy(fields, where: passedOn, of: head.span, to: output)
+        guard let first = fields.first else { return }
+        FieldLines.copy(fields, where: passedOn, of: head.span, from: Int(first.name.start), to: output)
     }
 
     /// The same fields as values, for an observer.
@@ -41,30 +41,33 @@ struct UpstreamResponse {
         }
     }
 
-    private var passedOn: FieldMask {
-        let bytes = head.span
-        var chosen = FieldMask.all.subtracting(endingHere)
-        for index in fields.indices {
-            let name = fields[index].name
-            if HopByHop.isHopByHop(name, of: bytes) || HopByHop.isReserved(name, of: bytes) {
-                chosen.remove(index)
-            }
-        }
-        return chosen
-    }
+    private var passedOn: FieldMask { FieldLines.passedOn(fields, except: endingHere) }
 }
 
 /// Parses the head of an upstream's response as strictly as a request's: an ambiguous response could
 /// deliver one caller's bytes to another. Source: RFC 9112 §4–6.
 struct ResponseParser {
     /// Leaves room in one buffer for the fields that the gateway adds.
-    private static let headBytes = 60 << 10
+    static let headBytes = 60 << 10
     private static let fieldCount = 128
     private static var headTooLarge: Refusal { Refusal(.upstreamFailed, detail: "its head is over 60 KiB") }
     private var scanner = FieldLines.EndScanner()
 
-    /// Parses a head and returns its length in bytes; nil if more bytes are needed.
+    /// Parses a head and returns its length in bytes; nil if more bytes are needed. As
+    /// ``HeadParser/parse(_:into:)``, reads a usual head in one pass.
     mutating func parse(
+        _ bytes: Span<UInt8>, answeringHEAD: Bool, into response: inout UpstreamResponse
+    ) throws(Refusal) -> Int? {
+        if scanner.isAtStart, let head = HeadScanner(bytes),
+            let length = head.response(answeringHEAD: answeringHEAD, into: &response)
+        {
+            return length
+        }
+        return try parseStrictly(bytes, answeringHEAD: answeringHEAD, into: &response)
+    }
+
+    /// As ``parse(_:answeringHEAD:into:)``. Only this function refuses a head.
+    mutating func parseStrictly(
         _ bytes: Span<UInt8>, answeringHEAD: Bool, into response: inout UpstreamResponse
     ) throws(Refusal) -> Int? {
         guard let length = try scanner.end(in: bytes) else {
@@ -73,12 +76,12 @@ struct ResponseParser {
         }
         guard length <= ResponseParser.headBytes else { throw ResponseParser.headTooLarge }
         scanner = FieldLines.EndScanner()
-        response.head.removeAll(keepingCapacity: true)
+        response.head.replaceAll(with: bytes.extracting(0..<length))
         response.fields.removeAll(keepingCapacity: true)
-        bytes.extracting(0..<length).withUnsafeBufferPointer { response.head.append(contentsOf: $0) }
         let (start, minorVersion) = try parseStatusLine(bytes, into: &response)
         try FieldLines.parse(
             bytes, from: start, to: length, limit: ResponseParser.fieldCount, into: &response.fields)
+        response.identifyFields()
         try interpret(&response, minorVersion: minorVersion, answeringHEAD: answeringHEAD)
         return length
     }
@@ -113,25 +116,49 @@ struct ResponseParser {
         let named = try HopByHop.named(in: response.fields, of: response.head.span)
         response.endingHere = named
         for field in response.fields {
-            if response.matches(field.name, text: "content-length") {
+            switch field.known {
+            case .contentLength:
                 guard contentLength == nil,
                     let length = FieldLines.decimal(in: response.head.span, at: field.value)
                 else {
                     throw Refusal(.malformed, detail: "its Content-Length is not one number")
                 }
                 contentLength = length
-            } else if response.matches(field.name, text: "transfer-encoding") {
+            case .transferEncoding:
                 guard !isChunked, FieldLines.equals(in: response.head.span, at: field.value, text: "chunked")
                 else {
                     throw Refusal(.malformed, detail: "its Transfer-Encoding is not just chunked")
                 }
                 isChunked = true
-            } else if response.matches(field.name, text: "connection") {
+            case .connection:
                 if FieldLines.hasMember("close", in: field.value, of: response.head.span) {
                     keepsAlive = false
                 }
+            default: break
             }
         }
+        try response.setFraming(
+            contentLength: contentLength, isChunked: isChunked, minorVersion: minorVersion,
+            keepsAlive: keepsAlive, answeringHEAD: answeringHEAD)
+    }
+}
+
+extension UpstreamResponse {
+    fileprivate mutating func identifyFields() {
+        names = FieldNames()
+        for index in fields.indices {
+            let (name, value) = (fields[index].name, fields[index].value)
+            let identity = FieldIdentity(caseless: head.span.extracting(name.range))
+            fields[index] = Request.Field(name: name, value: value, identity: identity)
+            names.insert(identity.name)
+        }
+    }
+
+    /// Decides where the body ends, and whether another response may follow it. `keepsAlive` is what the
+    /// head says of that.
+    mutating func setFraming(
+        contentLength: Int?, isChunked: Bool, minorVersion: Int, keepsAlive: Bool, answeringHEAD: Bool
+    ) throws(Refusal) {
         guard !(isChunked && contentLength != nil) else {
             throw Refusal(.malformed, detail: "it has both a Content-Length and a Transfer-Encoding")
         }
@@ -140,20 +167,19 @@ struct ResponseParser {
             throw Refusal(.malformed, detail: "it has a Transfer-Encoding in HTTP/1.0")
         }
         let announcesBody = isChunked || contentLength ?? 0 > 0
-        guard response.status >= 200 || !announcesBody else {
+        guard status >= 200 || !announcesBody else {
             throw Refusal(.malformed, detail: "an interim answer announces a body")
         }
-        let hasNoBody =
-            answeringHEAD || response.status < 200 || response.status == 204 || response.status == 304
-        response.declaredLength = contentLength
-        response.hasBody = !hasNoBody
-        response.framing =
+        let hasNoBody = answeringHEAD || status < 200 || status == 204 || status == 304
+        declaredLength = contentLength
+        hasBody = !hasNoBody
+        framing =
             if hasNoBody { .none } else if isChunked { .chunked } else if let contentLength {
                 contentLength == 0 ? .none : .length(contentLength)
             } else { .untilClose }
         // After a 204 that announces a body, the upstream may send that body, which would be read as the
         // next response. Source: RFC 9112 §6.3.
-        let isSuspect = response.status == 204 && announcesBody
-        response.keepsAlive = keepsAlive && response.framing != .untilClose && !isSuspect
+        let isSuspect = status == 204 && announcesBody
+        self.keepsAlive = keepsAlive && framing != .untilClose && !isSuspect
     }
 }

@@ -34,28 +34,32 @@ extension ForwardedRequest {
     /// The fields of `request` that are forwarded: ``fields`` without hop-by-hop fields and those reserved
     /// for the gateway.
     package func selected(of request: borrowing Request) -> FieldMask {
-        let head = request.head.span
-        var selected = fields.subtracting(request.hopByHopFields)
-        for index in request.fields.indices {
-            let name = request.fields[index].name
-            if HopByHop.isHopByHop(name, of: head) || HopByHop.isReserved(name, of: head) {
-                selected.remove(index)
-            }
-        }
+        var selected = FieldLines.passedOn(request.fields, except: request.hopByHopFields)
+        selected.formIntersection(fields)
         return selected
     }
 
     /// Writes the request's head for the upstream: the same method and the same target bytes.
     func writeHead(of request: borrowing Request, to output: Buffer) {
         let head = request.head.span
-        func append(_ slice: ByteRange) {
-            head.extracting(slice.range).withUnsafeBytes { _ = output.append($0) }
+        let fieldStart = Int(request.fields.first?.name.start ?? 0)
+        let targetEnd = Int(request.target.end)
+        // The request line as it came, if it is in the form that goes on.
+        if request.minorVersion == 1, request.absoluteAuthority.isEmpty, request.method.start == 0,
+            request.target.start == request.method.end + 1, fieldStart == targetEnd + 11
+        {
+            FieldLines.copy(request.fields, where: selected(of: request), of: head, from: 0, to: output)
+        } else {
+            func append(_ slice: ByteRange) {
+                head.extracting(slice.range).withUnsafeBytes { _ = output.append($0) }
+            }
+            append(request.method)
+            output.append(" ")
+            append(request.target)
+            output.append(" HTTP/1.1\r\n")
+            FieldLines.copy(
+                request.fields, where: selected(of: request), of: head, from: fieldStart, to: output)
         }
-        append(request.method)
-        output.append(" ")
-        append(request.target)
-        output.append(" HTTP/1.1\r\n")
-        FieldLines.copy(request.fields, where: selected(of: request), of: head, to: output)
         output.append(added)
         switch (request.isBodyWhole, request.framing) {
         case (true, .none) where request.body.isEmpty: break
@@ -70,37 +74,6 @@ extension ForwardedRequest {
 
 /// The fields that end at this hop. Source: RFC 9110 §7.6.1.
 enum HopByHop {
-    static func isHopByHop(_ name: ByteRange, of head: Span<UInt8>) -> Bool {
-        func equals(_ text: StaticString) -> Bool { FieldLines.equals(in: head, at: name, text: text) }
-        return switch name.count {
-        case 2: equals("te")
-        case 6: equals("expect")
-        case 7: equals("trailer") || equals("upgrade")
-        case 10: equals("connection") || equals("keep-alive")
-        case 14: equals("content-length") || equals("http2-settings")
-        case 16: equals("proxy-connection")
-        case 17: equals("transfer-encoding")
-        case 18: equals("proxy-authenticate")
-        case 19: equals("proxy-authorization")
-        default: false
-        }
-    }
-
-    /// Whether a name is `Countersign-…` or a backend may read it as such: some backends replace every
-    /// character that is not a letter or digit by `_`. Only the gateway may write these fields.
-    static func isReserved(_ name: ByteRange, of head: Span<UInt8>) -> Bool {
-        let prefix = "countersign" as StaticString
-        let length = prefix.utf8CodeUnitCount
-        guard name.count >= length else { return false }
-        guard
-            FieldLines.equals(
-                in: head, at: ByteRange(from: Int(name.start), to: Int(name.start) + length), text: prefix)
-        else { return false }
-        guard name.count > length else { return true }
-        let next = head[Int(name.start) + length]
-        return !ASCII.isLetter(next) && !ASCII.isDigit(next)
-    }
-
     /// The limit on members of all `Connection` fields of a head. Each member is compared with every field.
     static let mostMembers = 64
 
@@ -109,7 +82,7 @@ enum HopByHop {
     static func named(in fields: [Request.Field], of head: Span<UInt8>) throws(Refusal) -> FieldMask {
         var named = FieldMask()
         var count = 0
-        for field in fields where FieldLines.equals(in: head, at: field.name, text: "connection") {
+        for field in fields where field.known == .connection {
             var rest = field.value
             while let member = FieldLines.nextMember(of: &rest, in: head) {
                 count += 1

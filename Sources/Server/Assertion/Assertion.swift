@@ -37,7 +37,8 @@ enum Assertion {
         claims.add("client", value: client)
         claims.add("iat", value: Int(now))
         claims.add("exp", value: Int(now + lifetime))
-        claims.add("jti", value: event.bytes.span)
+        let identifier = event.bytes
+        claims.add("jti", value: identifier.span)
         claims.add("htm", value: head.extracting(request.method.range))
         claims.add("htu", value: head.extracting(request.target.range))
         add(AssertionBodyClaim(of: request, expected: caller.body), to: &claims)

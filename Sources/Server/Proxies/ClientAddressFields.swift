@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignHTTP
 import CountersignWire
 
@@ -12,6 +13,8 @@ final class ClientAddressFields {
     /// Field lines, each with its CRLF.
     let bytes: [UInt8]
     private let host: [UInt8]
+    /// All lines of the last request but those that depend on it, its event's last; and its caller.
+    private var kept: (release: AppRelease, session: Session?, lines: [UInt8])?
 
     /// The lines for a request of this exchange, composed once for each connection and host. `request` is the
     /// exchange's own.
@@ -47,6 +50,24 @@ final class ClientAddressFields {
             forwarded += ";host=\"\(host.text)\""
         }
         bytes = Array("\(lines)\(forwarded)\r\n".utf8)
+    }
+
+    /// Whether the lines of the last request are those of this caller's, too.
+    func keepsLines(of caller: Caller) -> Bool {
+        guard let kept else { return false }
+        return kept.release === caller.release && kept.session === caller.session
+    }
+
+    /// Keeps lines that end with the one of an event.
+    func keep(_ lines: [UInt8], of caller: Caller) { kept = (caller.release, caller.session, lines) }
+
+    /// The kept lines, with this event in place of the one before. Written in place, unless an earlier
+    /// request still has the lines.
+    func lines(for event: EventID) -> [UInt8] {
+        kept?.lines.withUnsafeMutableBytes { lines in
+            event.write(to: UnsafeMutableRawBufferPointer(rebasing: lines.suffix(38).prefix(36)))
+        }
+        return kept?.lines ?? []
     }
 
     private func areFor(host other: Span<UInt8>) -> Bool {

@@ -9,9 +9,12 @@ struct ForbiddenCallerFields: Sendable {
 
     init(keeping kept: Set<String> = []) { self.kept = kept }
 
-    /// Whether the gateway removes the field. Only names that ``FieldName`` does not know can be among these.
+    /// Whether the gateway removes the field. Only names about which ``FieldIdentity`` says nothing can be
+    /// among these.
     func isRemoved(_ field: Request.Field, of request: borrowing Request) -> Bool {
-        guard field.known == .other else { return false }
+        guard field.known == .other,
+            field.traits.isDisjoint(with: [.endsAtHop, .isReserved, .isHarmless])
+        else { return false }
         let name = request.head.span.extracting(field.name.range)
         guard ForbiddenCallerFields.tells(name) else { return false }
         return kept.isEmpty || !kept.contains(name.text)
