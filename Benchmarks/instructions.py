@@ -5,10 +5,11 @@ database varies with the database.
 
 One connection at a time: then the number of turns of the event loop, and of waits, does not depend on the
 machine's load. libcrypto is left out, because its code depends on the processor; SQLite counts only where a
-request uses it. The backend must have seen each request once.
+request uses it, and libsodium not for a refusal: its one large work there is the answer's signature, which
+an address gets 400 times a second, a matter of time. Every request and answer is checked (cases.py).
 
-Usage: instructions.py [--update] [--requests N]. `--update` writes the new figures to the file.
-script/instructions builds what it needs and calls it.
+Usage: instructions.py [--case NAME]... [--update] [--requests N]. `--update` writes the new figures to the
+file. script/instructions builds what it needs and calls it.
 """
 
 import argparse
@@ -16,60 +17,50 @@ import json
 import pathlib
 import sys
 import tempfile
-from dataclasses import dataclass
 
-from bench import ROOT
+from bench import chosen
+from cases import CASES, ROOT, Case, Lie
 from profile import instructions_by_library, record
 
 KEPT = ROOT / "Benchmarks/instructions.json"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A kind of request, with the fields that `record` reads."""
-    body: int = 0
-    keyed: bool = False
-    tls: bool = False
-    # The growth at which it fails.
-    most: float = 0.03
-
-
-CASES = {
-    "GET": Case(),
-    "POST 512 B": Case(body=512),
-    "keyed POST 512 B": Case(body=512, keyed=True, most=0.1),
-    "TLS, GET": Case(tls=True),
-    "TLS, POST 512 B": Case(body=512, tls=True),
-}
+# The least number of requests of a case: the work of timers counts, too, and should not show.
+LEAST_REQUESTS = 500
 
 
 def measure(case: Case, requests: int) -> int:
     """Instructions of one request."""
-    if case.keyed:
-        requests //= 4
+    requests = max(round(requests * min(case.share * 2, 1)), LEAST_REQUESTS)
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
         counts = instructions_by_library(record(pathlib.Path(folder), case, requests=requests, connections=1))
-    left_out = ("libcrypto",) if case.keyed else ("libcrypto", "libsqlite3")
+    left_out = ("libcrypto", *(() if case.is_keyed else ("libsqlite3",)), *(("libsodium",) if case.refusal else ()))
     return round(sum(count for name, count in counts.items() if not name.startswith(left_out)) / requests)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--case", action="append", metavar="NAME", help="count this one; may be repeated")
     parser.add_argument("--update", action="store_true", help="write the figures to instructions.json")
-    parser.add_argument("--requests", type=int, default=3_000, help="of each case; a keyed one has a quarter")
+    parser.add_argument("--requests", type=int, default=2_000, help="of each case; costly ones have fewer")
     options = parser.parse_args()
+    counted = [case for case in CASES.values() if case.is_counted]
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    now = {name: measure(case, options.requests) for name, case in CASES.items()}
-    print(f"{'instructions of a request':28}{'kept':>10}{'now':>10}{'change':>9}")
-    grown = []
-    for name, count in now.items():
-        before = kept.get(name)
+    # script/steps shows lines with this beginning in CI's log.
+    print(f"measured: {'instructions of a request':26}{'kept':>10}{'now':>10}{'change':>9}", flush=True)
+    now, grown = {}, []
+    for case in chosen(options.case, counted):
+        try:
+            count = now[case.name] = measure(case, options.requests)
+        except Lie as lie:
+            sys.exit(f"instructions: {case.name}: {lie}")
+        before = kept.get(case.name)
         change = "new" if before is None else f"{count / before - 1:+.1%}"
-        print(f"{name:28}{before or '':>10}{count:>10}{change:>9}")
-        if before is None or count > before * (1 + CASES[name].most):
-            grown.append(name)
+        print(f"measured: {case.name:26}{before or '':>10}{count:>10}{change:>9}", flush=True)
+        if before is None or count > before * (1 + case.most):
+            grown.append(case.name)
     if options.update:
-        KEPT.write_text(json.dumps(now, indent=1) + "\n")
+        # In the order of the cases, without those that are no more.
+        figures = kept | now
+        KEPT.write_text(json.dumps({case.name: figures[case.name] for case in counted if case.name in figures}, indent=1) + "\n")
     elif grown:
         sys.exit(f"instructions: {', '.join(grown)}: grown beyond {KEPT.relative_to(ROOT)}. "
                  "If that is meant, run script/instructions --update")

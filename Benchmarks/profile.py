@@ -3,8 +3,8 @@
 the same; on an idle machine a request takes up to 4 % more than on a busy one, because fewer requests share
 a turn of the event loop.
 
-Usage: profile.py [--body BYTES] [--keyed] [--tls]. Prints user-space instructions per request, by library
-and by function; it does not see the kernel's share, which is larger. script/profile calls it.
+Usage: profile.py [--case NAME]. Prints user-space instructions per request, by library and by function; it
+does not see the kernel's share, which is larger. script/profile calls it.
 """
 
 import argparse
@@ -12,11 +12,10 @@ import collections
 import pathlib
 import re
 import subprocess
-import sys
 import tempfile
 
-from bench import BACKEND, ROOT, Nginx, free_port, load, seen
-from gateway import Gateway
+from bench import chosen
+from cases import CASES, ROOT, Case, Stage
 
 REQUESTS = 5_000
 # Few requests at once: under callgrind a request takes about fifty times as long, and most of many
@@ -24,32 +23,18 @@ REQUESTS = 5_000
 CONNECTIONS = 2
 
 
-def record(folder: pathlib.Path, options, *, requests: int = REQUESTS, connections: int = CONNECTIONS) -> pathlib.Path:
+def record(folder: pathlib.Path, case: Case, *, requests: int = REQUESTS, connections: int = CONNECTIONS) -> pathlib.Path:
     """Counts `requests` requests after the same number of warm-up requests, and returns callgrind's file."""
-    port, out = free_port(), folder / "callgrind.out"
-    backend = Nginx(folder, "backend", BACKEND.format(backend=port))
-    gateway = Gateway(folder / "gateway", "--upstream", f"http://127.0.0.1:{port}", "--log", "off", "--workers", 1,
-                      *(() if options.tls else ("--tls", "off")))
-    gateway.start(prefix=("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}"), wait=60)
-    gateway.inside = ()
+    out = folder / "callgrind.out"
+    valgrind = ("valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={out}")
+    with Stage(case, folder, prefix=valgrind) as stage:
+        def count(state: str) -> None:
+            subprocess.run(["callgrind_control", "-i", state, str(stage.gateway.process.pid)], check=True, capture_output=True)
 
-    def send() -> None:
-        before = seen(port)
-        load(gateway.port, gateway.key, requests, options.body, options.tls, is_keyed=options.keyed, connections=connections)
-        had = seen(port) - before - 1
-        if had != requests:
-            sys.exit(f"profile: {requests} answers, and the backend had {had}")
-
-    try:
-        gateway.add_app("bench")
-        gateway.key = gateway.add_release("bench")
-        send()
-        subprocess.run(["callgrind_control", "-i", "on", str(gateway.process.pid)], check=True, capture_output=True)
-        send()
-        subprocess.run(["callgrind_control", "-i", "off", str(gateway.process.pid)], check=True, capture_output=True)
-    finally:
-        gateway.stop()
-        backend.stop()
+        stage.send(requests, connections=connections)
+        count("on")
+        stage.send(requests, connections=connections)
+        count("off")
     return out
 
 
@@ -71,13 +56,11 @@ def instructions_by_library(out: pathlib.Path) -> collections.Counter:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--body", type=int, default=0, help="bytes of a POST; 0 for a GET")
-    parser.add_argument("--keyed", action="store_true", help="each POST has an Idempotency-Key of its own")
-    parser.add_argument("--tls", action="store_true")
+    parser.add_argument("--case", default="get", metavar="NAME", help=", ".join(CASES))
     options = parser.parse_args()
     libraries, functions = collections.Counter(), collections.Counter()
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
-        out = record(pathlib.Path(folder), options)
+        out = record(pathlib.Path(folder), chosen([options.case], [])[0])
         for count, name, library in functions_of(out):
             libraries[library] += count / REQUESTS
             functions[name] += count / REQUESTS
