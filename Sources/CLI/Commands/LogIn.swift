@@ -28,13 +28,11 @@ extension Command {
             .json,
         ],
         notes: """
-            Proves the password without sending it, and keeps the session where the profile's --vault says: \
-            unasked, in
-            PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. That keeps other \
-            users of the machine out, and
-            makes one file without the other worthless; it does not keep out who runs as you, or as root, or \
-            holds the disk. From then
-            on `request` speaks for you.
+            Proves the password without sending it, and stores the session where the profile's --vault says:
+            by default in PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. This
+            excludes the machine's other users, and one file is useless without the other; it does not
+            exclude programs that run as you or as root, or an attacker with the disk. From then on
+            `request` sends requests in your name.
 
             A session that is kept here already is replaced, and ends where the app's policy has one for \
             each account.

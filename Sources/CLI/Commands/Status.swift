@@ -6,12 +6,11 @@ import CountersignWire
 
 extension Command {
     static let status = Command(
-        words: ["status"], summary: "tell who is signed in on this machine",
+        words: ["status"], summary: "show the account that is signed in on this machine",
         options: [ProfileSession.profileOption, .flag("offline", meaning: "do not ask the server"), .json],
         notes: """
-            Status 0 where somebody is signed in, 1 where nobody is, or where the server says that the \
-            session has ended. Where the
-            server cannot be reached, what is known here is told all the same.
+            Exit status 0 if an account is signed in; 1 if none is, or if the server says that the session
+            has ended. If the server cannot be reached, the command prints the stored state.
             """
     ) { (run) throws(OperationalError) in
         let desk = try ProfileSession(run)
@@ -72,8 +71,9 @@ extension Command {
             "vault": .string(desk.backEnd),
         ]
         try run.print(json) {
-            guard let ended else { return "nobody is signed in" }
-            return "nobody is signed in: the session has ended: \(ProfileSession.reason(SessionEnd(ended)))"
+            guard let ended else { return "no account is signed in" }
+            let reason = ProfileSession.reason(SessionEnd(ended))
+            return "no account is signed in: the session has ended: \(reason)"
         }
         return .failed
     }
@@ -101,7 +101,7 @@ extension Command {
                 rows.append(("device keys", storage.rawValue))
             }
             if case .bearer = login.session {
-                rows.append(("kind", "bearer: whoever reads its token has it"))
+                rows.append(("kind", "bearer: its token suffices to use it"))
             }
             if clockOffset != 0 { rows.append(("clock", "\(clockOffset) s behind the server's")) }
             return rows.map { "\($0.0):\(String(repeating: " ", count: 13 - $0.0.count)) \($0.1)" }.joined(

@@ -22,9 +22,9 @@ extension Command {
         notes: """
             Prints the curl command that sends the file, for a POSIX shell. curl reads the ticket from the
             command's here-document, for every user of the machine may list the arguments of processes.
-            Whoever has the ticket can send this file there once, before it runs out and while the session
-            lives; nothing else can be done with it. The app's policy must allow tickets (`countersign app
-            policy APP --set upload-tickets=16`); else it is `forbidden`.
+            With the ticket, any program can send this file there once, until it expires or the session
+            ends; it permits nothing else. The app's policy must allow tickets (`countersign app policy APP
+            --set upload-tickets=16`); otherwise the command fails with `forbidden`.
 
             With --ca in the profile, curl verifies the server by that file. With --pin alone, it accepts a \
             server

@@ -87,7 +87,7 @@ extension Mistake {
                     var plain = [
                         (secret + message, ", the secret first"), (message + secret, ", the secret last"),
                     ]
-                    // Without the secret in it a hash is anybody's, and no evidence.
+                    // A hash without the secret proves nothing: any party can compute it.
                     if text.secretAt > 0 { plain.append((whole, "")) }
                     return keyed.map { AlternativeMAC(name: "HMAC-\(hash.rawValue)", bytes: $0) }
                         + plain.map {
