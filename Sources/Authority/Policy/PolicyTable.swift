@@ -250,7 +250,7 @@ extension PolicyKey {
             expected: "up to 8 places such as form:plat,header:x-platform",
             visibility: .shown, apply: places(of: statedKinds) { $0.platformLocations = $1 }),
         PolicyKey(
-            name: "legacy-paths", value: "DOOR:/PATH,…",
+            name: "legacy-paths", value: "ENDPOINT:/PATH,…",
             meaning:
                 "where old clients sign in, sign out, renew tokens, sign up and change passwords: login, "
                 + "logout, token, signup, password; a GET or POST of exactly that path",

@@ -59,8 +59,8 @@ extension Command {
             }
         }
         if scheme == .messageSignatures, profile.scheme == scheme {
-            let desk = try ProfileSession(run, name: name, folder: folder, profile: profile, key: key)
-            return try ClientRequest(run: run, session: desk).send(draft)
+            let session = try ProfileSession(run, name: name, folder: folder, profile: profile, key: key)
+            return try ClientRequest(run: run, session: session).send(draft)
         }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,

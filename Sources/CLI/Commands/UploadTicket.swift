@@ -45,12 +45,12 @@ extension Command {
             APIMethod(run.arguments.value("request") ?? "PUT"), run.arguments.positional("URL|PATH") ?? "/",
             body: .file(path: file))
         if let type = run.arguments.value("content-type") { request.set("Content-Type", type) }
-        let desk = try ProfileSession(run)
+        let session = try ProfileSession(run)
         let asked = request
-        let ticket = try desk.perform { (client) throws(CountersignError) in
+        let ticket = try session.perform { (client) throws(CountersignError) in
             try await client.uploadTicket(for: asked, expiresIn: .seconds(seconds))
         }
-        try run.print(ticket.json) { ticket.curl(sending: file, to: desk.profile) }
+        try run.print(ticket.json) { ticket.curl(sending: file, to: session.profile) }
         return .success
     }
 }
