@@ -58,7 +58,7 @@ let package = Package(
         .trait(name: "TPM", description: "Vaults and device keys under a TPM 2.0, by tpm2-tss."),
         .trait(
             name: "Presence",
-            description: "Somebody present: the account's password by PAM, a finger by fprintd."),
+            description: "The user's presence: the account's password by PAM, a finger by fprintd."),
     ],
     targets: [
         library("CCrypto", pkgConfig: "openssl", apt: "libssl-dev"),
@@ -220,10 +220,19 @@ let package = Package(
                 "CountersignWire", "CSQLite",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
+        // A small authority and its sessions, for ClientTests and SDKTests; never shipped.
+        .target(
+            name: "ClientFakes",
+            dependencies: [
+                "CountersignClient", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal", "CountersignWire",
+            ],
+            path: "Tests/ClientFakes", swiftSettings: settings),
         tests(
             "Client",
             [
-                "CountersignHandshake", "CountersignOpaque", "CountersignSchemes", "CountersignSeal",
+                "ClientFakes", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal",
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ]),
         tests(
@@ -313,9 +322,9 @@ let package = Package(
         .testTarget(
             name: "SDKTests",
             dependencies: [
-                "Countersign", "CountersignTestKit", "CountersignClient", "CountersignHandshake",
-                "CountersignMemory",
-                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignTransport",
+                "ClientFakes", "Countersign", "CountersignTestKit", "CountersignClient",
+                "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
+                "CountersignSeal", "CountersignTransport",
                 "CountersignTrust",
                 "CountersignVault", "CountersignWire",
             ],

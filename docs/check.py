@@ -6,6 +6,8 @@
 3. Each numbered step of ARCHITECTURE.md's "Two walks" names a file that exists and functions that it declares, and the map names each
    module and its subfolders, and no others.
 4. Each page in docs/ is linked from docs/README.md; README.md has fewer than 150 lines.
+5. Prose is wrapped at 110 columns in README, ARCHITECTURE, CONTRIBUTING, docs/ (except decisions), the examples
+   and the SDK's articles. Tables, code blocks, comments, and links that fill a line may be wider.
 
 Exit 1 where something is missing."""
 import pathlib
@@ -39,6 +41,42 @@ def anchors(path: pathlib.Path) -> set[str]:
             unique = f"{slug}-{number}"
         found.add(unique)
     return found
+
+
+def prose() -> list[pathlib.Path]:
+    """The pages that must be wrapped."""
+    names = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+    folders = ("docs/", "Examples/", "Sources/SDK/Countersign.docc/")
+    found = []
+    for path in markdown():
+        name = str(path.relative_to(ROOT))
+        if name in names or name.startswith(folders) and not name.startswith("docs/decisions/"):
+            found.append(path)
+    return found
+
+
+def wide_lines(text: str) -> list[int]:
+    """The numbers of the lines over 110 columns that could be wrapped."""
+    wide, is_code = [], False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith(("```", "~~~")):
+            is_code = not is_code
+        if is_code or len(line) <= 110 or line.lstrip().startswith(("|", "<!--")):
+            continue
+        # A link, an address or a piece of code that is too long by itself cannot be wrapped.
+        item = re.sub(r"^\s*(?:[-*] |\d+\. )?", "", line)
+        if not re.fullmatch(r"(?:`[^`]*`|\[[^\]]*\]\([^)]*\)|\S+)", item):
+            wide.append(number)
+    return wide
+
+
+def check_wrap() -> None:
+    pages = prose()
+    if len(pages) < 40:
+        problems.append(f"only {len(pages)} pages of prose")
+    for path in pages:
+        for number in wide_lines(path.read_text()):
+            problems.append(f"{path.relative_to(ROOT)}:{number}: over 110 columns")
 
 
 def check_links() -> None:
@@ -132,6 +170,7 @@ def main() -> None:
     check_walks(architecture)
     check_map(architecture)
     check_index()
+    check_wrap()
     for line in problems:
         print(f"documentation: {line}", file=sys.stderr)
     sys.exit(1 if problems else 0)

@@ -1,13 +1,15 @@
-// Signs what Alamofire sends, and pins its servers. Written for Alamofire 5.10. Compiled here against
-// declarations of our own, and never run: Alamofire is not there where this package is tested.
+// Signs Alamofire's requests and pins its servers. Written for Alamofire 5.10. This repository compiles it
+// against stub declarations and never runs it, because Alamofire is no dependency of the package.
 //
 //     let session = Session(
 //         interceptor: CountersignInterceptor(client: client),
-//         serverTrustManager: ServerTrustManager(evaluators: ["api.example.com": CountersignEvaluator(trust: trust)]))
-//     let notes = try await session.request("https://api.example.com/notes").validate().serializingData().value
+//         serverTrustManager: ServerTrustManager(
+//             evaluators: ["api.example.com": CountersignEvaluator(trust: trust)]))
+//     let notes = try await session.request("https://api.example.com/notes")
+//         .validate().serializingData().value
 //
-// Without `validate()` a 401 is no failure to Alamofire: `retry` is never asked, and a token that ran out is
-// not renewed.
+// Without `validate()`, Alamofire does not treat a 401 as a failure: it does not call `retry`, and an expired
+// token is not renewed.
 import Alamofire
 import Countersign
 import Foundation

@@ -50,7 +50,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path != "/notes":
             return self.answer(404, {"error": "there are only /hello and /notes"})
         if account is None:
-            return self.answer(403, {"error": "nobody is signed in"})
+            return self.answer(403, {"error": "no account is signed in"})
         self.answer(200, NOTES.of(account))
 
     def do_POST(self):
@@ -63,7 +63,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.path != "/notes":
             return self.answer(404, {"error": "there are only /hello and /notes"})
         if account is None:
-            return self.answer(403, {"error": "nobody is signed in"})
+            return self.answer(403, {"error": "no account is signed in"})
         text = note_in(body)
         if text is None:
             return self.answer(422, {"error": f"expected a text of 1 to {LONGEST_NOTE} characters"})

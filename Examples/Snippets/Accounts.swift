@@ -21,7 +21,7 @@ func logIn(_ client: CountersignClient, _ name: String, _ password: String) asyn
     }
 }
 
-/// For accounts that are still on their way from an older system.
+/// Sends the password, for accounts that have not moved from an older system yet.
 func logInAsBefore(_ client: CountersignClient, _ name: String, _ password: String) async throws {
     try await client.logIn(name, password, by: CountersignClient.LogInMethod.passwordIsSent)
 }
@@ -31,7 +31,7 @@ func passwords(_ client: CountersignClient, _ code: String) async throws {
     try await client.resetPassword("anna", to: "a third one", code: code)
 }
 
-/// The devices on which somebody is signed in, and ending one of them.
+/// Lists the account's sessions and ends those on other devices.
 func endOthers(_ client: CountersignClient) async throws {
     for session: CountersignClient.Session in try await client.sessions() where !session.isCurrent {
         print(session.deviceKind, session.deviceName, session.created, session.used)
@@ -41,13 +41,13 @@ func endOthers(_ client: CountersignClient) async throws {
     print(own.isCurrent, own.keyStorage ?? "unknown")
 }
 
-/// Off, nothing outlives the process; the session goes on.
+/// When off, the session continues until the process ends and nothing of it stays stored.
 func staySignedIn(_ client: CountersignClient, _ isOn: Bool) async throws {
     try await client.remember(isOn ? .session : .nothing)
 }
 
 func logOut(_ client: CountersignClient) async throws {
-    // Signed out here in any case, offline too.
+    // Signs out on this device in any case, also offline.
     let result: CountersignClient.LogOutResult = try await client.logOut()
     switch result {
     case .serverKnows: print("signed out")
@@ -55,10 +55,10 @@ func logOut(_ client: CountersignClient) async throws {
     }
 }
 
-/// For a server that is gone for good.
+/// Removes the session from the device, for a server that no longer exists.
 func forget(_ client: CountersignClient) async throws { try await client.forgetSession() }
 
-/// Goes on showing what it may still read.
+/// Allows requests again after the server refused this version of the app.
 func later(_ client: CountersignClient) {
     if case .updateRequired = client.state { client.continueDespiteUpdate() }
 }

@@ -1,10 +1,10 @@
-// Uploads that are sent later, by another process, without a signature.
+// Uploads that another process sends later, without a signature.
 import Countersign
 import CountersignTransport
 import CountersignTrust
 import Foundation
 
-/// The right to send one upload, for twelve hours.
+/// Permits one upload within twelve hours.
 func ticket(_ client: CountersignClient, _ file: String) async throws -> UploadTicket {
     var request = APIRequest(.put, "/films/7", body: .file(path: file))
     request.set("Content-Type", "video/mp4")
@@ -12,7 +12,7 @@ func ticket(_ client: CountersignClient, _ file: String) async throws -> UploadT
     return ticket
 }
 
-/// By any HTTP stack. The fields are a secret.
+/// The parts that another HTTP stack needs. The fields are secret.
 func show(_ ticket: UploadTicket) {
     print(ticket.method, ticket.url, ticket.length, ticket.expires)
     for field in ticket.fields { print("\(field.name): \(String(decoding: field.value, as: UTF8.self))") }
@@ -20,7 +20,7 @@ func show(_ ticket: UploadTicket) {
 }
 
 #if canImport(Security)
-    /// By the system, also while the app does not run.
+    /// Lets the system send the upload, also while the app does not run.
     func upload(_ file: String, by ticket: UploadTicket, _ trust: Trust) throws {
         let configuration = URLSessionConfiguration.background(withIdentifier: "com.example.uploads")
         let delegate = PinningDelegate(trust: trust)

@@ -1,11 +1,11 @@
-// Every error of a client is another thing to do.
+// Each error of a client calls for a different action.
 import Countersign
 
 func explain(_ error: CountersignError) -> String {
     switch error {
     case .notSignedIn: "to the login page"
     case .signedOut(let end): "to the login page, with the reason: \(end.how), at \(end.at ?? 0)"
-    case .accountChanged: "drop the request: it was somebody else's"
+    case .accountChanged: "drop the request: it belonged to another account"
     case .wrongCredentials: "ask again"
     case .unusableName(let why), .unusablePassword(let why): why
     case .refused(let refusal): explain(refusal)
@@ -17,7 +17,7 @@ func explain(_ error: CountersignError) -> String {
     case .cancelled: "nothing"
     case .bodyUsedUp: "make the stream again, and ask again"
     case .answerTooLarge(let limit): "download it: over \(limit) bytes"
-    case .notGenuine(let detail): "somebody stands in between: \(detail)"
+    case .notGenuine(let detail): "the response is not authentic: \(detail)"
     case .notUnderstood(let detail), .machine(let detail), .misuse(let detail): "report it: \(detail)"
     case .certificateNotPinned: "pin the certificate"
     case .vaultLocked(let detail): "later: \(detail)"
@@ -31,7 +31,7 @@ func explain(_ error: CountersignError) -> String {
 }
 
 func explain(_ refusal: CountersignError.Refusal) -> String {
-    guard refusal.isGenuine else { return "somebody says: \(refusal.title)" }
+    guard refusal.isGenuine else { return "not signed by the authority: \(refusal.title)" }
     let wait = refusal.retryAfter.map { ", again in \($0) s" } ?? ""
     return
         "\(refusal.status) \(refusal.code): \(refusal.title) (\(refusal.detail))\(wait), event \(refusal.event ?? "-")"
@@ -43,5 +43,6 @@ let signedIn = CountersignState.active(CountersignAccount(name: "anna", session:
 let why: CountersignState.SignedOutReason = .nobody
 let how = SessionEnd.How.expired
 
-/// Ended by this device itself: its hardware was cleared, or what it kept was copied from another device.
+/// Whether the device itself ended the session: its hardware was cleared, or the vault was copied from
+/// another device.
 func isOfThisDevice(_ end: SessionEnd) -> Bool { end.how == .deviceKeyLost }

@@ -1,7 +1,7 @@
 // A device key that is available only while the user is present.
 import Countersign
 
-/// The device's signing key is bound to the user's presence: a copy of the vault holds no session that can
+/// Binds the device's signing key to the user's presence: with a copy of the vault alone, the session cannot
 /// be renewed.
 func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     var options = CountersignOptions()
@@ -9,33 +9,33 @@ func optionsWithPresence(_ presence: UserPresence) -> CountersignOptions {
     return options
 }
 
-/// An app that goes on only where its keys are in the Secure Enclave or a TPM. Unasked, hardware is used
-/// where there is any.
+/// Requires keys in the Secure Enclave or a TPM. By default the client uses such hardware if the device has
+/// it.
 func optionsWithHardware() -> CountersignOptions {
     var options = CountersignOptions()
     options.deviceKeyStorage = .hardwareOnly
     return options
 }
 
-/// For a test bench on which many devices live on one machine.
+/// For a test bench that simulates many devices on one machine.
 let inSoftware: [CountersignOptions.DeviceKeyStorage] = [.softwareOnly, .hardwareWhereThereIsOne]
 
-/// Nobody is asked at launch; only what needs the key asks for him.
+/// Does not ask the user at launch; only operations that need the key require presence.
 func withoutGate(_ options: CountersignOptions) -> CountersignOptions {
     var options = options
     if options.gate == .atLaunch { options.gate = CountersignOptions.Gate.none }
     return options
 }
 
-/// Routes that want the device's own signature, a refresh, another password: within the closure, and not
-/// outside of it.
+/// Sends a request that needs the device's signature. The key is available in the closure only, also for a
+/// refresh and for a change of password.
 func pay(_ client: CountersignClient, _ payment: APIRequest) async throws -> Int {
     try await client.withPresence("Confirm payment") { client in
         try await client.data(for: payment).1.status
     }
 }
 
-/// The gate after launch.
+/// Opens the gate after launch.
 func gate(_ client: CountersignClient) async -> String? {
     switch await client.resume() {
     case .active: return nil
@@ -57,5 +57,5 @@ func gate(_ client: CountersignClient) async -> String? {
     }
 }
 
-/// Where the key is kept with the session, nobody is asked.
+/// Stores the key without binding it: its use does not require presence.
 let unbound = CountersignOptions.DeviceKey.kept

@@ -1,4 +1,4 @@
-// Everything about a client that can be set, interceptors, pins that change, and events for a log.
+// All options of a client, interceptors, changing pins, and events for a log.
 import Countersign
 import Foundation
 
@@ -14,7 +14,7 @@ func options() -> CountersignOptions {
     return options
 }
 
-/// Time-outs, a proxy, how many requests at once; and what is rarely set.
+/// Options that few apps set, such as time-outs, a proxy and the number of simultaneous requests.
 func rareOptions() -> CountersignOptions {
     var transport = TransportOptions()
     transport.concurrentRequests = 4
@@ -32,7 +32,7 @@ func rareOptions() -> CountersignOptions {
     return options
 }
 
-/// While accounts leave the login ladder of an older system, and after that.
+/// The option while accounts leave the login ladder of an older system, and after that.
 func passwordLogin(whileAccountsMove isMoving: Bool) -> CountersignOptions {
     var options = CountersignOptions()
     options.passwordLogin = CountersignOptions.PasswordLogin.never
@@ -42,7 +42,7 @@ func passwordLogin(whileAccountsMove isMoving: Bool) -> CountersignOptions {
     return options
 }
 
-/// A bench on this machine, without TLS, and with passwords to whatever certificate.
+/// For a test bench on this machine: no TLS, and passwords to any certificate.
 func benchOptions(_ carrier: any RequestTransport) -> CountersignOptions {
     var options = CountersignOptions()
     options.encryption = .noneSoThatAnybodyReadsAndChangesEverything
@@ -54,7 +54,7 @@ func benchOptions(_ carrier: any RequestTransport) -> CountersignOptions {
     return options
 }
 
-/// Sees each request before it is signed, and each answer.
+/// Changes each request before it is signed; receives each response.
 struct Languages: APIInterceptor {
     func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
         var request = request
@@ -63,7 +63,7 @@ struct Languages: APIInterceptor {
     }
 }
 
-/// Answers what it knows.
+/// Returns a stored response while the device is offline.
 struct Offline: APIInterceptor {
     func intercept(_ request: APIRequest, next: InterceptorChain) async throws -> APIAnswer {
         do {
@@ -75,7 +75,7 @@ struct Offline: APIInterceptor {
     }
 }
 
-/// Another head for the same body.
+/// Replaces the head of a response and keeps its body.
 func quiet(_ answer: APIAnswer) -> APIAnswer {
     let head = APIResponse(status: 200, fields: [], length: .unknown, signer: APIResponse.Signer.nobody)
     let body: APIBytes = answer.body
@@ -84,7 +84,7 @@ func quiet(_ answer: APIAnswer) -> APIAnswer {
 
 func small(_ answer: APIAnswer) async throws -> [UInt8] { try await answer.body.collect(upTo: 1024) }
 
-/// Pins that an offline key may replace.
+/// Lets an offline key replace the pins.
 func withPins(_ options: CountersignOptions, _ keys: [[UInt8]], file: String) -> CountersignOptions {
     var options = options
     var signers = PinUpdates.Signers(app: "notes", keys: keys, version: 3, store: ManifestFile(file))
@@ -94,7 +94,7 @@ func withPins(_ options: CountersignOptions, _ keys: [[UInt8]], file: String) ->
     return options
 }
 
-/// Ten characters, and none of the app's list.
+/// Requires ten characters, and rejects passwords in the app's list.
 func withPasswordRules(_ options: CountersignOptions, known: Set<String>) -> CountersignOptions {
     var options = options
     var rules = PasswordRules()
@@ -109,10 +109,10 @@ func takeUp(_ manifest: [UInt8], _ client: CountersignClient) throws {
     print(client.discardedPins?.description ?? "the stored pins are in force")
 }
 
-/// From the authority's own route, once a day.
+/// Fetches a manifest from the authority, for example once a day.
 func refreshPins(_ client: CountersignClient) async throws { print(try await client.fetchPins() ?? 0) }
 
-/// A log without secrets: there is no place for them in an event.
+/// Writes a log without secrets, since events contain none.
 func log(_ client: CountersignClient) async {
     for await event: CountersignEvent in client.events {
         switch event {
@@ -138,25 +138,25 @@ func log(_ client: CountersignClient) async {
     }
 }
 
-/// Where an update is; a log has its address without the query.
+/// The address of an update; a log contains it without the query.
 func open(_ link: CountersignEvent.Link) -> String { link == CountersignEvent.Link("") ? "-" : link.url }
 
-/// What can be seen of a key.
+/// The public parts of a key.
 func describe(_ key: ReleaseKey) -> String { "\(key.description) of \(key.app ?? "an app"), id \(key.id)" }
 
-/// A device's kinds.
+/// The kinds of devices.
 let kinds: [DeviceDescription.Kind] = [.phone, .tablet, .watch, .tv, .desktop, .other]
 
-/// The ways in which a renewal ends, and a call fails, in an event.
+/// How an event describes the outcome of a renewal and the failure of a call.
 let lost = CountersignEvent.Refreshed.lost
 let noNetwork: [CountersignEvent.Failure] = [.offline, .connection]
 
-/// One server, whose URL is in the app's settings, and no other.
+/// Accepts only the server whose URL is in the app's settings.
 func trustInOneServer(baseURL: String, pins: [String], backups: [String]) throws -> Trust {
     try Trust([.host(ofBaseURL: baseURL, pins: pins, backups: backups)], others: .refused)
 }
 
-/// The same by the machine's own authorities.
+/// The same by the system's own authorities.
 func trustWithoutPins(baseURL: String) throws -> Trust {
     Trust([try .host(ofBaseURL: baseURL, .system)], others: .refused)
 }

@@ -1,4 +1,4 @@
-// Cookies, forms with files, retries, the backend's errors as values, a log, and a state to observe.
+// Cookies, forms with files, retries, backend errors as values, a log, and an observable state.
 import Countersign
 import Foundation
 
@@ -25,7 +25,7 @@ func patientOptions() -> CountersignOptions {
     return options
 }
 
-/// A log of one's own, with what an entry was made of.
+/// Writes a custom log from an entry and its event.
 func write(_ entry: CountersignLog.Entry) {
     guard entry.level >= CountersignLog.Level.notice else { return }
     switch entry.level {
@@ -34,7 +34,7 @@ func write(_ entry: CountersignLog.Entry) {
     }
 }
 
-/// What a server has set.
+/// Prints the cookies that the server has set.
 func cookies(of client: CountersignClient) {
     let store: CookieStore = client.cookies
     for cookie: Cookie in store.cookies {
@@ -62,7 +62,7 @@ func order(_ client: CountersignClient) async throws -> Int {
     try await client.value(for: APIRequest(.post, "/orders"), orThrow: OutOfStock.self)
 }
 
-/// Why the backend said no.
+/// The reason that the backend gives.
 func reason(_ error: CountersignError) -> String {
     guard let problem = error.body(as: ProblemDetails.self) else { return "\(error)" }
     return [problem.title, problem.detail, problem.type, problem.instance].compactMap(\.self).joined(
@@ -80,6 +80,6 @@ func prefill(_ client: CountersignClient, _ isShared: Bool) async throws -> Stri
 @available(iOS 17, macOS 14, *)
 @MainActor func observe(_ client: CountersignClient) -> ObservedState {
     let session = ObservedState(of: client)
-    print(session.state, session.account?.name ?? "nobody")
+    print(session.state, session.account?.name ?? "no account")
     return session
 }

@@ -1,8 +1,8 @@
-// The shortest whole example: a client, somebody who signs in, a request.
+// The shortest complete example: creates a client, signs a user in, and sends a request.
 import Countersign
 import Foundation
 
-/// One for each server, for the whole app.
+/// Creates one client per server for the whole app.
 func makeClient() throws -> CountersignClient {
     let key = try ReleaseKey(
         id: "r_1a2b3c", secret: "VGhpcnR5LXR3byBieXRlcyBvZiBhIHJlbGVhc2Uga2V5IQ",
@@ -18,7 +18,7 @@ func makeClient() throws -> CountersignClient {
     return client
 }
 
-/// In a debug build, once: whether key, secret and authority key are this server's.
+/// For debug builds: checks that key, secret and authority key belong to this server.
 func check(_ client: CountersignClient) async {
     do {
         let seconds = try await client.checkSetup()
@@ -36,7 +36,7 @@ func useIt(_ client: CountersignClient) async throws {
     print(response.status, data.count)
 }
 
-/// At launch: signs in silently who was signed in last time.
+/// At launch: signs the last user in silently.
 func launch(_ client: CountersignClient, _ screen: Screen) async {
     await client.resume()
     for await state in client.states {
@@ -45,21 +45,21 @@ func launch(_ client: CountersignClient, _ screen: Screen) async {
         case .signedOut(.ended(let end)): screen.showLogin(sentence(end))
         case .active(let account): screen.showHome(of: account.name)
         case .locked: screen.showLock()
-        // Nothing is known of the session: wait, and do not send anybody to the login page.
+        // The session cannot be read yet: wait, and do not show the login page.
         case .unavailable: screen.showWaiting()
         case .updateRequired(let url): screen.showUpdate(url)
         }
     }
 }
 
-/// What a person reads on the login page, after the authority has ended his session.
+/// The reason that the login page shows after the authority has ended the session.
 func sentence(_ end: SessionEnd) -> String {
     switch end.how {
     case .expired: "You were away for long."
     case .replaced(let kind): "You signed in on another \(kind ?? "device")."
     case .signedOut: "You signed out."
     case .revoked: "Your session was ended by an administrator."
-    case .reused: "Somebody may have a copy of your session."
+    case .reused: "A copy of your session may exist elsewhere."
     case .passwordChanged: "Your password was changed."
     case .disabled: "Your account is locked."
     case .restored, .deviceKeyLost: "Please sign in again."

@@ -1,8 +1,8 @@
-// What older versions of the app left, moved into the vault and erased where it was.
+// Moves data of older versions of the app into the vault and erases it at its old place.
 import CountersignVault
 
-/// A file of settings with a remembered password, as an app may have on Linux. On Apple's platforms
-/// `DefaultsCredentials` and `KeychainCredentials` are there already.
+/// A settings file with a stored password, as an app may have on Linux. For Apple's platforms the package has
+/// `DefaultsCredentials` and `KeychainCredentials`.
 struct OldSettings: RememberedCredentialSource {
     let file: SettingsFile
 
@@ -23,7 +23,7 @@ struct OldSettings: RememberedCredentialSource {
     func erase(_ remembered: RememberedCredential) throws(VaultError) { file.remove(remembered.key) }
 }
 
-/// At each start; it costs little once nothing is left.
+/// Called at each start: cheap when nothing is left to move.
 func moveIn(_ settings: SettingsFile, to vault: Vault) async throws {
     let report: VaultMigration.Report = try await VaultMigration(
         from: OldSettings(file: settings), into: vault
@@ -33,7 +33,7 @@ func moveIn(_ settings: SettingsFile, to vault: Vault) async throws {
     assert(report != VaultMigration.Report())
 }
 
-/// One thing at a time, where an app knows best.
+/// Decides about one item, as only the app can.
 func device(_ token: [UInt8], keptUnder key: String) throws -> RememberedCredential {
     guard !token.isEmpty else { return RememberedCredential(key: key, fate: .discard) }
     let name = try ItemName(service: "com.example.app", account: "device")
@@ -42,7 +42,7 @@ func device(_ token: [UInt8], keptUnder key: String) throws -> RememberedCredent
     return remembered
 }
 
-/// Plain passwords, and a switch that was turned off: what is left of the password is erased.
+/// A plain password whose user turned remembering off: the migration erases it.
 let turnedOff = LegacyDefaultsItems(userName: "anna", remembers: .off, password: "pass")
 let plain = LegacyDefaultsItems.PasswordEncoding.plain
 

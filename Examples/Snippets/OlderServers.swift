@@ -1,4 +1,4 @@
-// The client first, at a server that is as it was.
+// Uses the client with an unchanged server.
 import Countersign
 import Foundation
 
@@ -26,7 +26,7 @@ func use(_ client: LegacyClient) async throws {
     try await client.logOut()
 }
 
-/// What goes through interceptors, streams, and is told of, as with `CountersignClient`.
+/// Interceptors, streams and events work as with `CountersignClient`.
 func stream(_ client: LegacyClient, _ film: String) async throws {
     let request = APIRequest(.post, "/films")
     let (_, response) = try await client.upload(request, from: .file(path: film)) { print($0.sent) }
@@ -42,7 +42,7 @@ func listen(_ client: LegacyClient) async throws {
     for try await (data, _) in client.poll(APIRequest("/news"), every: .seconds(60)) { print(data.count) }
 }
 
-/// A session that opens only with somebody present.
+/// Releases the stored session only while the user is present.
 func gated(_ presence: UserPresence) -> LegacyOptions {
     var options = LegacyOptions()
     options.gate = LegacyOptions.Gate.atLaunch(presence)
@@ -55,7 +55,7 @@ func pass(_ client: LegacyClient) async throws {
     if case .locked = await client.resume() { try await client.unlock("Open your orders") }
 }
 
-/// At launch: who was signed in with the version before need not sign in again.
+/// At launch: continues the session of an earlier version of the app.
 func takeOver(_ client: LegacyClient, _ old: LegacySessionRemains?) async throws {
     if case .signedOut = await client.resume(), let old {
         try await client.adopt(old)
@@ -64,19 +64,19 @@ func takeOver(_ client: LegacyClient, _ old: LegacySessionRemains?) async throws
     for await state in client.states { print(state, client.state == state) }
 }
 
-/// What the version before had kept.
+/// The values that the earlier version stored.
 func remains(token: String) throws -> LegacySessionRemains {
     try LegacySessionRemains(account: "anna", userID: 7, token: token, loginToken: nil)
 }
 
-/// A server that hashes the parameters and then the key, or one that has the key among them.
+/// For a server that hashes the key after the parameters, or one that hashes it as one of them.
 func formScheme(keyIsAppended: Bool) throws -> LegacyScheme {
     let key = keyIsAppended ? LegacyScheme.FormMD5Key.appended : LegacyScheme.FormMD5Key.pair
     return try .formMD5(
         appID: "Zk3vQp81LmTn0aWd", privateKey: "k2X9", platform: "ios", version: "3.1", key: key)
 }
 
-/// How other servers sign.
+/// The signing schemes of other servers.
 func schemes() throws -> [LegacyScheme] {
     [
         try .authV1(key: "278d425bdf160c739803", secret: "7ad3773142a6692b25b8"),
@@ -86,14 +86,14 @@ func schemes() throws -> [LegacyScheme] {
     ]
 }
 
-/// And how they sign users in, from worst to best.
+/// Their login methods, from the weakest to the strongest.
 let logins = [
     LegacyLogin(.plainGet), LegacyLogin(.plainPost), LegacyLogin(.base64, path: "/signin"),
     LegacyLogin(.md5, signing: LegacyLogin.Signing.none), LegacyLogin(LegacyLogin.Rung.hmacMD5(key: "k")),
     LegacyLogin(.hmacMD5Time(key: "k", zone: 28_800), signing: .likeRequests),
 ]
 
-/// Everything else.
+/// All other options.
 func legacyOptions() -> LegacyOptions {
     var options = LegacyOptions()
     options.tokenPlace = .asTheSchemeHasIt
@@ -111,7 +111,7 @@ func legacyOptions() -> LegacyOptions {
     return options
 }
 
-/// The other ways, each named for what it costs.
+/// The weaker choices; each name states its cost.
 func weakerOptions() -> LegacyOptions {
     var options = LegacyOptions()
     options.tokenPlace = LegacyOptions.TokenPlace.formParameters

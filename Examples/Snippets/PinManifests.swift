@@ -1,17 +1,17 @@
-// Pins that are replaced while the app runs, by whoever holds an offline key.
+// Replaces pins while the app runs, by manifests signed with an offline key.
 import CountersignTransport
 import CountersignTrust
 
-/// The trust in force: the app's own, until a newer manifest is taken up; kept in a file.
+/// The trust in effect: the app's own, until a newer manifest replaces it; stored in a file.
 func keeper(_ builtIn: Trust, folder: String, keys: [[UInt8]]) throws -> TrustKeeper {
     try TrustKeeper(
         builtIn: builtIn, version: 3, app: "notes", keys: keys, store: ManifestFile("\(folder)/pins.json"))
 }
 
-/// Why the manifest that was kept is not in force, for the app's log.
+/// Why the stored manifest is not in effect, for the app's log.
 func problem(of keeper: TrustKeeper) -> ManifestError? { keeper.discarded }
 
-/// A manifest that was fetched, from wherever: only its signature counts.
+/// Applies a manifest from any source: only its signature matters.
 func takeUp(_ text: [UInt8], _ keeper: TrustKeeper, _ carrier: any RequestTransport, at time: Int64) {
     do throws(ManifestError) {
         let generation: TrustKeeper.Generation = try keeper.takeUp(text, at: time)
@@ -27,7 +27,7 @@ func takeUp(_ text: [UInt8], _ keeper: TrustKeeper, _ carrier: any RequestTransp
 func explain(_ problem: ManifestError) -> String {
     switch problem {
     case .malformed(let detail): "not a manifest: \(detail)"
-    case .badSignature: "signed by nobody who may"
+    case .badSignature: "signed by none of the permitted keys"
     case .otherApp(let app): "for \(app)"
     case .notNewer(let version, let inForce): "version \(version), and \(inForce) is in force"
     case .notYetValid(let from): "not before \(from)"
@@ -37,7 +37,7 @@ func explain(_ problem: ManifestError) -> String {
     }
 }
 
-/// What is in one, for a tool that shows it.
+/// Prints the contents of a manifest, for a tool.
 func show(_ text: [UInt8], keys: [[UInt8]]) throws {
     guard text.count <= SignedManifest.longest else { return }
     let manifest: PinManifest = try SignedManifest(json: text).verified(by: keys)
@@ -45,8 +45,7 @@ func show(_ text: [UInt8], keys: [[UInt8]]) throws {
     print(try PinManifest(json: Array(#"{"app":"notes"}"#.utf8)).app)
 }
 
-/// A store of one's own: what the last manifest was has to outlive the process, lest an older one be taken up
-/// again.
+/// A custom store. The last manifest must outlive the process; otherwise an older one could be applied again.
 struct DefaultsStore: ManifestStore {
     let file: ManifestFile
 

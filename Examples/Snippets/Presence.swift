@@ -1,8 +1,8 @@
-// Secrets that come out only for who is there.
+// Stores secrets that are released only while the user is present.
 import CountersignVault
 
-/// Linux: a finger, else the password of the account. On Apple's platforms it is `UserPresence.platform`, and
-/// asks by itself.
+/// On Linux: a finger, or else the password of the user's account. On Apple's platforms use
+/// `UserPresence.platform`, where the system shows the prompt.
 func presence(askPassword: @escaping @Sendable (String) async -> String?) -> UserPresence {
     .platform(service: "login") { reason in await askPassword(reason) }
 }

@@ -1,4 +1,4 @@
-// Asking a backend for something.
+// Sends requests to a backend.
 import Countersign
 import Foundation
 
@@ -6,7 +6,7 @@ struct Note: Codable {
     var title: String
 }
 
-/// Values in and out.
+/// Encodes and decodes values.
 func notes(_ client: CountersignClient) async throws -> [Note] {
     let note = try APIRequest.json(.post, "/notes", Note(title: "Milk"))
     let kept: Note = try await client.value(for: note)
@@ -15,7 +15,7 @@ func notes(_ client: CountersignClient) async throws -> [Note] {
         for: APIRequest("/notes").adding(query: ["q": "crème brûlée"]), as: [Note].self)
 }
 
-/// All of a request.
+/// Uses every part of a request.
 func whole(_ client: CountersignClient, _ picture: URL) async throws {
     var request = APIRequest(
         .put, "/pictures/1", fields: [HeaderField("Content-Type", value: "image/png")], body: .bytes([1, 2]))
@@ -34,8 +34,8 @@ func whole(_ client: CountersignClient, _ picture: URL) async throws {
     }
 }
 
-/// A wish that outlives the call: the key is kept first, and given again after a restart, so that it is done
-/// once.
+/// A payment that must be executed once: the app stores `key` before the call and uses it again after a
+/// restart.
 func pay(_ client: CountersignClient, _ key: String) async throws {
     var payment = try APIRequest.json(.post, "/payments", ["amount": 12], coding: .snakeCase)
     payment.idempotencyKey = key
@@ -47,7 +47,7 @@ func pay(_ client: CountersignClient, _ key: String) async throws {
     }
 }
 
-/// Large bodies, either way. What a body is says whether it can be sent twice.
+/// Large bodies in both directions. The kind of a body states whether it can be sent twice.
 func large(_ client: CountersignClient, _ file: String, _ lines: AsyncStream<[UInt8]>, sha256: [UInt8])
     async throws
 {
@@ -63,7 +63,7 @@ func large(_ client: CountersignClient, _ file: String, _ lines: AsyncStream<[UI
     for try await piece in answer.body { print(piece.count) }
 }
 
-/// Again and again, until the session ends or the app is not served any more.
+/// Repeats a request until the session ends or the server no longer serves this version of the app.
 func watch(_ client: CountersignClient) async throws {
     for try await (data, response) in client.poll(APIRequest("/news"), every: .seconds(30)) {
         print(data.count, response.status)
@@ -74,7 +74,7 @@ func polling(_ client: CountersignClient) -> APIPolling {
     client.poll(APIRequest("/news"), every: .seconds(30))
 }
 
-/// Signed here, sent by another HTTP stack.
+/// Signs a request that another HTTP stack sends.
 func elsewhere(_ client: CountersignClient) async throws {
     let signed: SignedRequest = try await client.signed(APIRequest("/notes"))
     print(signed.method, signed.url)
@@ -82,22 +82,22 @@ func elsewhere(_ client: CountersignClient) async throws {
     if case .none = signed.body { print("no body") }
 }
 
-/// Signed in a way of one's own, for the same code that sends.
+/// A request that the app signs itself, for the same sending code.
 func own() -> SignedRequest {
     SignedRequest(method: .get, url: "https://api.example.com/notes", fields: [], body: APIRequest.Body.none)
 }
 
-/// Whose word an answer is.
+/// Which party signed a response.
 func whose(_ response: APIResponse) -> String {
-    guard response.isGenuine else { return "the backend's, or anybody's behind TLS" }
+    guard response.isGenuine else { return "not signed: trusted as far as the TLS connection" }
     switch response.signer {
-    case .session: return "the authority's, to this session"
-    case .authority: return "the authority's"
-    case .nobody: return "nobody's"
+    case .session: return "signed by the authority for this session"
+    case .authority: return "signed by the authority"
+    case .nobody: return "not signed"
     }
 }
 
-/// Who asks.
+/// Signs a request for the account, or for the app alone.
 func ask(_ caller: APIRequest.Caller) -> APIRequest {
     var request = APIRequest("/public")
     request.caller = caller == .account ? .account : .app

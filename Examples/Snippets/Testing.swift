@@ -1,11 +1,11 @@
-// An app's own tests: without a network, without waiting, and with faults when they are wanted.
+// Tests of an app without a network and without waiting, and with injected faults.
 import Countersign
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 import CountersignVault
 
-/// A transport that answers as it was told.
+/// A transport that returns the given responses.
 func aMockTransport() async throws {
     let clock = ManualClock(wall: 1_767_225_600)
     let transport = MockTransport(
@@ -30,7 +30,7 @@ func aMockTransport() async throws {
     assert(transport.attempts == 1 && transport.stepsLeft == 4)
 }
 
-/// One that asks a closure, as a small server would.
+/// A transport that calls a closure, as a small server would.
 func aMockServer() -> MockTransport {
     MockTransport { request in
         request.target == "/time"
@@ -39,7 +39,7 @@ func aMockServer() -> MockTransport {
     }
 }
 
-/// An answer in parts, as it is.
+/// Sets each part of a response.
 func anAnswerInParts() -> MockResponse {
     var answer = MockResponse()
     answer.status = 206
@@ -53,19 +53,19 @@ func anAnswerInParts() -> MockResponse {
 
 let step: MockStep = .answer(anAnswerInParts())
 
-/// Time stands still until it is moved.
+/// The time stands still until the test moves it.
 func aManualClock() async throws {
     let clock = ManualClock()
     async let slept: Void = clock.sleep(for: .seconds(60))
     while clock.sleepers == 0 { await Task.yield() }
     clock.advance(by: .seconds(60))
     try await slept
-    // The user sets his clock back by a day; no time goes by.
+    // The user sets the device's clock back by a day; no time passes.
     clock.setWall(clock.wall - 86_400)
     print(clock.monotonic, clock.deviceClock.wall())
 }
 
-/// A vault that goes wrong at the second reading, and one that somebody else writes to.
+/// A vault that fails at the second read, and one that another writer changes.
 func aFaultyVault() async throws {
     let faulty = try FaultyVault()
     let name = try ItemName(service: "com.example.app", account: "theme")
@@ -80,7 +80,7 @@ func aFaultyVault() async throws {
     assert(faulty.calls == [.write] && faulty.pending == 3)
 }
 
-/// A person who shows that he is there, but for the first time that he is asked.
+/// A person who refuses the first prompt and confirms presence at later ones.
 func aPerson(_ vault: Vault) async throws {
     let person = ScriptedPerson()
     person.refuse(.retry)
@@ -89,13 +89,13 @@ func aPerson(_ vault: Vault) async throws {
     assert(person.reasons == ["Keep the code"] && person.names.isEmpty)
 }
 
-/// What replaced the trust, for tests of pins that change.
+/// The trust that was set last, for tests of changing pins.
 func lastTrust(_ transport: MockTransport, _ trust: Trust) -> Trust? {
     transport.replaceTrust(by: trust)
     return transport.trusts.last
 }
 
-/// For an implementation of one's own, in whatever language: what is signed, and what comes out.
+/// Checks another implementation, in any language: the signed text and the expected signature.
 func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
     for vector: SignatureVector in SignatureVector.all {
         let expected = vector.fields.first { $0.name == "Signature" }.map {
@@ -109,7 +109,7 @@ func check(_ sign: (_ stringToSign: String, _ secret: [UInt8]) -> String) {
     }
 }
 
-/// A client that is signed in, over the mock: everything of the app's own but the server.
+/// A signed-in client over the mock: tests everything of the app except the server.
 func aSignedInClient(_ key: ReleaseKey) throws -> (CountersignClient, MockTransport) {
     let vault = try FaultyVault().vault
     try vault.pretend("anna", isSignedInTo: "api.example.com", app: key.app)

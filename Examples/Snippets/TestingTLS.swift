@@ -1,10 +1,10 @@
-// Certificates made in the test's own process, and a server that shows them: for tests of trust, over real
+// Issues certificates in the test's process and runs a server that presents them: tests of trust over real
 // TLS.
 import CountersignTestKit
 import CountersignTransport
 import CountersignTrust
 
-/// An authority, one between, and a server's certificate.
+/// The certificates of a root, an intermediate authority and a server.
 func chain(at time: Int64) throws -> [IssuedCertificate] {
     var request = CertificateRequest("Root", at: time)
     request.role = .authority
@@ -16,7 +16,7 @@ func chain(at time: Int64) throws -> [IssuedCertificate] {
     return [server, between, root]
 }
 
-/// Requests of other kinds.
+/// Requests for other kinds of certificates.
 func others(at time: Int64, _ server: IssuedCertificate) throws -> [CertificateRequest] {
     var renewed = CertificateRequest("Renewed", at: time)
     renewed.key = .of(server)
@@ -34,7 +34,8 @@ func others(at time: Int64, _ server: IssuedCertificate) throws -> [CertificateR
     return [renewed, weak, stapled, usual]
 }
 
-/// A server that is revoked, and says so itself; the client refuses before a byte of the request has left.
+/// A server that proves its own revocation by a staple: the client refuses it before it sends a byte of the
+/// request.
 func aRevokedServer(at time: Int64) async throws {
     let chain = try chain(at: time)
     let staple = try Staple.make(
@@ -65,7 +66,7 @@ func aRevokedServer(at time: Int64) async throws {
     assert(server.tally.records[23] == nil)
 }
 
-/// One without TLS that breaks off in the middle.
+/// A server without TLS that closes the connection in the middle of a response.
 func aServerThatBreaksOff() throws -> TestServer {
     try TestServer(.plain) { (connection: TestConnection) in
         _ = connection.read()
@@ -74,7 +75,7 @@ func aServerThatBreaksOff() throws -> TestServer {
     }
 }
 
-/// What came in, and cutting it.
+/// Reads the counters and cuts the connections.
 func watch(_ server: TestServer) {
     let tally: TestServer.Counters = server.tally
     print(tally.connections, tally.handshakes, tally.resumptions, tally.received)
@@ -82,7 +83,7 @@ func watch(_ server: TestServer) {
     print(server.isClosed)
 }
 
-/// Parts that tests vary.
+/// Options that tests vary.
 func varied(_ identity: TestServer.Credentials, good: Staple.CertificateStatus = .good) -> TestServer.Security
 {
     var identity = identity
@@ -91,5 +92,5 @@ func varied(_ identity: TestServer.Credentials, good: Staple.CertificateStatus =
     return .tls(identity)
 }
 
-/// What the fixture could not do.
+/// The error of a fixture.
 func failure(_ error: TestError) -> String { error.description }

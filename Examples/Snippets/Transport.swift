@@ -1,4 +1,4 @@
-// Requests without a client: to servers of others, under the same trust.
+// Sends requests without a client, to other servers under the same trust.
 import CountersignTransport
 import CountersignTrust
 
@@ -14,7 +14,7 @@ func fetch(_ trust: Trust) async throws -> [UInt8] {
     return try await response.body.collect(upTo: 1 << 20)
 }
 
-/// Piece by piece, telling how far it is.
+/// Receives the body in pieces and reports progress.
 func download(_ transport: HTTPTransport, _ request: OutgoingRequest, into sink: (([UInt8]) throws -> Void))
     async throws
 {
@@ -25,11 +25,11 @@ func download(_ transport: HTTPTransport, _ request: OutgoingRequest, into sink:
     for try await piece in response.body { try sink(piece) }
 }
 
-/// What became of the request decides whether it may be sent again.
+/// Whether the request may be sent again: the error states what became of it.
 func mayBeSentAgain(_ error: TransportError) -> String {
     switch error.fate {
     case .notSent: "yes: nothing of it left (\(error.cause))"
-    case .outcomeUnknown: "only what does no harm twice"
+    case .outcomeUnknown: "only if executing it twice does no harm"
     case .brokenOff: "it was received"
     }
 }
@@ -39,7 +39,7 @@ func sentence(_ cause: TransportError.Cause) -> String {
     case .offline: "No network"
     case .hostNotFound, .connectionRefused: "The server cannot be reached"
     case .timedOut(.connecting), .timedOut(.idle), .timedOut(.total): "It took too long"
-    case .untrusted(let verdict): "Somebody else answers: \(verdict)"
+    case .untrusted(let verdict): "The server is not trusted: \(verdict)"
     case .tls(let detail), .connectionLost(let detail), .malformedAnswer(let detail): detail
     case .answerTooLarge(let limit): "More than \(limit) bytes"
     case .cancelled: "Cancelled"

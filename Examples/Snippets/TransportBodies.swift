@@ -1,8 +1,8 @@
-// What a request carries, and what carries a request.
+// Request bodies, and custom transports.
 import CountersignTransport
 import CountersignTrust
 
-/// A body by its kind: which can be sent again, its type says.
+/// Sends each kind of body: the type states whether it can be sent again.
 func upload(_ lines: AsyncStream<[UInt8]>, _ transport: any RequestTransport, to origin: Origin) async throws
 {
     var request = OutgoingRequest(
@@ -22,7 +22,7 @@ func upload(_ lines: AsyncStream<[UInt8]>, _ transport: any RequestTransport, to
     print(request.origin, request.authority, request.fields.map(\.value))
 }
 
-/// How far a request is, both ways.
+/// The progress of an upload, in percent.
 func percent(_ far: TransferProgress) -> Int64? {
     switch far.toSend {
     case .bytes(let all): all == 0 ? nil : far.sent * 100 / all
@@ -33,7 +33,7 @@ func percent(_ far: TransferProgress) -> Int64? {
 let beginning = TransferProgress()
 let nothingKnown = TransferProgress.Total.unknown
 
-/// A carrier of one's own: another HTTP stack under the same client.
+/// A custom transport: another HTTP stack under the same client.
 struct OwnCarrier: RequestTransport {
     let stack: any OwnStack
 
@@ -54,16 +54,16 @@ protocol OwnStack: Sendable {
     func cutConnections(andTrust trust: Trust)
 }
 
-/// Where its answers' pieces come from.
+/// The source of the pieces of its response bodies.
 final class OwnSource: BodySource {
     func next() async throws(TransportError) -> [UInt8]? { nil }
     func cancel() {}
 }
 
-/// Putting another trust in force cuts what was connected under the old one.
+/// Replaces the trust and closes the connections made under the old one.
 func replace(_ transport: HTTPTransport, by trust: Trust) { transport.replaceTrust(by: trust) }
 
-/// Time, as an argument.
+/// A clock that is ahead of the system's.
 func laterBy(_ seconds: Int64) -> DeviceClock {
     let system = DeviceClock.system
     return DeviceClock(wall: { system.wall() + seconds }, monotonic: { system.monotonic() })

@@ -1,7 +1,7 @@
-// Whom to take for a server.
+// Which servers to accept.
 import CountersignTrust
 
-/// Pins of public keys, with the backups that are used once a key is lost; others by the machine's own rule.
+/// Pins public keys, with backups for the case that a key is lost; another host by the system's authorities.
 func usualTrust() throws -> Trust {
     try Trust(
         [
@@ -12,12 +12,12 @@ func usualTrust() throws -> Trust {
         ], others: .refused)
 }
 
-/// Tried out first: what is not met is reported, and nothing gets weaker.
+/// Tests new pins: reports servers that do not match, and weakens no check.
 func triedOut(_ pins: PinSet) throws -> Trust.Rule {
     Trust.Rule(try Trust.HostPattern("*.example.org"), .pins(pins), mode: .reportOnly)
 }
 
-/// A server whose certificate signs itself, and is in the app.
+/// Accepts a self-signed certificate that is part of the app.
 func ownCertificate(folder: String, pem: [UInt8]) throws -> [Trust.Rule] {
     [
         try .host("intra.example.com", .certificates(Trust.Certificate.all(inFolder: folder))),
@@ -25,7 +25,7 @@ func ownCertificate(folder: String, pem: [UInt8]) throws -> [Trust.Rule] {
     ]
 }
 
-/// A demand of one's own besides the others.
+/// Adds a custom requirement.
 func demanding(_ pins: [String], _ backups: [String]) throws -> Trust.Policy {
     let short = Trust.Policy.custom("short chains") { evidence in
         evidence.served.count <= 3
@@ -34,7 +34,7 @@ func demanding(_ pins: [String], _ backups: [String]) throws -> Trust.Policy {
     return try .all([.pins(pins, backups: backups), short])
 }
 
-/// Each check that is left out is left out by name.
+/// Omits checks; each omission is named.
 func testBench() throws -> Trust {
     Trust(
         [
@@ -44,7 +44,7 @@ func testBench() throws -> Trust {
         ], others: .system)
 }
 
-/// Which rules count for a host, and what is in them.
+/// Prints the rules that apply to a host.
 func describe(_ trust: Trust, _ name: String) throws {
     let host = try Trust.Host(name)
     print(host, host.isAddress ? "is an address" : "is a name", trust.rules.count, "rules in all")
@@ -57,7 +57,7 @@ func describe(_ trust: Trust, _ name: String) throws {
     print(Trust.system.others == .system)
 }
 
-/// A pin, from a certificate or from a key.
+/// Makes pins from a certificate and from a key.
 func pins(of certificate: Trust.Certificate, key: [UInt8]) throws -> PinSet {
     let spare = Trust.Pin(subjectPublicKeyInfo: key)
     let set = try PinSet([certificate.pin], backups: [spare])
@@ -66,7 +66,7 @@ func pins(of certificate: Trust.Certificate, key: [UInt8]) throws -> PinSet {
         [Trust.Pin("sha256/MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")], backups: set.backups)
 }
 
-/// What a mistake in a rule looks like: one sentence for who wrote it.
+/// The error for an invalid rule: one sentence for the developer.
 func complaint() -> String? {
     do throws(TrustError) {
         _ = try Trust.HostPattern("*.*.example.com")

@@ -1,4 +1,4 @@
-// Why a server was refused, and judging one oneself.
+// Why a server was refused, and how to judge one in another TLS stack.
 import CountersignTrust
 
 /// Enough to tell a lost key from an attack.
@@ -34,7 +34,7 @@ func sentence(_ problem: Trust.PathError) -> String {
     case .expired: "expired: or the device's clock is wrong"
     case .notYetValid: "not valid yet: or the device's clock is wrong"
     case .noPathToAuthority: "no authority that is known"
-    case .selfSigned: "signs itself, and nobody pinned it"
+    case .selfSigned: "signs itself, and is not pinned"
     case .tooWeak: "a key that is too weak"
     case .revoked: "revoked"
     case .notForServers: "not for servers"
@@ -52,7 +52,7 @@ func name(_ decision: Trust.Verdict.Decision) -> String {
     }
 }
 
-/// For a stack of one's own: the same judgement over what its TLS library has found.
+/// Judges the certificates that another TLS library received.
 func judge(_ chain: [[UInt8]], for name: String, at time: Int64, by trust: Trust, _ library: OwnLibrary)
     throws
     -> Trust.Verdict
@@ -66,7 +66,7 @@ func judge(_ chain: [[UInt8]], for name: String, at time: Int64, by trust: Trust
     return trust.judge(Trust.Evidence(host: try Trust.Host(name), served: served, time: time, paths: library))
 }
 
-/// Certificate paths, as that library checks them.
+/// Validates certificate paths by that library.
 struct OwnLibrary: Trust.PathValidation {
     let validate: @Sendable ([Trust.Certificate], [Trust.Certificate]?, Int64) -> [Trust.Certificate]?
 
@@ -83,7 +83,7 @@ struct OwnLibrary: Trust.PathValidation {
     }
 }
 
-/// A policy that looks at the whole path, and at when.
+/// A policy that uses the whole path and the time.
 let longLived = Trust.Policy.custom("no root that is older than the app") { evidence in
     guard evidence.time > 1_700_000_000, let path = try? evidence.path(to: Trust.Anchors.system) else {
         return .accept

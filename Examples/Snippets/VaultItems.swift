@@ -1,7 +1,7 @@
-// What an app keeps on the device, beside its session.
+// Stores an app's own items on the device, beside its session.
 import CountersignVault
 
-/// A note, kept and read again.
+/// Writes an item and reads it.
 func keepATheme() async throws {
     let vault = Vault(.platform)
     let theme = try ItemName(service: "com.example.app", account: "theme")
@@ -15,7 +15,7 @@ func keepATheme() async throws {
     }
 }
 
-/// A change that is refused where somebody else was faster.
+/// Writes only if no other writer has changed the item since it was read.
 func countAStart(_ vault: Vault) async throws {
     let starts = try ItemName(service: "com.example.app", account: "starts")
     while true {
@@ -31,7 +31,7 @@ func countAStart(_ vault: Vault) async throws {
     }
 }
 
-/// All that is there, and then nothing.
+/// Lists and removes all items.
 func forgetEverything(_ vault: Vault) async throws {
     for name in try await vault.names() {
         print(name.service, name.account)
@@ -41,7 +41,7 @@ func forgetEverything(_ vault: Vault) async throws {
     }
 }
 
-/// Several steps that nobody else does meanwhile, be it the app's own extension.
+/// Performs several steps while no other process, such as the app's extension, changes the vault.
 func moveBytes(_ vault: Vault, from old: ItemName, to new: ItemName) async throws {
     try await vault.withLease(within: .seconds(10)) {
         guard let bytes = try await vault.bytes(old).get() else { return }
@@ -51,7 +51,7 @@ func moveBytes(_ vault: Vault, from old: ItemName, to new: ItemName) async throw
     }
 }
 
-/// Contents that are passed along before anybody knows where they are kept.
+/// Stores contents that other code has prepared.
 func keep(_ contents: ItemContents, in vault: Vault) async throws {
     try await vault.set(contents, at: ItemName(service: "com.example.app", account: "contents"))
 }
@@ -61,12 +61,12 @@ func keepBoth(in vault: Vault) async throws {
     try await keep(.bytes([0x89, 0x50, 0x4E, 0x47]), in: vault)
 }
 
-/// What a refused name, or a vault that does not answer, looks like.
+/// The errors of a vault.
 func explain(_ problem: VaultError) -> String {
     switch problem {
     case .badName(let detail): "expected 1 to \(ItemName.longest) bytes: \(detail)"
     case .locked(let detail): "closed for now: \(detail)"
-    case .changed: "somebody else was faster"
+    case .changed: "another writer has changed the item"
     case .failed(let detail): "cannot be told: \(detail)"
     }
 }

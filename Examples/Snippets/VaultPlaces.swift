@@ -1,23 +1,23 @@
-// Where a vault is.
+// Where a vault stores its items.
 import CountersignVault
 
-/// The machine's own: the keychain on Apple's platforms; on Linux the keyring, the TPM, or systemd-creds.
+/// The system's own place: the keychain on Apple's platforms; the keyring, the TPM or systemd-creds on Linux.
 let usual = Vault(.platform)
 
-/// Linux: in a folder of the app's own, asking for a passphrase where the machine has nothing better.
+/// Linux: in the given folder; asks for a passphrase if the system has no keyring, TPM or systemd-creds.
 func openWithAPassphrase(askFor prompt: @escaping @Sendable (String) async -> String?) -> Vault {
     Vault(.platform(folder: "/var/lib/example/vault") { await prompt("The vault's passphrase") })
 }
 
-/// A service without a keyring. Whoever copies the folder has what is in it.
+/// For a service without a keyring. A copy of the folder suffices to read its contents.
 let service = Vault(.folder("/var/lib/example/vault"))
 
-/// In a folder of its own, and who installs the app again is still signed in.
+/// In the given folder, and kept when the app is reinstalled: the user remains signed in.
 let place = VaultPlace.platform(folder: "/var/lib/example/vault")
     .afterReinstall(.keep, services: ["com.example.app"])
 
-/// The rule that is in force where none is named.
+/// The default rule.
 let forgetful = VaultPlace.platform.afterReinstall(ReinstallRule.forget)
 
-/// One vault for two users of it.
+/// One vault that the client and the app share.
 let shared = VaultPlace.using(usual)

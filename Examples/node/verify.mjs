@@ -46,15 +46,15 @@ export function verifyAssertion(token, jwks, expected) {
   if (claims.exp - claims.iat > LONGEST_LIFE || now >= claims.exp + CLOCK_LEEWAY) refuse('expired')
   if (claims.htm !== expected.method) refuse('method')
   if (claims.htu !== expected.target) refuse('target')
-  // Who signed in, where somebody did, and from where: what is there and is no text must not be taken for nobody.
+  // Account, session and client address: a claim that is present and no text is malformed, not absent.
   for (const name of ['sub', 'sid', 'client']) if (name in claims && typeof claims[name] !== 'string') refuse('malformed')
-  // `id:` and the backend's own number, or `name:` and a name that a person chose. Never cast it: take it apart by userId().
+  // `id:` and the backend's own number, or `name:` and a chosen name. Never cast it: parse it by userId().
   if ('sub' in claims && !/^(id:[1-9][0-9]{0,18}|name:[!-~]+)$/.test(claims.sub)) refuse('malformed')
   checkBody(claims, expected)
   return claims
 }
 
-/** The number that this backend itself gave the caller, as a string; null where nobody is signed in, and where it gave none. */
+/** The number that this backend assigned to the account, as a string; null without an account or a number. */
 export function userId(claims) {
   return claims.sub?.startsWith('id:') ? claims.sub.slice(3) : null
 }

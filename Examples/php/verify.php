@@ -51,17 +51,17 @@ function verify_assertion(?string $token, array $jwks, array $expected): array
     if ($exp - $iat > LONGEST_LIFE || $now >= $exp + CLOCK_LEEWAY) throw new Refused('expired');
     if (($claims['htm'] ?? null) !== $expected['method']) throw new Refused('method');
     if (($claims['htu'] ?? null) !== $expected['target']) throw new Refused('target');
-    // Who signed in, where somebody did, and from where: what is there and is no text must not be taken for nobody.
+    // Account, session and client address: a claim that is present and no text is malformed, not absent.
     foreach (['sub', 'sid', 'client'] as $name) {
         if (array_key_exists($name, $claims) && !is_string($claims[$name])) throw new Refused('malformed');
     }
-    // `id:` and the backend's own number, or `name:` and a name that a person chose. Never cast it: take it apart by user_id().
+    // `id:` and the backend's own number, or `name:` and a chosen name. Never cast it: parse it by user_id().
     if (!preg_match('/\A(id:[1-9][0-9]{0,18}|name:[!-~]+)\z/', $claims['sub'] ?? 'name:none')) throw new Refused('malformed');
     check_body($claims, $expected);
     return $claims;
 }
 
-/** The number that this backend itself gave the caller; null where nobody is signed in, and where it gave none. */
+/** The number that this backend assigned to the account; null without an account or a number. */
 function user_id(array $claims): ?int
 {
     return str_starts_with($claims['sub'] ?? '', 'id:') ? (int) substr($claims['sub'], 3) : null;

@@ -30,7 +30,7 @@ struct AppKeyAttack: Attack {
             _ = try await stage.paysThief(
                 request, noting: "signs a transfer of the victim's money with the app's key")
             if try stage.bank.balance(of: victim.name) < before {
-                return .succeeded("whoever has the app's key is taken for any of its users")
+                return .succeeded("the app's key suffices to act as any of its users")
             }
         }
         for exchange in recording.exchanges {

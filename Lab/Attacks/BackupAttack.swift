@@ -1,4 +1,4 @@
-/// A backup is copied, stored in a cloud, and opened by anyone that guesses its password.
+/// A backup is copied, stored in a cloud, and opened by an attacker that guesses its password.
 struct BackupAttack: Attack {
     let name: AttackName = "backup"
     let column = Column.backup

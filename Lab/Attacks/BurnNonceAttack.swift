@@ -22,7 +22,7 @@ struct BurnNonceAttack: Attack {
         do {
             try await victim.transfer(1, to: other)
         } catch {
-            throw LabError("\(victim.name) cannot pay, though nobody attacks: \(error)")
+            throw LabError("\(victim.name) cannot pay without an attack: \(error)")
         }
         for forge in [BurnNonceAttack.replacingPayee, BurnNonceAttack.corruptingSignature] {
             // A new shop for each: some schemes cannot tell two equal calls within one second apart.

@@ -6,15 +6,15 @@ struct DatabaseSignInAttack: Attack {
     let name: AttackName = "database-sign-in"
     let column = Column.stolenDatabase
     let sentence =
-        "Copies the server's database, signs in with what stands beside a user's name there, and takes his "
-        + "money."
+        "Copies the server's database, signs in with what it stores beside a user's name, and takes the "
+        + "user's money."
 
     /// The gateway accepts ten unknown devices' login attempts for one account. The lab tries no more than
     /// this on a server without a limit, either.
     private static let mostTries = 80
 
     func exemption(of row: RowProfile) -> String? {
-        row.hasPasswords ? nil : "nobody signs in: a request names the user in a parameter"
+        row.hasPasswords ? nil : "no user signs in: a request names the user in a parameter"
     }
 
     func run(on stage: Stage) async throws -> AttackOutcome {

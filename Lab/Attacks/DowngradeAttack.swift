@@ -54,7 +54,7 @@ package struct DowngradeAttack: Attack {
             stage.network.stopIntercepting()
             if case .serverNotTrusted(let why) = problem {
                 stage.note(.victim, action: "does not take the attacker for the bank: \(why)")
-                return .stays("the app refuses the certificate, and asks nobody else")
+                return .stays("the app refuses the certificate, and sends the request nowhere else")
             }
             guard let first = seen.exchanges.first else { throw LabError("the app did not ask to sign in") }
             stage.note(.victim, action: "wants to sign in", showing: first.request.shown)

@@ -8,7 +8,7 @@ struct EnumerationContentAttack: Attack {
         "Signs in with a wrong password under twelve names, and tells by what is answered which of them have "
         + "an account."
 
-    func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "nobody signs in" }
+    func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "no user signs in" }
 
     func run(on stage: Stage) async throws -> AttackOutcome {
         try await stage.requireSignInAndPayment(by: stage.newVictim())
@@ -20,17 +20,17 @@ struct EnumerationContentAttack: Attack {
             try await features(of: census.own, probedBy: probe),
             try await features(of: census.own, probedBy: probe),
         ]
-        let nobody = [
+        let unknown = [
             try await features(of: census.unknown, probedBy: probe),
             try await features(of: census.unknown, probedBy: probe),
         ]
         let signs = own[0].filter { sign, value in
-            own[1][sign] == value && nobody[0][sign] == nobody[1][sign] && nobody[0][sign] != value
+            own[1][sign] == value && unknown[0][sign] == unknown[1][sign] && unknown[0][sign] != value
         }
         stage.note(
             .attacker,
             action:
-                "asks about his own name and one that is nobody's: \(signs.count) of \(own[0].count) "
+                "asks about its own name and an unknown one: \(signs.count) of \(own[0].count) "
                 + "features differ",
             showing: signs.isEmpty
                 ? nil : signs.map { "\($0.key): \($0.value)" }.sorted().joined(separator: "\n"))
@@ -42,7 +42,7 @@ struct EnumerationContentAttack: Attack {
             stage.note(.attacker, action: "goes by `\(sign)`: \(census.score(suspects))")
             if census.isRight(suspects) {
                 return .succeeded(
-                    "`\(sign)` of the answer tells who has an account: \(census.score(suspects))")
+                    "`\(sign)` of the answer reveals the accounts: \(census.score(suspects))")
             }
         }
         return .failed(
@@ -113,7 +113,7 @@ struct EnumerationTimeAttack: Attack {
     /// A smaller difference can be measured on loopback, but not over a network.
     private static let shortest = Duration.microseconds(200)
 
-    func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "nobody signs in" }
+    func exemption(of row: RowProfile) -> String? { row.hasPasswords ? nil : "no user signs in" }
 
     /// An attack succeeds in two rounds with different names: by chance all names are right once in some ten
     /// million runs. There are four rounds, since other load on the machine can disturb one.
@@ -124,15 +124,15 @@ struct EnumerationTimeAttack: Attack {
         for round in 1...4 {
             let census = try await AccountSample(of: 12, on: stage)
             let times = try await times(of: census.names + [census.own, census.unknown], on: stage)
-            guard let own = times[census.own], let nobody = times[census.unknown] else {
+            guard let own = times[census.own], let unknown = times[census.unknown] else {
                 throw LabError("\(stage.row.name): a name was not asked about")
             }
-            let difference = "\(shown(own)) for his own name, \(shown(nobody)) for nobody's"
-            guard max(own - nobody, nobody - own) >= EnumerationTimeAttack.shortest else {
+            let difference = "\(shown(own)) for its own name, \(shown(unknown)) for an unknown one"
+            guard max(own - unknown, unknown - own) >= EnumerationTimeAttack.shortest else {
                 return .failed("an account and none take as long: \(difference)")
             }
             let suspects = EnumerationTimeAttack.members(
-                among: census.names, times: times, own: own, unknown: nobody)
+                among: census.names, times: times, own: own, unknown: unknown)
             stage.note(
                 .attacker, action: "round \(round): \(difference); goes by that: \(census.score(suspects))",
                 showing: census.names.map { "\($0) \(times[$0].map(shown) ?? "")" }.joined(separator: "\n"))
@@ -192,7 +192,7 @@ struct AccountSample: Sendable {
         for _ in 0..<count / 2 { known.append(try await stage.newVictim().name) }
         let attacker = try await stage.newVictim().name
         let strangers = AccountSample.unknownNames(resembling: known + [attacker])
-        (own, unknown) = (attacker, strangers.last ?? "nobody")
+        (own, unknown) = (attacker, strangers.last ?? "unknown")
         members = Set(known)
         names = (known + strangers.dropLast()).shuffled()
     }

@@ -4,8 +4,8 @@ package struct LeakedTLSKeyAttack: Attack {
     package let name: AttackName = "leaked-tls-key"
     package let column = Column.leakedTLSKey
     package let sentence =
-        "Records the encrypted traffic, gets the server's TLS key later, decrypts, and uses the token that "
-        + "he reads."
+        "Records the encrypted traffic, gets the server's TLS key later, decrypts, and uses the token in "
+        + "it."
 
     package init() {}
 

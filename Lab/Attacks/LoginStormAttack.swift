@@ -15,7 +15,7 @@ package struct LoginStormAttack: Attack {
     package init() {}
 
     package func exemption(of row: RowProfile) -> String? {
-        row.hasPasswords ? nil : "nobody signs in: there is no password to guess"
+        row.hasPasswords ? nil : "no user signs in: there is no password to guess"
     }
 
     package func run(on stage: Stage) async throws -> AttackOutcome {

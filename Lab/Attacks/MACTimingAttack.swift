@@ -6,7 +6,7 @@ package struct MACTimingAttack: Attack {
     package let name: AttackName = "mac-timing"
     package let column = Column.tamper
     package let sentence =
-        "Finds the first two bytes of the right MAC for a request of his own by the time that refusals take."
+        "Finds the first two bytes of the right MAC for a chosen request by the time that refusals take."
 
     /// Enough bytes to exclude luck: one guess in 65,536 is right.
     private static let wanted = 2
@@ -33,7 +33,7 @@ package struct MACTimingAttack: Attack {
         stage.note(
             .attacker,
             action:
-                "sends the request of his choice with one guess at its MAC after another, and measures how "
+                "sends the chosen request with one guess at its MAC after another, and measures how "
                 + "long each refusal takes",
             showing: String(
                 decoding: place.request(bearing: [UInt8](repeating: 0, count: place.mac.count)), as: UTF8.self

@@ -29,7 +29,7 @@ struct TamperHeaderAttack: Attack {
             var claiming = request
             claiming.fields.lines.append(.init(name: claim.name, value: claim.value))
             let before = try stage.bank.balance(of: victim.name)
-            let did = "says in a field of his own request whose it is: \(claim.name)"
+            let did = "claims an identity in a field of its own request: \(claim.name)"
             _ = try await stage.attack(did, request: claiming)
             let lost = before - (try stage.bank.balance(of: victim.name))
             if lost > 0 { return .succeeded("\(did): the victim paid \(lost)") }
@@ -177,7 +177,7 @@ struct ForgedIdentityAttack: Attack {
         let victim = try await stage.signedInVictim()
         let requests = ForgedIdentityAttack.requests(stage.theftOrder(from: victim))
         for (index, request) in requests.enumerated() {
-            let did = index == 0 ? "is nobody, and says in a field that he is the victim" : nil
+            let did = index == 0 ? "has no account, and claims in a field to be the victim" : nil
             if try await stage.paysThief(request, noting: did) {
                 return .succeeded(
                     "a request without token or signature moved the victim's money, by what its fields say")

@@ -4,8 +4,8 @@ struct EavesdropAttack: Attack {
     let name: AttackName = "eavesdrop"
     let column = Column.eavesdrop
     let sentence = """
-        Listens while the victim signs in, looks at his balance and pays, then uses what was heard, a login, \
-        a token, or a whole request, to move his money.
+        Listens while the victim signs in, reads the balance and pays, then uses the recorded login, token \
+        or request to move the victim's money.
         """
 
     func exemption(of row: RowProfile) -> String? { nil }
@@ -20,7 +20,7 @@ struct EavesdropAttack: Attack {
             _ = try await victim.balance()
             try await victim.transfer(TamperScenario.intendedAmount, to: stage.thief)
         } catch {
-            throw LabError("\(victim.name), while somebody listens: \(error)")
+            throw LabError("\(victim.name), while the attacker listens: \(error)")
         }
         let recording = tap.stop()
         guard !recording.connections.isEmpty else { throw LabError("the victim acted, and nothing passed") }
@@ -93,7 +93,7 @@ struct ManInTheMiddleAttack: Attack {
         guard !seen.exchanges.isEmpty else { throw LabError("nothing came to the man in the middle") }
         for exchange in seen.exchanges {
             stage.note(
-                .victim, action: "sends to whom it takes for the bank", showing: exchange.request.shown)
+                .victim, action: "sends to the supposed bank", showing: exchange.request.shown)
             if exchange.request.isTransfer {
                 stage.note(
                     .attacker, action: "changes the payee", showing: exchange.request.paying(thief).shown)

@@ -26,7 +26,7 @@ struct ReplayScenario {
         guard let exchanges else { return nil }
         guard let transfer = exchanges.map(\.request).first(where: \.isTransfer),
             try stage.thiefBalance() == before + TamperScenario.intendedAmount
-        else { throw LabError("the victim's transfer did not come about, though nobody touched it") }
+        else { throw LabError("the victim's transfer failed without an attack") }
         guard transfer.fields["Idempotency-Key"] != nil else { return [transfer] }
         let looks = try await stage.captureExchanges { () async throws(VictimError) in
             _ = try await victim.balance()

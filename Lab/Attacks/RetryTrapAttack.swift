@@ -58,7 +58,7 @@ package struct RetryTrapAttack: Attack {
             stage.note(
                 .victim,
                 action:
-                    "pays \(amount) to the attacker, from whom something was bought; in between, "
+                    "pays \(amount) to the attacker for a purchase; in between, "
                     + "\(trap.sentence)"
             )
             try await victim.transfer(amount, to: stage.thief)

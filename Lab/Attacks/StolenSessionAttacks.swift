@@ -30,7 +30,7 @@ struct StolenTokenAttack: Attack {
                 if try await stage.paysThief(request, noting: tries == 1 ? "orders a transfer with it" : nil)
                 {
                     return .succeeded(
-                        "whoever has the token is taken for the victim: money moved from another device")
+                        "the token suffices to act as the victim: money moved from another device")
                 }
             }
         }
@@ -127,7 +127,7 @@ struct OldRootAttack: Attack {
                 "/countersign/v1/token", body: body, under: stage.appKey.id, signedWith: stage.appKey.secret)
         else { throw LabError("\(stage.row.name): a refresh cannot be signed") }
         let response = try await stage.attack(
-            "asks for the next epoch, with a device's key of his own", request: request)
+            "asks for the next epoch, with a device's key of its own", request: request)
         return response.status == 200 ? response : nil
     }
 }

@@ -86,7 +86,7 @@ struct TamperAmbiguityAttack: Attack {
             return .request(held)
         case .ownTransfer(let payee):
             guard let token = try await victimsToken(tampering) else { return .refused }
-            guard let typed = payee(theft, token.heard) else { return .lacking }
+            guard let typed = payee(theft, token.captured) else { return .lacking }
             let own = try await stage.customer()
             let held = try await stage.interceptRequest(to: RawRequest.transferPath) {
                 () async throws(VictimError) in
@@ -98,7 +98,7 @@ struct TamperAmbiguityAttack: Attack {
     }
 
     /// The victim's token as the attacker recorded it; nil where the app refused the attacker's certificate.
-    private func victimsToken(_ tampering: TamperScenario) async throws -> (heard: CapturedToken?, Void)? {
+    private func victimsToken(_ tampering: TamperScenario) async throws -> (captured: CapturedToken?, Void)? {
         let victim = tampering.victim
         let exchanges = try await tampering.stage.captureExchanges { () async throws(VictimError) in
             _ = try await victim.balance()

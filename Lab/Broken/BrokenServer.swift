@@ -74,7 +74,7 @@
                 "once-forgotten", sentence: "a second copy of a wish is done again", on: open,
                 attack: "retry-trap"),
             BrokenServer(
-                "identity-from-client", sentence: "who calls is told by the caller", on: open,
+                "identity-from-client", sentence: "the caller states its own identity", on: open,
                 attack: "tamper-header"),
             BrokenServer(
                 "identity-from-client", sentence: "a stranger on an open route is told by the caller",

@@ -154,7 +154,7 @@ package enum Mark: String, Sendable, CaseIterable {
     /// The explanation in the legend.
     package var meaning: String {
         switch self {
-        case .fell: "fell: the attacker has shown that he got what he wanted"
+        case .fell: "fell: the attacker reached the goal and proved it"
         case .notStaged: "could not be staged: an error of the lab's, and no verdict"
         case .held: "held: the attack was carried out, and failed"
         case .notApplicable: "does not apply: there is nothing to attack"

@@ -99,11 +99,11 @@ package struct MatrixPage {
             a server as teams in the field have it, with its flaws; rows with <code>+gateway</code> are the \
             same apps at a Countersign gateway, which closes what can be closed without touching the app. \
             Rows that begin with <code>countersign</code> are Countersign's own protocol.</p>
-            <p>An attacker has won when he has shown it: money moved to the thief's account, a login in the \
+            <p>An attack succeeds only with a proof: money moved to the thief's account, a login in the \
             victim's name, one request paid twice, a password found and used. Before each attack the victim \
-            does once what he does every day, so that a server that is down cannot look like one that holds \
-            out. In the stories below, what went over the wire is shown as it was; control characters are \
-            written out (<code>\\u0000</code>), and long texts are cut.</p>
+            performs the same action once undisturbed, so that a server that is down cannot look like one \
+            that resists. The stories below show what went over the wire; control characters are written \
+            out (<code>\\u0000</code>), and long texts are cut.</p>
             </details>
             """
     }

@@ -3,11 +3,11 @@ import CountersignSchemes
 import CountersignTransport
 import CountersignWire
 
-/// The network, with a man in the middle who has the app's release key and sees every message. It holds,
-/// delays, reorders, alters, repeats and wraps messages, as the schedule's chance decides.
+/// The network, with a man in the middle that has the app's release key and sees every message. It holds,
+/// delays, reorders, alters, repeats and wraps messages, as the schedule's random source decides.
 final class ModelNetwork: @unchecked Sendable {
     let server: ModelServer
-    var chance: Chance
+    var random: ScheduleRandom
     var isCalm = false
     private(set) var tally: [String: Int] = [:]
     private(set) var log: [String] = []
@@ -21,13 +21,13 @@ final class ModelNetwork: @unchecked Sendable {
     private var responses: [Response] = []
     private var depth = 0
 
-    init(_ server: ModelServer, chance: Chance) { (self.server, self.chance) = (server, chance) }
+    init(_ server: ModelServer, random: ScheduleRandom) { (self.server, self.random) = (server, random) }
 
     func count(_ event: String) { tally[event, default: 0] += 1 }
 
     func note(_ line: @autoclosure () -> String) { log.append(line()) }
 
-    /// Treatments of the next refreshes, before chance decides.
+    /// Treatments of the next refreshes, before the random source decides.
     var planned: [Treatment] = []
 
     enum Treatment: String, CaseIterable {
@@ -48,7 +48,7 @@ final class ModelNetwork: @unchecked Sendable {
             if isRefresh, !planned.isEmpty {
                 planned.removeFirst()
             } else {
-                !isCalm && chance.one(in: 2) ? Treatment.allCases.randomElement(using: &chance) : nil
+                !isCalm && random.one(in: 2) ? Treatment.allCases.randomElement(using: &random) : nil
             }
         guard let treatment = chosen else {
             let response = await deliver(draft)
@@ -78,7 +78,7 @@ final class ModelNetwork: @unchecked Sendable {
             return await deliver(altered(draft))
         case .swap:
             let response = await deliver(draft)
-            return responses.randomElement(using: &chance) ?? response
+            return responses.randomElement(using: &random) ?? response
         case .wrap:
             await wrap()
             return await deliver(draft)
@@ -90,13 +90,13 @@ final class ModelNetwork: @unchecked Sendable {
             crash()
             throw lost
         case .kill:
-            if chance.one(in: 2) { _ = await deliver(draft) } else { held.append(draft) }
+            if random.one(in: 2) { _ = await deliver(draft) } else { held.append(draft) }
             process.kill()
             throw lost
         case .interlude:
             if depth == 0, let interlude {
                 depth += 1
-                let isFirst = chance.one(in: 2)
+                let isFirst = random.one(in: 2)
                 if isFirst { await interlude() }
                 let response = await deliver(draft)
                 if !isFirst { await interlude() }
@@ -117,24 +117,24 @@ final class ModelNetwork: @unchecked Sendable {
 
     /// What was held comes late, in any order; some of it stays for later.
     func deliverHeld(all isAll: Bool = false) async {
-        held.shuffle(using: &chance)
+        held.shuffle(using: &random)
         while let draft = held.popLast() {
             let response = await deliver(draft)
             count("held copy delivered")
             note("held: \(describe(response))")
-            if !isAll, chance.one(in: 3) { return }
+            if !isAll, random.one(in: 3) { return }
         }
     }
 
     /// Sends a captured body in a request of its own: the release's key is in every copy of the app.
     func wrap() async {
-        guard let body = bodies.randomElement(using: &chance) else { return }
+        guard let body = bodies.randomElement(using: &random) else { return }
         var draft = Draft(
             method: "POST", target: Array("\(ModelServer.prefix)/token".utf8),
             authority: ModelServer.authority)
         draft.setField("Content-Type", to: "application/json")
         draft.body = body
-        let nonce = "wrapped-\(chance.next())"
+        let nonce = "wrapped-\(random.next())"
         guard
             (try? MessageSignatures().sign(
                 &draft, as: server.release, at: server.clock.now, nonce: nonce)) != nil
@@ -155,9 +155,9 @@ final class ModelNetwork: @unchecked Sendable {
     private func altered(_ draft: Draft) -> Draft {
         var draft = draft
         let fields = draft.fields.indices.filter { draft.fields[$0].name == "Signature-Input" }
-        switch chance.number(0...2) {
+        switch random.number(0...2) {
         case 0 where !draft.body.isEmpty:
-            draft.body[chance.number(0...draft.body.count - 1)] ^= 1
+            draft.body[random.number(0...draft.body.count - 1)] ^= 1
         case 1:
             // A token of another epoch: `unknown-key`.
             for index in fields {

@@ -33,10 +33,10 @@ final class ModelServer: @unchecked Sendable {
     private let deployment: Deployment
     private let store: SQLiteStore
     private let account: Account
-    private var running: Running
+    private var running: ServerParts
 
-    /// What a process of the server has in memory.
-    private struct Running {
+    /// The parts of the server that a crash loses.
+    private struct ServerParts {
         let keys: ReleaseKeyDirectory
         let writer: ModelWriter
         let directory: SessionDirectory
@@ -76,7 +76,7 @@ final class ModelServer: @unchecked Sendable {
 
     private static func start(
         _ deployment: Deployment, _ store: SQLiteStore, _ clock: ModelClock
-    ) throws(OperationalError) -> Running {
+    ) throws(OperationalError) -> ServerParts {
         let keys = try ReleaseKeyDirectory(deployment)
         let writer = ModelWriter(store)
         let directory = try SessionDirectory(deployment, keys: keys, reader: store, writer: writer)
@@ -85,7 +85,7 @@ final class ModelServer: @unchecked Sendable {
         let gate = Gate(
             allowedHosts: AllowedHosts([authority]), keys: keys, sessions: directory, replay: replay,
             clock: clock)
-        return Running(
+        return ServerParts(
             keys: keys, writer: writer, directory: directory, lifecycle: lifecycle, gate: gate)
     }
 

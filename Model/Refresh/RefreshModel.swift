@@ -47,8 +47,8 @@ package final class RefreshModel {
         let schedule = try RefreshSchedule(seed: seed, server: server, folder: folder)
         do {
             try await schedule.run()
-        } catch let broken as RefreshSchedule.Broken {
-            throw Failure(seed: seed, what: broken.what, schedule: schedule.network.log)
+        } catch let violation as RefreshSchedule.ModelViolation {
+            throw Failure(seed: seed, what: violation.what, schedule: schedule.network.log)
         } catch {
             throw Failure(seed: seed, what: "\(error)", schedule: schedule.network.log)
         }

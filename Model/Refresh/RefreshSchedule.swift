@@ -5,9 +5,10 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// One schedule: a device signs in, and chance decides what happens to it.
+/// One schedule: a device signs in, and random actions follow.
 final class RefreshSchedule {
-    struct Broken: Error { let what: String }
+    /// A property that the schedule violated.
+    struct ModelViolation: Error { let what: String }
 
     let network: ModelNetwork
     private let server: ModelServer
@@ -18,17 +19,17 @@ final class RefreshSchedule {
     private var id: SessionID?
     private var isTheftPlanted = false
 
-    /// Since the vault was copied: who has obtained epochs in operations that began later, and how often.
+    /// The number of epochs that each party has obtained in operations that began after the vault was copied.
     private var advances: [String: Int] = [:]
     /// Whether the copied vault had an attempt that was sent and not answered, which both holders go on with.
     private var sharesAttempt = false
 
     init(seed: UInt64, server: ModelServer, folder: String) throws(ClientOperationError) {
         (self.server, self.folder) = (server, folder)
-        var chance = Chance(seed: seed)
-        isTheft = !chance.one(in: 3)
-        let skew: Int64 = chance.one(in: 6) ? Int64(chance.number(-4_000...4_000)) : 0
-        network = ModelNetwork(server, chance: chance)
+        var random = ScheduleRandom(seed: seed)
+        isTheft = !random.one(in: 3)
+        let skew: Int64 = random.one(in: 6) ? Int64(random.number(-4_000...4_000)) : 0
+        network = ModelNetwork(server, random: random)
         owner = try ModelDevice(
             "owner", vault: ModelVault(folder: "\(folder)/owner"), skew: skew, network: network)
         if skew != 0 { network.count("clock corrected") }
@@ -37,9 +38,9 @@ final class RefreshSchedule {
     func run() async throws {
         try await begin()
         network.count(isTheft ? "schedules with a thief" : "schedules with one holder")
-        let theft = isTheft ? network.chance.number(0...4) : -1
-        let isDuring = network.chance.one(in: 2)
-        for step in 0..<network.chance.number(4...10) {
+        let theft = isTheft ? network.random.number(0...4) : -1
+        let isDuring = network.random.one(in: 2)
+        for step in 0..<network.random.number(4...10) {
             if step == theft {
                 if isDuring { plantTheft() } else { try steal() }
             }
@@ -51,7 +52,7 @@ final class RefreshSchedule {
         if isTheft, thief == nil { try steal() }
         // No kill that was planned is left.
         for device in [owner, thief].compactMap(\.self) { try device.restart() }
-        if network.chance.one(in: 4) {
+        if network.random.one(in: 4) {
             try await expectSignedOut()
         } else if isTheft {
             try await expectFound()
@@ -77,9 +78,9 @@ final class RefreshSchedule {
             device = made
             throw .cancelled
         }
-        guard let device else { throw Broken(what: "no device") }
+        guard let device else { throw ModelViolation(what: "no device") }
         opened = try await server.open(for: device)
-        guard let opened else { throw Broken(what: "no session") }
+        guard let opened else { throw ModelViolation(what: "no session") }
         try owner.keeper.makeUpSession(
             of: server.accountName, app: ModelServer.app, release: server.release.keyID, expires: expires
         ) {
@@ -91,7 +92,7 @@ final class RefreshSchedule {
     // MARK: Steps
 
     private func pickDevice() -> ModelDevice {
-        if let thief, network.chance.one(in: 2) { return thief }
+        if let thief, network.random.one(in: 2) { return thief }
         return owner
     }
 
@@ -106,8 +107,8 @@ final class RefreshSchedule {
                 await self.operate(device.name == thief.name ? self.owner : thief)
             }
         }
-        let chance = network.chance.number(0...19)
-        switch chance {
+        let action = network.random.number(0...19)
+        switch action {
         case 0: pass(7_200)
         case 1: pass(31)
         case 2: pass(61)
@@ -117,7 +118,7 @@ final class RefreshSchedule {
         case 6: await network.deliverHeld()
         case 7: await network.wrap()
         case 8: await besiege(device)
-        default: pass(Int64(network.chance.number(0...3)))
+        default: pass(Int64(network.random.number(0...3)))
         }
         planKill(of: device)
         await operate(device)
@@ -127,9 +128,9 @@ final class RefreshSchedule {
     }
 
     private func planKill(of device: ModelDevice) {
-        guard network.chance.one(in: 5) else { return }
-        let write = network.chance.number(0...2)
-        device.process.plan(network.chance.one(in: 2) ? .beforeWrite(write) : .afterWrite(write))
+        guard network.random.one(in: 5) else { return }
+        let write = network.random.number(0...2)
+        device.process.plan(network.random.one(in: 2) ? .beforeWrite(write) : .afterWrite(write))
     }
 
     private func pass(_ seconds: Int64) {
@@ -144,12 +145,12 @@ final class RefreshSchedule {
         let process = device.process
         let asked = network.tally["answer unknown-key", default: 0]
         do throws(ClientOperationError) {
-            if network.chance.one(in: 2) {
+            if network.random.one(in: 2) {
                 network.note("\(device.name): renew, counter \(before?.counter ?? -1)")
                 try await device.renew()
             } else {
                 network.note("\(device.name): call, counter \(before?.counter ?? -1)")
-                _ = try await device.call(network.chance.one(in: 2) ? "GET" : "POST")
+                _ = try await device.call(network.random.one(in: 2) ? "GET" : "POST")
             }
         } catch {
             network.note("\(device.name): \(error)")
@@ -212,9 +213,9 @@ final class RefreshSchedule {
             network.note(
                 "the vault is copied, counter \(session.counter), shares an attempt: \(sharesAttempt)")
         }
-        if network.chance.one(in: 4) {
+        if network.random.one(in: 4) {
             network.count("thief's counters skip")
-            try thief.keeper.skipCounters(Int64(network.chance.number(1...1_000)))
+            try thief.keeper.skipCounters(Int64(network.random.number(1...1_000)))
         }
         self.thief = thief
     }
@@ -222,23 +223,25 @@ final class RefreshSchedule {
     // MARK: What must hold
 
     private func end() throws -> SessionTermination? {
-        guard let id, let row = try server.row(id) else { throw Broken(what: "the session is gone") }
+        guard let id, let row = try server.row(id) else { throw ModelViolation(what: "the session is gone") }
         return row.end
     }
 
     private func checkInvariants() throws {
         let end = try end()
         if thief == nil {
-            if let end { throw Broken(what: "an honest client lost its session: \(end.reason.rawValue)") }
-            guard owner.session != nil else { throw Broken(what: "an honest client signed out") }
+            if let end {
+                throw ModelViolation(what: "an honest client lost its session: \(end.reason.rawValue)")
+            }
+            guard owner.session != nil else { throw ModelViolation(what: "an honest client signed out") }
             guard owner.session?.hasFoundReuse == false else {
-                throw Broken(what: "an honest client found a reuse")
+                throw ModelViolation(what: "an honest client found a reuse")
             }
         }
         guard !sharesAttempt else { return }
         // The second party's first refresh does not come about.
         if advances["owner", default: 0] > 0, advances["thief", default: 0] > 0 {
-            throw Broken(what: "both holders of the vault have renewed it")
+            throw ModelViolation(what: "both holders of the vault have renewed it")
         }
     }
 
@@ -251,13 +254,15 @@ final class RefreshSchedule {
             try checkInvariants()
             let response = try await owner.call("GET")
             guard response.response.status == 200 else {
-                throw Broken(what: "a call is refused: \(response.notice?.code ?? "?")")
+                throw ModelViolation(what: "a call is refused: \(response.notice?.code ?? "?")")
             }
             try await owner.renew()
         }
         await network.deliverHeld(all: true)
         try checkInvariants()
-        guard try await owner.call("GET").response.status == 200 else { throw Broken(what: "the last call") }
+        guard try await owner.call("GET").response.status == 200 else {
+            throw ModelViolation(what: "the last call")
+        }
     }
 
     /// The owner signs out on whatever network, in processes that may be killed, until the server says that it
@@ -271,18 +276,18 @@ final class RefreshSchedule {
         network.isCalm = true
         await network.deliverHeld(all: true)
         for _ in 0..<3 where !isTold { isTold = try await signOut() }
-        guard isTold else { throw Broken(what: "a log-out is not told") }
+        guard isTold else { throw ModelViolation(what: "a log-out is not told") }
         await network.deliverHeld(all: true)
         await network.wrap()
-        guard let end = try end() else { throw Broken(what: "the session lives on") }
+        guard let end = try end() else { throw ModelViolation(what: "the session lives on") }
         guard thief != nil || end.reason == .signedOut else {
-            throw Broken(what: "an honest client's log-out ended it as \(end.reason.rawValue)")
+            throw ModelViolation(what: "an honest client's log-out ended it as \(end.reason.rawValue)")
         }
         network.count("signed out")
         if !isOver, end.reason == .reused { network.count("thief found at the log-out") }
         guard let thief else { return }
         let isAdmitted = await isAdmitted(thief)
-        if isAdmitted { throw Broken(what: "the thief has a key that is accepted after the log-out") }
+        if isAdmitted { throw ModelViolation(what: "the thief has a key that is accepted after the log-out") }
     }
 
     /// Whether the server knows of the end.
@@ -295,7 +300,7 @@ final class RefreshSchedule {
             guard case .notSignedIn = error else { return false }
         }
         guard try end() != nil else {
-            throw Broken(what: "the log-out counts as told, and the session lives")
+            throw ModelViolation(what: "the log-out counts as told, and the session lives")
         }
         return true
     }
@@ -304,19 +309,21 @@ final class RefreshSchedule {
     /// and neither has a key that is accepted.
     private func expectFound() async throws {
         network.isCalm = true
-        guard let thief else { throw Broken(what: "no thief") }
-        let parties = network.chance.one(in: 2) ? [owner, thief] : [thief, owner]
+        guard let thief else { throw ModelViolation(what: "no thief") }
+        let parties = network.random.one(in: 2) ? [owner, thief] : [thief, owner]
         var refreshes = 0
         for round in 0..<3 where round == 0 || sharesAttempt {
             for party in parties { refreshes += try await refreshCalmly(party) }
         }
-        guard let end = try end() else { throw Broken(what: "two holders, and the session lives") }
-        guard end.reason == .reused else { throw Broken(what: "ended as \(end.reason.rawValue)") }
+        guard let end = try end() else { throw ModelViolation(what: "two holders, and the session lives") }
+        guard end.reason == .reused else { throw ModelViolation(what: "ended as \(end.reason.rawValue)") }
         network.count("thief found")
         if refreshes <= 2 { network.count("thief found at the first refresh") }
         for party in parties {
             let isAdmitted = await isAdmitted(party)
-            if isAdmitted { throw Broken(what: "\(party.name) has a key that is accepted after the end") }
+            if isAdmitted {
+                throw ModelViolation(what: "\(party.name) has a key that is accepted after the end")
+            }
         }
     }
 

@@ -32,7 +32,8 @@ package final class Deployment: Sendable {
             _ = try MasterKeyRing.find(in: store, source: source)
             try store.prepare()
         } else {
-            // What is in a store without a check was put there by somebody without the key.
+            // A store without the check of the master key must be empty: its rows were written without the
+            // key.
             guard try store.isEmpty() else {
                 throw OperationalError(
                     .failed,

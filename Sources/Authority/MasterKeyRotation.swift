@@ -205,8 +205,8 @@ package struct MasterKeyRotation {
         try deployment.masterKey.look()
     }
 
-    /// Step 3. After one pass there is nothing left: the store has refused values of the former key since
-    /// step 2. A second pass is for what nobody has thought of.
+    /// Step 3. One pass suffices, because the store has refused values under the former key since step 2. The
+    /// count after each pass verifies this, and further passes seal what is left.
     private func sealAll(
         _ keys: MasterKeyRing.Keys, next: MasterKey, outcome: inout Outcome, report: (Stage) -> Void
     ) throws(OperationalError) {

@@ -136,8 +136,8 @@ extension Installation {
         guard channel == .pinned, transport == .tls else {
             throw .incomplete(
                 """
-                neither the authority's key is known nor its certificate pinned: whoever is in between could \
-                take the password
+                neither the authority's key is known nor its certificate pinned: an attacker on the network \
+                path could take the password
                 """
             )
         }

@@ -3,8 +3,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// Tells the server of sessions that ended here while it could not be reached. Source: docs/protocol.md,
-/// "Sessions".
+/// Tells the server of sessions that ended on this device while the server could not be reached. Source:
+/// docs/protocol.md, "Sessions".
 package struct PendingLogOuts: Sendable {
     let installation: Installation
     private(set) var environment: ClientEnvironment
@@ -26,7 +26,7 @@ package struct PendingLogOuts: Sendable {
     package func sendInBackground() {
         guard let state = try? environment.keeper.state(), !state.pendingLogOuts.isEmpty else { return }
         var logOuts = self
-        // Nobody is asked to confirm their presence for this.
+        // Without a signer that needs presence: telling the server must not prompt the user.
         logOuts.environment.signer = nil
         let quiet = logOuts
         environment.keeper.logOuts.begin(clock: environment.time) { await quiet.send() }

@@ -6,8 +6,8 @@ import CountersignWire
 /// owner signs in even while strangers use up the account's limit.
 ///
 /// The device signs, which proves that it has the key; the MAC is under a key from the reset code, which only
-/// the sender and the authority know, since the code is sealed with the record. Without the MAC, anybody on
-/// the path could have a device of their own known. Source: docs/protocol.md, "Sign-up".
+/// the sender and the authority know, since the code is sealed with the record. Without the MAC, an attacker
+/// on the network path could register a device of its own. Source: docs/protocol.md, "Sign-up".
 package struct ResetDevice: Sendable {
     package let signingKey: P256Point
     package let kind: Device.Class

@@ -14,8 +14,8 @@ extension CountersignClient {
         try await register(name, password: password, code: nil)
     }
 
-    /// Sets a new password with the one-time code from an administrator. The account then knows this device,
-    /// and no other: strangers who guess at the password do not keep it from signing in.
+    /// Sets a new password with the one-time code from an administrator. The account then knows this device
+    /// and no other: guesses at the password from unknown devices do not prevent it from signing in.
     public func resetPassword(_ name: String, to password: String, code: String)
         async throws(CountersignError)
     {

@@ -29,8 +29,9 @@ final class AnswerKeyCache: @unchecked Sendable {
         edition = try AnswerKeyCache.load(deployment)
     }
 
-    /// While the store cannot be read after a change, the key of before: what it signs helps nobody who has
-    /// that key, and an unsigned refusal would stop clients.
+    /// The keys of the current generation. If the store cannot be read after a change, the former keys
+    /// remain in use: a holder of a leaked former key gains nothing from genuine responses, and clients would
+    /// not accept unsigned ones.
     var current: Credentials {
         let held = lock.read { edition }
         if held.generation == deployment.generation.current { return held.credentials }

@@ -20,7 +20,7 @@ struct ObserveModeReporter {
         for (app, until) in observed.sorted(by: { $0.key < $1.key }) where told[app] != until {
             log?.note(
                 subject: "enforcement",
-                message: "app \(app): requests that fail to prove who they are reach the backend until "
+                message: "app \(app): requests without a valid proof reach the backend until "
                     + CivilTime.rfc3339Text(until))
         }
         for app in told.keys.sorted() where observed[app] == nil {

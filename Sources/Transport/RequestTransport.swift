@@ -1,16 +1,15 @@
 import CountersignTrust
 
-/// Carries requests to servers that a trust accepts. What it may do with one is little: send it, to the byte
-/// as it stands, at most once, to whom it names; follow no redirect, keep no cookie. ``HTTPTransport`` is
-/// libcurl's.
+/// Sends requests to servers that a trust accepts. A transport sends each request unchanged, at most once, to
+/// the request's own origin; it follows no redirect and keeps no cookie. ``HTTPTransport`` uses libcurl.
 public protocol RequestTransport: Sendable {
-    /// Sends `request` and waits for the head of the answer. Cancelling the task ends the transfer.
+    /// Sends `request` and waits for the head of the response. Cancelling the task ends the transfer.
     /// `progress` must not wait.
     func send(
         _ request: OutgoingRequest, progress: @escaping @Sendable (TransferProgress) -> Void
     ) async throws(TransportError) -> IncomingResponse
 
-    /// Puts another trust in force, and cuts every connection that was made under the old one.
+    /// Replaces the trust and closes every connection that was made under the old one.
     func replaceTrust(by trust: Trust)
 }
 
@@ -21,25 +20,25 @@ extension RequestTransport {
     }
 }
 
-/// How far a request is, both ways.
+/// The progress of a request and its response.
 public struct TransferProgress: Sendable, Hashable {
-    /// What is known of how long something is.
+    /// The length of a body, as far as it is known.
     public enum Total: Sendable, Hashable {
-        /// So many.
+        /// The number of bytes.
         case bytes(Int64)
-        /// It is known at the end only.
+        /// Known only at the end.
         case unknown
     }
 
-    /// Bytes of the request's body that went out.
+    /// Bytes of the request's body sent so far.
     public var sent: Int64 = 0
-    /// Of the request's body.
+    /// The length of the request's body.
     public var toSend = Total.unknown
-    /// Bytes of the answer's body that came in.
+    /// Bytes of the response's body received so far.
     public var received: Int64 = 0
-    /// Of the answer's body.
+    /// The length of the response's body.
     public var toReceive = Total.unknown
 
-    /// At its beginning.
+    /// The progress before the first byte.
     public init() {}
 }

@@ -1,10 +1,10 @@
 import CountersignTrust
 
-/// Why there is no response, or not all of it, and what became of the request.
+/// Why there is no complete response, and what became of the request.
 public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible {
     /// What became of the request.
     public enum Fate: Sendable, Hashable {
-        /// No byte of it left: it may be sent again.
+        /// No byte of it was sent: it may be sent again.
         case notSent
         /// The server may have received it and may have acted on it.
         case outcomeUnknown
@@ -12,9 +12,9 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
         case brokenOff
     }
 
-    /// What a time-out was for.
+    /// The phase that timed out.
     public enum Phase: Sendable, Hashable {
-        /// Name, TCP and TLS.
+        /// Name resolution, TCP and TLS.
         case connecting
         /// No byte was sent or received.
         case idle
@@ -61,7 +61,7 @@ public struct TransportError: Error, Sendable, Hashable, CustomStringConvertible
     /// What became of the request.
     public let fate: Fate
 
-    /// From its parts, for transports of other kinds: test doubles, and other platforms.
+    /// For other transports, such as test doubles.
     public init(_ cause: Cause, fate: Fate) {
         self.cause = cause
         self.fate = fate

@@ -13,74 +13,74 @@ import CountersignTrust
     import Glibc
 #endif
 
-/// How requests are carried.
+/// The options of a transport.
 public struct TransportOptions: Sendable {
-    /// How long something may take.
+    /// A time limit.
     public enum Limit: Sendable, Hashable {
-        /// Then it is given up.
+        /// The request fails after this time.
         case within(Duration)
-        /// As long as it likes.
+        /// No limit.
         case unlimited
     }
 
-    /// Whose certificates are the machine's authorities.
+    /// The certificates that serve as the system's authorities.
     public enum Authorities: Sendable {
-        /// Those that OpenSSL was built for, or that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+        /// OpenSSL's default authorities, or those in `SSL_CERT_FILE` and `SSL_CERT_DIR`.
         case machine
-        /// These in their place.
+        /// These certificates instead.
         case instead([Trust.Certificate])
     }
 
     /// Whether requests go through a proxy.
     public enum Proxy: Sendable, Hashable {
-        /// None, whatever the environment says.
+        /// No proxy, whatever the environment variables say.
         case none
-        /// An HTTP proxy, through which every request gets a tunnel of its own. Source: RFC 9110 §9.3.6.
+        /// An HTTP proxy; every request uses its own tunnel through it. Source: RFC 9110 §9.3.6.
         case tunnel(Trust.Host, port: UInt16)
     }
 
-    /// Requests on their way at once; those over it wait, first come, first served. One at least.
+    /// The number of simultaneous requests, at least one. Further requests wait in order of arrival.
     public var concurrentRequests = 16
-    /// From leaving the queue till the connection stands, TLS included.
+    /// From the end of the wait in the queue until the connection is established, including TLS.
     public var connectTimeout = Limit.within(.seconds(10))
     /// The longest time without a byte in either direction, except while the transport waits for the caller's
     /// stream or for the caller to read.
     public var idleTimeout = Limit.within(.seconds(60))
-    /// From being handed over till the answer's last byte.
+    /// From the call until the last byte of the response.
     public var totalTimeout = Limit.unlimited
-    /// In whose certificates chains may end.
+    /// The certificates that chains may end in.
     public var authorities = Authorities.machine
-    /// Through whom requests go. URLSession takes one from iOS 17 and macOS 14 on; before, the transport
-    /// refuses it.
+    /// The proxy for all requests. On Apple's platforms it requires iOS 17 or macOS 14; on older systems
+    /// creating the transport fails.
     public var proxy = Proxy.none
-    /// Where hosts are, in place of what the DNS says. Names on certificates are checked as if the DNS had
-    /// said it. URLSession has nothing for that: there it stays empty.
+    /// Addresses of hosts that replace the DNS. The check of names in certificates is the same. URLSession
+    /// does not support this: leave it empty there.
     public var addresses: [Trust.Host: Trust.Host] = [:]
-    /// Told of each verdict that is not plain acceptance, on the transport's thread: it must not wait.
+    /// Called for each verdict except `accepted`, on the transport's thread: it must not wait.
     public var observe: @Sendable (Trust.Verdict) -> Void = { _ in }
-    /// Where time comes from.
+    /// The source of the time.
     public var clock = DeviceClock.system
-    /// Whether there is any way out of the machine; asked when a name is not found.
+    /// Whether the device has a network connection; checked if a name is not found.
     public var reachability = NetworkReachability.system
 
-    /// As above.
+    /// The default options.
     public init() {}
 }
 
-/// Where time comes from, as an argument, so that a test can decide it.
+/// The source of the time, as an argument, so that a test can set it.
 public struct DeviceClock: Sendable {
-    /// Whole Unix seconds: by these certificates are judged.
+    /// The time for the check of certificates, whole Unix seconds.
     public var wall: @Sendable () -> Int64
-    /// Nanoseconds from anywhere, never backwards: by these time-outs are.
+    /// The time for time-outs: monotonic nanoseconds from an arbitrary start.
     public var monotonic: @Sendable () -> UInt64
 
-    /// From two readings.
+    /// A clock from two functions.
     public init(wall: @escaping @Sendable () -> Int64, monotonic: @escaping @Sendable () -> UInt64) {
         self.wall = wall
         self.monotonic = monotonic
     }
 
-    /// The machine's clocks.
+    /// The system's clocks.
     public static let system = DeviceClock(
         wall: { Int64(time(nil)) },
         monotonic: {
@@ -90,23 +90,23 @@ public struct DeviceClock: Sendable {
         })
 }
 
-/// Whether there is any way out of the machine, as an argument.
+/// The check for a network connection, as an argument, so that a test can set it.
 public struct NetworkReachability: Sendable {
-    /// What is known.
+    /// The result of the check.
     public enum State: Sendable {
-        /// There may be a way out.
+        /// There may be a connection.
         case online
-        /// There is certainly none.
+        /// There is certainly no connection.
         case offline
     }
 
-    /// Asked on the transport's thread: it must not wait.
+    /// Called on the transport's thread: it must not wait.
     public var state: @Sendable () -> State
 
-    /// From an answer of one's own.
+    /// A custom check.
     public init(_ state: @escaping @Sendable () -> State) { self.state = state }
 
-    /// Offline where no interface but loopback is up and has an address.
+    /// Offline if no interface except loopback is up and has an address.
     public static let system = NetworkReachability {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return .online }

@@ -7,15 +7,15 @@ import CountersignWire
 #endif
 
 extension Trust {
-    /// Whom a connection is for: a name of the DNS, or an address.
+    /// The host that a connection is made to: a DNS name or an address.
     ///
-    /// Names are ASCII (internationalised ones in their `xn--` form), are kept in lower case and have no dot
-    /// at their end. Source: RFC 1123 §2.1, RFC 5890 §2.3.2.1, RFC 9525 §2.
+    /// Names are ASCII (internationalised names in their `xn--` form), stored in lower case, and have no dot
+    /// at the end. Source: RFC 1123 §2.1, RFC 5890 §2.3.2.1, RFC 9525 §2.
     public struct Host: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {
             /// Labels from left to right.
             case name([String])
-            /// 4 bytes or 16, as a certificate has them. Source: RFC 5280 §4.2.1.6.
+            /// 4 or 16 bytes, in the form that certificates use. Source: RFC 5280 §4.2.1.6.
             case address([UInt8])
         }
 
@@ -40,7 +40,7 @@ extension Trust {
             kind = .name(labels)
         }
 
-        /// As a URL would have it, but IPv6 without its brackets.
+        /// As in a URL, but an IPv6 address without its brackets.
         public var description: String {
             switch kind {
             case .name(let labels): labels.joined(separator: ".")
@@ -48,16 +48,15 @@ extension Trust {
             }
         }
 
-        /// Whether this is an address: those are not sent as a server name in TLS. Source: RFC 6066 §3.
+        /// Whether this is an address. TLS does not send addresses as a server name. Source: RFC 6066 §3.
         public var isAddress: Bool {
             if case .address = kind { true } else { false }
         }
 
-        /// The labels of a name in lower case; nil where it is none.
+        /// The labels of a name in lower case; nil if the text is not a name.
         ///
-        /// A number as the last label is refused: resolvers take such a name for an address, in spellings
-        /// (`127.1`, `0x7f.1`) that would go past every rule written for that address. Source: WHATWG URL
-        /// §3.5.
+        /// A number as the last label is refused: resolvers read such a name as an address, in forms
+        /// (`127.1`, `0x7f.1`) that would match no rule for that address. Source: WHATWG URL §3.5.
         static func labels(_ text: Substring) -> [String]? {
             guard (1...253).contains(text.utf8.count) else { return nil }
             let labels = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -78,7 +77,7 @@ extension Trust {
             return label.dropFirst(2).allSatisfy(\.isHexDigit)
         }
 
-        /// The underscore is none of host names', yet names with it are in use.
+        /// Host names must not contain an underscore, but names with one are in use.
         private static func isOfLabels(_ byte: UInt8) -> Bool {
             ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
                 || byte == UInt8(ascii: "_")
@@ -87,7 +86,7 @@ extension Trust {
         /// Dotted decimal in four parts, or IPv6 without a zone. Source: RFC 6943 §3.1.1 (the strict form),
         /// RFC 4291 §2.2.
         private static func address(_ text: String) -> [UInt8]? {
-            // The C library stops at a NUL, and would take what stands before it.
+            // The C library stops at a NUL and would parse only the text before it.
             guard !text.utf8.contains(0) else { return nil }
             var four = in_addr()
             if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }
@@ -105,14 +104,14 @@ extension Trust {
 }
 
 extension Trust {
-    /// Which hosts a rule is for: `api.example.com` (that one), `*.example.com` (one label more),
-    /// `**.example.com` (any number of labels more, none among them) or an address.
+    /// The hosts that a rule applies to: `api.example.com` (that host), `*.example.com` (one more label),
+    /// `**.example.com` (any number of further labels, or none) or an address.
     public struct HostPattern: Sendable, Hashable, CustomStringConvertible {
         enum Kind: Sendable, Hashable {
             case exact(Trust.Host)
-            /// The labels behind `*.`
+            /// The labels after `*.`
             case oneLabelMore([String])
-            /// The labels behind `**.`
+            /// The labels after `**.`
             case anyLabelsMore([String])
         }
 
@@ -143,7 +142,7 @@ extension Trust {
             )
         }
 
-        /// Whether `host` is one of those that are meant.
+        /// Whether the pattern matches `host`.
         public func matches(_ host: Trust.Host) -> Bool {
             switch kind {
             case .exact(let own): return own == host
@@ -156,8 +155,7 @@ extension Trust {
             }
         }
 
-        /// Of two patterns that match a host the one with the greater rank is meant: it says more of the
-        /// host.
+        /// Of two patterns that match a host, the one with the greater rank applies: it is more specific.
         var rank: Rank {
             switch kind {
             case .exact: Rank(labels: Int.max, kind: 2)
@@ -175,7 +173,7 @@ extension Trust {
             }
         }
 
-        /// As it is read, in lower case.
+        /// The text that ``init(_:)`` reads, in lower case.
         public var description: String {
             switch kind {
             case .exact(let host): host.description

@@ -3,7 +3,7 @@ import CountersignWire
 
 extension Trust {
     /// A pinned public key: the SHA-256 of a certificate's SubjectPublicKeyInfo. It outlives the certificate
-    /// where a renewal keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
+    /// if a renewal keeps the key. Written `sha256/` and 44 characters of Base64. Source: RFC 7469 §2.4.
     public struct Pin: Sendable, Hashable, CustomStringConvertible {
         /// 32 bytes.
         public let digest: [UInt8]
@@ -17,7 +17,7 @@ extension Trust {
             self.digest = digest
         }
 
-        /// Of a SubjectPublicKeyInfo in DER. Source: RFC 5280 §4.1.2.7.
+        /// The pin of a SubjectPublicKeyInfo in DER. Source: RFC 5280 §4.1.2.7.
         public init(subjectPublicKeyInfo der: [UInt8]) {
             let hash = SHA256.digest(der.span)
             digest = hash.indices.map { hash[$0] }
@@ -29,15 +29,15 @@ extension Trust {
 }
 
 /// The keys that a host may have: those in use, and at least one whose private half is kept elsewhere, so
-/// that a key that was lost or stolen can be replaced without a new version of the app. A set without such a
-/// backup cannot be made. Source: RFC 7469 §4.3.
+/// that a lost or stolen key can be replaced without a new version of the app. A set without such a backup
+/// cannot be created. Source: RFC 7469 §4.3.
 public struct PinSet: Sendable, Hashable {
-    /// Those in use; one of them at least.
+    /// The pins in use; at least one.
     public let pins: [Trust.Pin]
-    /// Those that are not in use yet; one at least, and none of `pins`.
+    /// The pins that are not in use yet; at least one, and none of `pins`.
     public let backups: [Trust.Pin]
 
-    /// Refused without a pin, without a backup, or where a backup is one of the pins, which is no backup.
+    /// Throws if there is no pin or no backup, or if a backup is also one of the pins.
     public init(_ pins: [Trust.Pin], backups: [Trust.Pin]) throws(TrustError) {
         guard !pins.isEmpty else { throw TrustError("pins: expected at least one") }
         guard !backups.isEmpty else {
@@ -51,12 +51,12 @@ public struct PinSet: Sendable, Hashable {
         self.backups = backups
     }
 
-    /// For a caller that can name another key at any time, such as a user of the command line; apps cannot.
+    /// For callers that can name another key at any time, such as users of the command line. Apps cannot.
     package init(withoutBackup pins: [Trust.Pin]) throws(TrustError) {
         guard !pins.isEmpty else { throw TrustError("pins: expected at least one") }
         (self.pins, backups) = (pins, [])
     }
 
-    /// All of them: a backup counts as much as a pin.
+    /// All pins and backups: the client accepts both alike.
     public var all: [Trust.Pin] { pins + backups }
 }

@@ -1,6 +1,6 @@
 extension Trust {
-    /// What a server has to show. The chain of certificates (RFC 5280 §6) and the host's name (RFC 9525 §6)
-    /// are checked by all of them, unless the policy is told otherwise by name.
+    /// The requirements for a server. Every policy checks the certificate chain (RFC 5280 §6) and the host
+    /// name (RFC 9525 §6), unless a method that names the omission turns a check off.
     public struct Policy: Sendable {
         enum Demand: Sendable {
             case nothingMore
@@ -11,31 +11,31 @@ extension Trust {
 
         enum Kind: Sendable {
             case one(Demand, ChainCheck, NameCheck)
-            /// One at least.
+            /// At least one.
             case all([Trust.Policy])
             case anything
         }
 
-        /// What becomes of the chain.
+        /// Whether the chain is checked.
         enum ChainCheck: Sendable { case checked, unchecked }
-        /// What becomes of the host's name.
+        /// Whether the host name is checked.
         enum NameCheck: Sendable { case checked, unchecked }
 
-        /// What a policy of your own says.
+        /// The result of a custom policy.
         public enum Opinion: Sendable {
-            /// Nothing against it.
+            /// The server meets the policy.
             case accept
-            /// With the reason, for people.
+            /// The server does not meet the policy, for this reason in words.
             case refuse(String)
         }
 
         let kind: Kind
 
-        /// The rule of the machine: a chain to one of its authorities, and the right name.
+        /// The system's policy: a chain to one of the system's authorities, and the right name.
         public static let system = Trust.Policy(.nothingMore)
 
-        /// One of these certificates: the server's own, or one that its chain leads to. They take the place
-        /// of the machine's authorities: a certificate that signs itself may be among them.
+        /// One of these certificates: the server's own, or one that its chain leads to. They replace the
+        /// system's authorities, and may be self-signed.
         public static func certificates(_ certificates: [Trust.Certificate]) throws(TrustError)
             -> Trust.Policy
         {
@@ -45,24 +45,24 @@ extension Trust {
             return Trust.Policy(.certificates(certificates))
         }
 
-        /// A chain to one of the machine's authorities in which one of these keys stands, or a certificate
-        /// that signs itself with one of them.
+        /// A chain to one of the system's authorities that contains one of these keys, or a self-signed
+        /// certificate with one of them.
         public static func pins(_ set: PinSet) -> Trust.Policy { Trust.Policy(.pins(set)) }
 
-        /// The same, from texts: `.pins(["sha256/…"], backups: ["sha256/…"])`.
+        /// The same from texts: `.pins(["sha256/…"], backups: ["sha256/…"])`.
         public static func pins(_ pins: [String], backups: [String]) throws(TrustError) -> Trust.Policy {
             Trust.Policy(.pins(try PinSet(read(pins), backups: read(backups))))
         }
 
-        /// A check of your own, after those of chain and name. It runs in the handshake, so it must not wait
-        /// for anything. `name` is what a refusal calls it.
+        /// A custom check, after those of chain and name. It runs during the handshake, so it must not wait.
+        /// Refusals contain `name`.
         public static func custom(_ name: String, _ judge: @escaping @Sendable (Trust.Evidence) -> Opinion)
             -> Trust.Policy
         {
             Trust.Policy(.custom(name: name, judge))
         }
 
-        /// Each of them has to agree.
+        /// Every one of the policies must accept the server.
         public static func all(_ policies: [Trust.Policy]) throws(TrustError) -> Trust.Policy {
             guard !policies.isEmpty else { throw TrustError("all of no policies: expected at least one") }
             return Trust.Policy(kind: .all(policies))
@@ -72,13 +72,13 @@ extension Trust {
         /// bench.
         public static let acceptsAnyServerAndSoAnyAttacker = Trust.Policy(kind: .anything)
 
-        /// The same without the check of the chain, and of the certificates' dates. What is pinned must then
-        /// be the server's own key or certificate: of the others that it shows, none is proven to be its own.
+        /// The same policy without the check of the chain and of the certificates' dates. The pin must then
+        /// be the server's own key or certificate: nothing proves that the other certificates belong to it.
         public func withoutCheckingTheChain() -> Trust.Policy {
             changed { demand, _, name in .one(demand, .unchecked, name) }
         }
 
-        /// The same without the check of the host's name.
+        /// The same policy without the check of the host name.
         public func withoutCheckingTheHostName() -> Trust.Policy {
             changed { demand, chain, _ in .one(demand, chain, .unchecked) }
         }
@@ -104,23 +104,23 @@ extension Trust {
 }
 
 extension Trust {
-    /// Some hosts, and what they have to show.
+    /// A policy for the hosts that match a pattern.
     public struct Rule: Sendable {
-        /// What follows from a policy that is not met.
+        /// The effect of a policy that is not met.
         public enum Mode: Sendable, Hashable {
             /// The connection is refused before a byte of the request is sent.
             case enforce
-            /// A violation is reported. A server is accepted if it meets the policy or the machine's own
-            /// rule: trying out pins must not weaken the trust that was there before. Source: RFC 7469 §2.1.2
-            /// has the same split.
+            /// The violation is reported. The client accepts a server that meets the policy or the system's
+            /// own: testing new pins must not weaken the existing trust. Source: RFC 7469 §2.1.2 has the same
+            /// distinction.
             case reportOnly
         }
 
-        /// Which hosts.
+        /// The hosts that the rule applies to.
         public let pattern: Trust.HostPattern
-        /// What they have to show.
+        /// The requirements for these hosts.
         public let policy: Trust.Policy
-        /// What follows where they do not.
+        /// The effect of a policy that is not met.
         public let mode: Mode
 
         /// A rule from its parts.

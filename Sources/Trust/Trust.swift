@@ -1,32 +1,32 @@
-/// Whom to take for a server, host by host:
+/// The servers that a client accepts, by host:
 /// `try Trust([.host("**.example.com", .pins(["sha256/…"], backups: ["sha256/…"]))], others: .system)`.
 ///
-/// The rule whose pattern says most of a host is the one that counts: the exact one, else the one with more
-/// labels, else `*.` before `**.`. Where a pattern is named twice, both rules have to be met.
+/// The rule with the most specific pattern applies: the exact host, then the pattern with more labels, then
+/// `*.` before `**.`. If two rules have the same pattern, a server must meet both.
 public struct Trust: Sendable {
-    /// What becomes of a host that no rule names.
+    /// The treatment of a host that matches no rule.
     public enum Others: Sendable, Hashable {
-        /// It is refused.
+        /// The client refuses it.
         case refused
-        /// It goes by the machine's own rule.
+        /// The system's policy applies.
         case system
     }
 
-    /// In the order in which they were written.
+    /// The rules in their original order.
     public let rules: [Trust.Rule]
-    /// What becomes of the rest.
+    /// The treatment of all other hosts.
     public let others: Others
 
-    /// From rules, in any order.
+    /// The order of the rules has no effect.
     public init(_ rules: [Trust.Rule], others: Others) {
         self.rules = rules
         self.others = others
     }
 
-    /// Every host by the machine's own rule.
+    /// The system's policy for every host.
     public static let system = Trust([], others: .system)
 
-    /// The rules that count for `host`: none, one, or several of the same pattern.
+    /// The rules that apply to `host`: none, one, or several with the same pattern.
     public func rules(for host: Trust.Host) -> [Trust.Rule] {
         let matching = rules.filter { $0.pattern.matches(host) }
         guard let top = matching.map(\.pattern.rank).max() else { return [] }
@@ -35,14 +35,14 @@ public struct Trust: Sendable {
 }
 
 extension Trust: ExpressibleByArrayLiteral {
-    /// `[.host("**.example.com", pins: […], backups: […])]`: these rules, and every other host by the
-    /// machine's own.
+    /// `[.host("**.example.com", pins: […], backups: […])]`: these rules, and the system's policy for every
+    /// other host.
     public init(arrayLiteral rules: Trust.Rule...) { self.init(rules, others: .system) }
 }
 
-/// Why a value of trust cannot be made: one sentence for the developer.
+/// Why a value of this module is invalid: one sentence for the developer.
 public struct TrustError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// What was found, and what was expected.
+    /// The value that was found and the value that was expected.
     public let description: String
 
     init(_ description: String) { self.description = description }

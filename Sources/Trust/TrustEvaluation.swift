@@ -1,5 +1,5 @@
 extension Trust {
-    /// Whether to go on with this server. Called in the handshake.
+    /// Decides whether to continue with this server. Called during the handshake.
     public func judge(_ evidence: Trust.Evidence) -> Trust.Verdict {
         let rules = rules(for: evidence.host)
         guard !rules.isEmpty else {
@@ -31,7 +31,7 @@ extension Trust {
 }
 
 extension Trust.Policy {
-    /// What is not as the policy wants it; nothing where all is.
+    /// The violations of the policy; empty if the server meets it.
     func objections(to evidence: Trust.Evidence) -> [Trust.Verdict.Reason] {
         switch kind {
         case .anything: return []
@@ -40,7 +40,7 @@ extension Trust.Policy {
                 all += policy.objections(to: evidence).filter { [all] in !all.contains($0) }
             }
         case .one(let demand, let chain, let name):
-            // Without a certificate there is nothing that could be checked, whatever is left out.
+            // Without a certificate nothing can be checked, whichever checks are omitted.
             guard let leaf = evidence.served.first else { return [.chain(.noCertificate)] }
             var reasons =
                 chain == .checked
@@ -48,7 +48,7 @@ extension Trust.Policy {
             if name == .checked, !leaf.isFor(evidence.host) {
                 reasons.append(.wrongHost(certificateIsFor: leaf.names.map(\.description)))
             }
-            // A check of one's own sees what has passed the others only.
+            // A custom check runs only if all other checks passed.
             if reasons.isEmpty, case .custom(let name, let judge) = demand,
                 case .refuse(let why) = judge(evidence)
             {
@@ -58,7 +58,7 @@ extension Trust.Policy {
         }
     }
 
-    /// The pins it names.
+    /// The pins in the policy.
     package var pins: [Trust.Pin] {
         switch kind {
         case .one(.pins(let set), _, _): set.all
@@ -70,7 +70,7 @@ extension Trust.Policy {
 }
 
 extension Trust.Policy.Demand {
-    /// Over the chain that was verified: of what the server merely sent, nothing but its own key is proven.
+    /// Checks the verified chain: of the certificates that the server only sent, none but its own is proven.
     fileprivate func objections(to evidence: Trust.Evidence) -> [Trust.Verdict.Reason] {
         do {
             switch self {
@@ -127,8 +127,8 @@ extension Trust {
 }
 
 extension Trust.Policy {
-    /// A pinned authority has certificates of many hosts, so the name has to be checked; unless the key
-    /// itself is the server's own.
+    /// A pinned authority issues certificates for many hosts, so the name must be checked unless the pinned
+    /// key is the server's own.
     fileprivate var isPinning: Bool {
         switch kind {
         case .one(.pins, let chain, let name), .one(.certificates, let chain, let name):

@@ -1,15 +1,15 @@
 extension Trust {
-    /// What is known of a server in the handshake, before a byte of a request is sent.
+    /// The facts about a server during the handshake, before a byte of a request is sent.
     public struct Evidence: Sendable {
-        /// Whom the connection is for.
+        /// The host that the connection is made to.
         public let host: Trust.Host
-        /// The certificates as the server sent them, its own first. All but the first may be anybody's.
+        /// The certificates as the server sent them, its own first. The server need not own the others.
         public let served: [Trust.Certificate]
-        /// By which certificates' dates are judged; whole Unix seconds.
+        /// The time for the check of the certificates' dates; whole Unix seconds.
         public let time: Int64
         private let paths: any Trust.PathValidation
 
-        /// `paths` is the platform's way of checking chains.
+        /// `paths` is the platform's validation of chains.
         public init(
             host: Trust.Host, served: [Trust.Certificate], time: Int64, paths: any Trust.PathValidation
         ) {
@@ -19,8 +19,8 @@ extension Trust {
             self.paths = paths
         }
 
-        /// The chain from the server's certificate to one of `anchors`, both included; every signature, date
-        /// and constraint on it was checked. Source: RFC 5280 §6.1.
+        /// The chain from the server's certificate to one of `anchors`, both included, after a check of every
+        /// signature, date and constraint. Source: RFC 5280 §6.1.
         public func path(to anchors: Trust.Anchors) throws(Trust.PathError) -> [Trust.Certificate] {
             guard !served.isEmpty else { throw .noCertificate }
             return try paths.path(for: served, to: anchors, at: time)
@@ -29,21 +29,21 @@ extension Trust {
 }
 
 extension Trust {
-    /// In whom a chain may end.
+    /// The certificates that a chain may end in.
     public enum Anchors: Sendable, Hashable {
-        /// The machine's authorities.
+        /// The system's authorities.
         case system
-        /// These, whatever their issuer, and no others.
+        /// Only these certificates, whatever their issuer.
         case only([Trust.Certificate])
     }
 }
 
 extension Trust {
-    /// The platform's check of chains. Source: RFC 5280 §6.1.
+    /// The platform's validation of chains. Source: RFC 5280 §6.1.
     public protocol PathValidation: Sendable {
         /// The verified chain, the server's own certificate first, the anchor last. `served` is not empty;
-        /// `time` is in whole Unix seconds. The chain must be good for a TLS server, and its keys and digests
-        /// strong enough for our day.
+        /// `time` is in whole Unix seconds. The chain must be valid for a TLS server, and its keys and
+        /// digests sufficiently strong.
         func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust
             .PathError)
             -> [Trust.Certificate]
@@ -53,20 +53,20 @@ extension Trust {
 extension Trust {
     /// Why there is no verified chain.
     public enum PathError: Error, Sendable, Hashable {
-        /// The server showed none.
+        /// The server sent no certificate.
         case noCertificate
-        /// A certificate's time is over.
+        /// A certificate has expired.
         case expired
-        /// A certificate's time has not come.
+        /// A certificate is not valid yet.
         case notYetValid
-        /// The chain does not lead to an authority: one is unknown here, or the server left out a certificate
-        /// between.
+        /// The chain does not lead to an authority: the authority is unknown, or the server omitted an
+        /// intermediate certificate.
         case noPathToAuthority
         /// A self-signed certificate that is not trusted.
         case selfSigned
         /// A key or a digest that can be broken.
         case tooWeak
-        /// An authority took a certificate back.
+        /// An authority has revoked a certificate.
         case revoked
         /// Issued for something other than a TLS server, or by an issuer that may not issue it.
         case notForServers
@@ -78,56 +78,57 @@ extension Trust {
 }
 
 extension Trust {
-    /// What was decided of a server, and why: enough to tell a lost key from an attack.
+    /// The decision about a server and its reasons, in enough detail to distinguish a lost key from an
+    /// attack.
     public struct Verdict: Error, Sendable, Hashable, CustomStringConvertible {
-        /// What came of it.
+        /// Whether the server is accepted.
         public enum Decision: Sendable, Hashable {
-            /// The rule is met.
+            /// The server meets the rule.
             case accepted
-            /// Accepted, though the rule is not met: it only reports.
+            /// The server does not meet the rule and is accepted, because the rule only reports.
             case reported
-            /// No byte of the request is sent.
+            /// The server is refused before a byte of the request is sent.
             case refused
         }
 
-        /// One thing that is not as it was expected.
+        /// One violation of the rule.
         public enum Reason: Sendable, Hashable {
-            /// No rule names the host, and others are refused.
+            /// The host matches no rule, and other hosts are refused.
             case hostNotNamed
             /// The certificates do not lead to an authority.
             case chain(Trust.PathError)
-            /// With the names that the certificate is for.
+            /// The certificate is for these names, not for the host.
             case wrongHost(certificateIsFor: [String])
-            /// None of the expected keys stands in the chain.
+            /// The chain contains none of the expected keys.
             case pinNotMet
             /// The chain leads to none of the pinned certificates.
             case certificateNotPinned(Trust.PathError)
-            /// A policy without a check of the chain: the server's own certificate is not one of the pinned
-            /// ones. A pinned authority does not count there.
+            /// The policy does not check the chain, and the server's own certificate is not pinned. Without
+            /// that check a pinned authority proves nothing.
             case serverCertificateNotPinned
-            /// A policy without a check of the chain: the server's own key is not one of the pinned ones. The
-            /// pin of an authority does not count there.
+            /// The policy does not check the chain, and the server's own key is not pinned. Without that
+            /// check the pin of an authority proves nothing.
             case serverKeyNotPinned
             /// A custom policy refused the server.
             case custom(name: String, reason: String)
             /// A custom policy was not called, because it comes after the check of the chain, which failed.
             case customNotReached(name: String, Trust.PathError)
-            /// The authority has revoked the certificate; the server itself brought the proof. Source: RFC
-            /// 6066 §8.
+            /// The authority has revoked the certificate, as an OCSP response from the server proves. Source:
+            /// RFC 6066 §8.
             case revoked
-            /// The server brought a proof of good standing that is none.
+            /// The server's OCSP response is not a valid proof that its certificate is not revoked.
             case badStaple(String)
         }
 
-        /// Whom the connection was for.
+        /// The host that the connection was made to.
         public let host: Trust.Host
-        /// What came of it.
+        /// Whether the server is accepted.
         public let decision: Decision
-        /// Empty where all is as expected.
+        /// The violations; empty if there is none.
         public let reasons: [Reason]
-        /// The pins of the certificates that were served, the server's own first.
+        /// The pins of the certificates that the server sent, its own first.
         public let served: [Trust.Pin]
-        /// The pins that the rule names; empty where it names none.
+        /// The pins in the rule; empty if it has none.
         public let expected: [Trust.Pin]
 
         /// Whether the connection may be used.
@@ -152,7 +153,7 @@ extension Trust {
             self.expected = expected
         }
 
-        /// The same with one more reason, and so refused.
+        /// The same verdict, refused for one more reason.
         package func refused(_ reason: Reason) -> Trust.Verdict {
             Trust.Verdict(
                 host, decision: .refused, reasons: reasons + [reason], served: served, expected: expected)

@@ -2,6 +2,7 @@
 // longer from the first answer under the next one on, also in a later process, and that one without the next
 // key refuses every answer.
 
+import ClientFakes
 import CountersignSchemes
 import CountersignSeal
 import CountersignVault

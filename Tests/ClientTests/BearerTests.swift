@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal

@@ -1,6 +1,7 @@
 // The storage of a device's keys: in hardware if the policy prefers it and it works, in their own vault item.
 // If the hardware has lost the keys, the session ends with a reason; if it is unavailable, the session
 // continues.
+import ClientFakes
 import CountersignHandshake
 import CountersignSeal
 import CountersignVault

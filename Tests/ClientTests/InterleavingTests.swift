@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignOpaque
 import CountersignWire
 import Synchronization

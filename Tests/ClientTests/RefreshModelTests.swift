@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignWire
 import Testing
 

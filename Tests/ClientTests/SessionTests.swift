@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal

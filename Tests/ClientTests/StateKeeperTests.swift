@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignSeal
 import CountersignVault
 import CountersignWire

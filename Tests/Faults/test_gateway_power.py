@@ -243,6 +243,6 @@ def test_the_gateway_after_it(happened, tmp_path):
                 first, second, third = one.devices
                 done = first.run("request", "/x")
                 assert done.returncode == 1 and "replaced" in done.err, done.err
-                assert "nobody is signed in" in second.run("logout").err
+                assert "no account is signed in" in second.run("logout").err
                 done = third.run("request", "/x")
                 assert done.returncode == 0, done.err

@@ -55,7 +55,7 @@ def test_from_sign_up_to_sign_out(served, tmp_path):
     done = alice.run("logout")
     assert (done.returncode, done.out) == (0, "signed out\n")
     assert alice.run("status").returncode == 1
-    assert "nobody is signed in" in alice.run("logout").err
+    assert "no account is signed in" in alice.run("logout").err
 
 
 def test_names_are_one_account_however_they_are_written(served, tmp_path):
@@ -346,7 +346,7 @@ def test_an_unknown_authority_gets_no_registration(served, tmp_path):
     assert run("profile", "add", bare, "--url", served.url, "--key-id", alice.release["key_id"], "--secret-stdin",
                stdin=alice.release["secret"]).returncode == 0
     done = run("signup", "--profile", bare, "--account", "unknown", "--password-stdin", stdin=PASSWORD)
-    assert done.returncode == 1 and "whoever is in between" in done.err
+    assert done.returncode == 1 and "an attacker on the network path" in done.err
 
 
 @pytest.fixture
@@ -420,7 +420,7 @@ def test_who_signs_out_offline_is_signed_out(dropping, tmp_path):
     proxy.upstream = gateway.port
     assert alice.run("request", "--as-release", "/read").returncode == 0
     assert listed()[session]["ended"] == "signed-out"
-    assert "nobody is signed in" in alice.run("logout").err
+    assert "no account is signed in" in alice.run("logout").err
     alice.logs_in()
     assert alice.run("request", "/hello").returncode == 0
 

@@ -218,4 +218,4 @@ def test_a_call_after_the_session_says_in_whose_name_it_is(served, tmp_path):
 
 def test_a_session_is_required_where_there_never_was_one(served, tmp_path):
     failed = Person(served, tmp_path / "bob", "bob").run("request", "--require-session", "/hello")
-    assert failed.returncode == 1 and "nobody is signed in" in failed.err
+    assert failed.returncode == 1 and "no account is signed in" in failed.err

@@ -71,7 +71,7 @@ def test_the_keyring_of_whoever_sits_there(served, keyring, tmp_path):
     assert not (pathlib.Path(both[0].profile) / "vault").exists()
     keyring.lock()
     done = both[0].run("request", "/hello")
-    assert done.returncode == 1 and "its vault is locked" in done.err and "nobody is signed in" not in done.err + done.out, done.err
+    assert done.returncode == 1 and "its vault is locked" in done.err and "no account is signed in" not in done.err + done.out, done.err
     assert both[0].run("status").returncode == 1
     keyring.end()
     keyring.begin("--unlock")

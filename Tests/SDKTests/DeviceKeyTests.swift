@@ -1,5 +1,6 @@
 // Device keys from an app's view: they persist with the session, the session ends if the hardware has lost
 // them, and continues if the hardware is unavailable.
+import ClientFakes
 import CountersignSeal
 import CountersignVault
 import Testing

@@ -1,3 +1,4 @@
+import ClientFakes
 import Testing
 
 @testable import Countersign

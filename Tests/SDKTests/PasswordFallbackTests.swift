@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignMemory
 import CountersignClient
 import CountersignSeal

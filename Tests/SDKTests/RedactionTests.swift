@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignTrust
 import CountersignWire
 import Testing

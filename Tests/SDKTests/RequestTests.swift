@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignTransport
 import CountersignTrust
 import CountersignWire

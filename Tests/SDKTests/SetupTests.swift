@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignSchemes
 import CountersignSeal
 import CountersignTrust

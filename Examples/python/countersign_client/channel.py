@@ -39,7 +39,7 @@ class Reply:
         return code if isinstance(code, str) else None
 
     def error(self) -> ClientError:
-        """The refusal, with what it says besides its code, and who has signed it."""
+        """The refusal with its members and the id of the key that signed it."""
         names = ("reason", "at", "by", "update_url")
         said = {name: self.members[name] for name in names if name in self.members}
         detail = str(self.members.get("detail", ""))
@@ -70,7 +70,7 @@ class Channel:
         return int(time.time()) + self.setup.clock_offset + self.state.values.get("behind", 0)
 
     def _learn(self, server_time: object, asked: float) -> bool:
-        """Takes up the time of a signed answer, where it came within 5 s by a clock that nobody sets."""
+        """Takes the time of a signed answer, if it came within 5 s by the monotonic clock."""
         if not isinstance(server_time, int) or time.monotonic() - asked > 5:
             return False
         self.state.save(behind=server_time - int(time.time()) - self.setup.clock_offset)

@@ -70,10 +70,10 @@ class Session:
         self._state.save(session=None, ended=reason)
 
     def heed(self, signer: str | None, refusal: ClientError | None = None) -> None:
-        """Takes in who has signed an answer, and the refusal that it was. What the successor's key has
-        signed shows that the server has it: the epoch before is over. A session ends by its own key's word
-        alone; under the authority's, the same word may be about what somebody has changed on the way.
-        Without a reason no session has ended: the route needs one."""
+        """Processes the key that signed an answer, and the refusal in it. An answer signed with the
+        successor's key shows that the server has that key: the earlier epoch is over. Only an answer signed
+        with the session's own key ends the session: one under the authority's key may refuse a request that
+        an attacker changed. Without a reason no session has ended: the route needs one."""
         values = self.values
         is_own = signer in self.answer_keys
         if "successor" in values and signer == token(values, values["successor"]):
@@ -82,8 +82,9 @@ class Session:
             self.end(str(refusal.members["reason"]))
 
     def may_refresh(self, refusal: ClientError, used: str) -> bool:
-        """Whether a refusal of the token that was used is mended by a refresh. One of the successor may be
-        honest, and about a request that somebody changed: the epoch before tells."""
+        """Whether a refresh can help after this refusal of the token that was used. A refusal of the
+        successor may be genuine and concern a request that an attacker changed: a refresh from the earlier
+        epoch finds out."""
         if refusal.code == "token-expired":
             return refusal.members.get("signer") == used
         return refusal.code in ("unknown-key", "bad-signature") and "successor" in self.values

@@ -10,7 +10,7 @@ extension Stage {
         do {
             try await victim.signIn()
         } catch {
-            throw LabError("\(victim.name) cannot sign in, though nobody attacks: \(error)")
+            throw LabError("\(victim.name) cannot sign in without an attack: \(error)")
         }
         try await requireService(to: victim)
         return victim
@@ -22,7 +22,7 @@ extension Stage {
         do {
             _ = try await victim.balance()
         } catch {
-            throw LabError("\(victim.name) is not served, though nobody attacks: \(error)")
+            throw LabError("\(victim.name) is not served without an attack: \(error)")
         }
     }
 
@@ -47,7 +47,7 @@ extension Stage {
             try await victim.signIn()
             try await victim.transfer(1, to: thief)
         } catch {
-            throw LabError("\(victim.name) cannot pay although nobody attacks: \(error)")
+            throw LabError("\(victim.name) cannot pay without an attack: \(error)")
         }
         guard try bank.balance(of: victim.name) == before - 1 else {
             throw LabError("\(victim.name)'s payment was answered, and not made")

@@ -14,7 +14,7 @@ extension Stage {
             }
         } catch let problem as VictimError {
             throw LabError(
-                "\(row.name): \(victim.name) cannot use the app although nobody attacks: \(problem)")
+                "\(row.name): \(victim.name) cannot use the app without an attack: \(problem)")
         }
         note(
             .victim, action: row.hasPasswords ? "signs in, and looks at the balance" : "looks at the balance")
@@ -52,7 +52,7 @@ extension Stage {
         let response = try await network.send(login)
         guard let token = attackKit.token(from: response) else { return .refused(response) }
         note(.attacker, action: "signs in as the victim", showing: login.shown)
-        note(.server, action: "lets him in", showing: response.shown)
+        note(.server, action: "accepts the login", showing: response.shown)
         guard let transfer = attackKit.transfer(theftOrder(from: victim), token: token, key: appKey) else {
             throw LabError("\(row.name): expected a token to be enough for a transfer")
         }

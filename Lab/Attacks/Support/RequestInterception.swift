@@ -12,7 +12,7 @@ extension Stage {
             let tap = network.listen()
             let problem = await outcome(of: act)
             let exchanges = tap.stop().exchanges
-            if let problem { throw LabError("the victim, while somebody listens: \(problem)") }
+            if let problem { throw LabError("the victim, while the attacker listens: \(problem)") }
             guard !exchanges.isEmpty else { throw LabError("the victim acted, and nothing passed") }
             noteExchanges(exchanges, action: "listens on the way")
             return exchanges
@@ -22,11 +22,11 @@ extension Stage {
         let seen = network.interception
         network.stopIntercepting()
         if await isCertificateRefusal(problem) { return nil }
-        if let problem { throw LabError("the victim, with somebody in the middle: \(problem)") }
+        if let problem { throw LabError("the victim, with the attacker in the middle: \(problem)") }
         guard !seen.exchanges.isEmpty else {
             throw LabError("the victim acted, and nothing came to the man in the middle")
         }
-        noteExchanges(seen.exchanges, action: "reads in the middle, under a certificate of his own authority")
+        noteExchanges(seen.exchanges, action: "reads in the middle, under a certificate of its own authority")
         return seen.exchanges
     }
 

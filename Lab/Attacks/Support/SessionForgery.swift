@@ -113,7 +113,7 @@ extension Stage {
     /// every forgery for the signature alone.
     func requireValidForgery() async throws {
         guard row.isOurs else { return }
-        let response = try await network.send(LoginProbe(stage: self).request("nobody at all"))
+        let response = try await network.send(LoginProbe(stage: self).request("no such user"))
         // An unknown name gets the same response as a known one.
         guard response.status == 200, response.member("login_id") != nil else {
             throw LabError(

@@ -113,14 +113,14 @@ final class TrafficRecorder: Sendable {
     var recording: Recording { Recording(recorded.with { $0.map(\.conversation) }) }
 
     func record(_ bytes: [UInt8], from side: Side, on connection: UInt64) {
-        recorded.with { heard in
-            let index = heard.lastIndex { $0.connection == connection } ?? heard.count
-            if index == heard.count { heard.append((connection, RecordedConnection())) }
+        recorded.with { conversations in
+            let index = conversations.lastIndex { $0.connection == connection } ?? conversations.count
+            if index == conversations.count { conversations.append((connection, RecordedConnection())) }
             switch side {
-            case .client where heard[index].conversation.client.count < Self.limit:
-                heard[index].conversation.client += bytes
-            case .server where heard[index].conversation.server.count < Self.limit:
-                heard[index].conversation.server += bytes
+            case .client where conversations[index].conversation.client.count < Self.limit:
+                conversations[index].conversation.client += bytes
+            case .server where conversations[index].conversation.server.count < Self.limit:
+                conversations[index].conversation.server += bytes
             default: break
             }
         }

@@ -7,7 +7,7 @@ extension SelfTestCheck {
         // The gateway verifies the signature before the route refuses the unknown token.
         let request =
             subject.endpoint == .ownRoute
-            ? "a signed POST \(subject.prefix)/token with a login token that is nobody's" : "a signed request"
+            ? "a signed POST \(subject.prefix)/token with an unknown login token" : "a signed request"
         return [
             SelfTestCheck("genuine", family: .genuine, sent: request, weight: .all) {
                 (inquiry) throws(OperationalError) in

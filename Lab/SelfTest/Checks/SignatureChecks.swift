@@ -48,7 +48,7 @@ extension SelfTestCheck {
                 run: twoSchemes),
             SelfTestCheck(
                 "unknown-key", family: .tamper,
-                sent: "\(rounds) requests of a key that nobody has, and as many with a wrong signature",
+                sent: "\(rounds) requests of an unknown key, and as many with a wrong signature",
                 run: unknownKey),
         ]
     }

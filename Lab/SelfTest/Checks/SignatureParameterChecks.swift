@@ -6,7 +6,7 @@ extension SelfTestCheck {
     static func signatureParameters(_ subject: SelfTestSubject) -> [SelfTestCheck] {
         let key: [SelfTestCheck] = [
             SelfTestCheck(
-                "tamper-key-id", family: .tamper, sent: "a signed request under a key id that nobody has"
+                "tamper-key-id", family: .tamper, sent: "a signed request under an unknown key id"
             ) {
                 (inquiry) throws(OperationalError) in
                 try inquiry.expectRefusal(as: [.unknownKey, .badSignature, .malformed]) {

@@ -140,8 +140,8 @@ extension Deployment {
         return try store.listing(of: app, after: number, limit: limit)
     }
 
-    /// Ends one session of any account, and forgets its device unless `device` says otherwise: who holds a
-    /// stolen device must not keep guesses at the password that count against no other limit.
+    /// Ends one session of any account, and forgets its device unless `device` says otherwise: a known device
+    /// has its own limit on guesses at the password, which the holder of a stolen device must not keep.
     package func revokeSession(
         _ id: SessionID, device: RevokedDevice = .forgotten, at now: Int64
     ) throws(OperationalError) -> SessionRevocation {

@@ -154,7 +154,7 @@ extension Deployment {
     }
 }
 
-/// Whom an audit record names.
+/// The account that an audit record names.
 private struct AuditMention {
     private let document: JSONDocument?
 

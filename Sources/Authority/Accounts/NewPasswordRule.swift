@@ -29,8 +29,9 @@ package struct NewPasswordRule: Sendable {
         }
     }
 
-    /// Nil for a password that may be set. Throws if the list cannot be read: nothing may then be set. Bytes
-    /// that are no password at all are left to who stores them.
+    /// Nil for an acceptable password. Throws if the list cannot be read: no password can then be set.
+    /// Returns nil also for bytes that are no valid password; the caller rejects these when it stores the
+    /// password.
     package func rejection(of password: Secret) throws(OperationalError) -> Rejection? {
         guard let typed = try? Password(typed: password) else { return nil }
         guard typed.codePoints >= minimum else { return .tooShort(minimum: minimum) }

@@ -90,7 +90,7 @@ package enum KeyFile {
         guard geteuid() == 0 else { return true }
         var (own, status) = (stat(), stat())
         guard fstat(file, &own) == 0, stat(folder(of: path), &status) == 0 else { return false }
-        // Not a file that somebody has linked here to be given it.
+        // An existing file of root's, hard-linked here by the folder's owner, must not change its owner.
         guard own.st_uid == 0, own.st_nlink <= 1, own.st_mode & S_IFMT == S_IFREG else { return true }
         return fchown(file, status.st_uid, status.st_gid) == 0
     }

@@ -199,7 +199,8 @@ struct MasterKeyChecks: Equatable {
             throw OperationalError(
                 .failed, message: "master key: not the one this store was sealed with; nothing was changed")
         }
-        // A next check that somebody put back is of the current key, or of an earlier one.
+        // A check for the next key that was restored from an earlier state belongs to the current key or to a
+        // former one, and is ignored.
         guard let next, next.first == slot.next.rawValue, MasterKeyCheck(next, under: key) == nil else {
             return MasterKeyRing.Keys(current: key, slot: slot)
         }

@@ -48,8 +48,8 @@ package struct RateLimit: Sendable, Equatable {
             mostDebt: mostDebt)
     }
 
-    /// What a refused attempt adds to the wait. Less than an interval: who asks again as often as attempts
-    /// grow back gets in, and who asks four times as often never does.
+    /// The time that a refused attempt adds to the wait: a quarter of an interval. A caller that retries once
+    /// an interval is admitted; one that retries four times as often never is.
     var refusalCharge: Int64 { max(interval / 4, 1) }
 
     /// Milliseconds in which an empty allowance becomes full.

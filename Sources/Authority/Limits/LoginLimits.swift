@@ -44,10 +44,10 @@ package struct ClientAddress: Sendable, Hashable {
             }
         }
 
-        /// The limit of the network, given that of one address in it. Little more at once than one address,
-        /// and far below one for each of its 256 or 65,536 networks of 64 bits; but a refill that takes many
-        /// addresses to use up, since a carrier gives each subscriber 64 bits of one network. It has no debt:
-        /// whoever comes next would pay it.
+        /// The limit of the network, derived from that of one address. Its burst is slightly larger than that
+        /// of one address, and far smaller than the sum for its 256 or 65,536 networks of 64 bits. Its refill
+        /// takes many addresses to use up, because a carrier assigns each subscriber 64 bits of one network.
+        /// It has no debt, which the next subscriber would have to wait off.
         func limit(_ address: RateLimit, refill: Refill) -> RateLimit {
             switch self {
             case .household: address.scaled(by: 3, over: 2, refilling: refill.household)

@@ -3,11 +3,11 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// Offers work to callers whom an account's limit refuses, and checks what they bring back. Keeps nothing: a
+/// Offers work to callers that an account's limit refuses, and checks their solutions. Keeps no state: a
 /// challenge is authenticated under a key that is derived from the deployment's keys, so that a successor, or
 /// another node, accepts it too. The caller ensures that each challenge is used once. Source: decision 0055.
 package struct LoginWork: Sendable {
-    /// What a caller brings back.
+    /// A caller's solution.
     package struct Solution: Sendable {
         package let challenge: [UInt8]
         package let numbers: [UInt8]

@@ -162,7 +162,7 @@ extension PolicyKey {
             apply: applyEnforcement),
         PolicyKey(
             name: "registration", value: "open | admin",
-            meaning: "who makes accounts: anyone, or administrators only",
+            meaning: "how accounts are created: open to every caller, or by administrators only",
             fallback: "admin", expected: "open or admin", visibility: .shown, apply: applyRegistration),
         PolicyKey(
             name: "password-login", value: "on | off",
@@ -204,7 +204,7 @@ extension PolicyKey {
         ),
         PolicyKey(
             name: "legacy-session", value: "upstream | authority",
-            meaning: "who issues the tokens of old clients: the backend or the authority",
+            meaning: "the issuer of legacy clients' tokens: the backend or the authority",
             fallback: "upstream", expected: "upstream or authority", visibility: .shown,
             apply: applyLegacySession),
         PolicyKey(
@@ -228,7 +228,7 @@ extension PolicyKey {
         PolicyKey(
             name: "user-in", value: "PLACE,… | none",
             meaning:
-                "where such a request may name its user, who must be the token's: form:NAME, query:NAME, "
+                "where such a request may name its user, which must match the token: form:NAME, query:NAME, "
                 + "cookie:NAME, header:NAME",
             fallback: "form:userId", expected: "none, or up to 8 places such as form:userId,header:x-user-id",
             visibility: .shown,
@@ -250,7 +250,7 @@ extension PolicyKey {
             expected: "up to 8 places such as form:plat,header:x-platform",
             visibility: .shown, apply: places(of: statedKinds) { $0.platformLocations = $1 }),
         PolicyKey(
-            name: "legacy-paths", value: "DOOR:/PATH,…",
+            name: "legacy-paths", value: "ENDPOINT:/PATH,…",
             meaning:
                 "where old clients sign in, sign out, renew tokens, sign up and change passwords: login, "
                 + "logout, token, signup, password; a GET or POST of exactly that path",

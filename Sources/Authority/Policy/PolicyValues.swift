@@ -155,12 +155,12 @@ extension PolicyKey {
         guard parts.count <= mostPaths else { return nil }
         var paths: [Policy.LegacyPath] = []
         for part in parts {
-            guard let (name, path) = pair(part), let door = Policy.LegacyEndpoint(rawValue: name),
-                isDoorPath(path)
+            guard let (name, path) = pair(part), let endpoint = Policy.LegacyEndpoint(rawValue: name),
+                isEndpointPath(path)
             else {
                 return nil
             }
-            paths.append(Policy.LegacyPath(door, at: Array(path.utf8)))
+            paths.append(Policy.LegacyPath(endpoint, at: Array(path.utf8)))
         }
         policy.legacyPaths = paths
         guard LegacyEndpoints(policy).areDistinct else { return nil }
@@ -194,7 +194,7 @@ extension PolicyKey {
     }
 
     /// A path that every backend reads alike; it may end in `/`, which clients then send.
-    private static func isDoorPath(_ text: String) -> Bool {
+    private static func isEndpointPath(_ text: String) -> Bool {
         let path = Array(text.utf8)
         return (2...longestPath).contains(path.count) && path[0] == UInt8(ascii: "/")
             && !path.contains(UInt8(ascii: "%")) && LoosePath.ambiguity(of: path.span) == nil

@@ -1,4 +1,4 @@
-/// A table whose rows decide who a caller is and what it may do. Each row has a tag, and the table a digest;
+/// A table whose rows identify callers and grant permissions. Each row has a tag, and the table a digest;
 /// ``RowAuthenticator`` computes both. Source: docs/decisions/0058-authenticated-rows.md.
 ///
 /// All columns are covered unless ``excluded`` names them. A null is not part of the encoding, so that a

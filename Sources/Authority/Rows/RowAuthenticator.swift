@@ -80,8 +80,8 @@ package final class RowAuthenticator: Sendable {
     /// What a row adds to its table's digest. It is never stored by itself.
     package func sum(of message: RowMessage) -> RowSum { RowSum(sumKey.authenticate(message.bytes.span)) }
 
-    /// What stands for findings (``RowVerification/id``). Keyed, so that nobody else can look for another
-    /// content with the same id.
+    /// The identifier of findings (``RowVerification/id``). It is a keyed digest, so an attacker without the
+    /// key cannot search for other findings with the same identifier.
     func findingsID(_ content: [UInt8]) -> [UInt8] {
         let digest = findingsKey.authenticate(content.span)
         return digest.indices.map { digest[$0] }

@@ -1,13 +1,14 @@
 import CountersignMemory
 import CountersignWire
 
-/// Bounds the rows that one session's refreshes write: a bucket for each session that has refreshed lately.
+/// Bounds the rows that the refreshes of one session write, with a token bucket for each session that has
+/// refreshed recently.
 ///
-/// An honest client comes nowhere near it: one refresh is a few copies, and refreshes that refusals provoke
-/// are paced. Only transcripts that verified and were not taken before count, so that no other party uses up
-/// a session's bucket with copies.
+/// An honest client stays far below the limit: it sends a few copies of one refresh, and it paces the
+/// refreshes that refusals cause. Only verified transcripts that were not accepted before count, so another
+/// party cannot exhaust a session's bucket with copies.
 final class RefreshLimiter: Sendable {
-    /// At once.
+    /// The number of refreshes that a full bucket admits at once.
     static let capacity: Int64 = 64
     static let perSecond: Int64 = 4
 

@@ -90,7 +90,7 @@ extension SessionDirectory {
             app: place.app.description,
             platform: place.platform.description, loginKind: live.opening, expires: .max,
             idleEnd: policy.sessionEnd(used: live.used, created: live.created), created: live.created,
-            // Whoever reads a ticket can use it: the request proves no key of the device.
+            // The request proves no possession of a key: the ticket alone suffices to send it.
             keyPossession: .none, end: live.end)
     }
 }

@@ -8,8 +8,8 @@ import CountersignTrust
 import CountersignVault
 import CountersignWire
 
-/// What a client knows about one server: where it is, whom to trust there, and the key of the app version it
-/// plays.
+/// The client's settings for one server: its address, its trust, and the key of the app version that the
+/// client acts as.
 struct Profile: Sendable {
     var url: String
     var keyID: KeyID

@@ -52,7 +52,7 @@ extension OutgoingRequest {
 }
 
 extension TransportError {
-    /// Whom it concerns and what went wrong, for people.
+    /// A sentence for people with the server and the cause.
     func operationalError(at origin: Origin) -> OperationalError {
         switch (cause, fate) {
         case (.machine(let detail), .notSent): OperationalError(.failed, message: detail)

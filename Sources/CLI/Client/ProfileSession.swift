@@ -125,7 +125,7 @@ extension ProfileSession {
             OperationalError(
                 .failed,
                 message:
-                    "profile \(profile): nobody is signed in; `countersign login --profile "
+                    "profile \(profile): no account is signed in; `countersign login --profile "
                     + "\(profile)` signs in"
             )
         case .signedOut(let end):
@@ -139,7 +139,8 @@ extension ProfileSession {
             OperationalError(
                 .failed,
                 message:
-                    "profile \(profile): somebody else signed in meanwhile; nothing was sent in that name")
+                    "profile \(profile): another account has signed in meanwhile; nothing was sent in its "
+                    + "name")
         case .refused(let refusal): OperationalError(.failed, message: text(of: refusal, profile: profile))
         case .updateRequired(let url):
             OperationalError(
@@ -158,16 +159,16 @@ extension ProfileSession {
             OperationalError(
                 .failed,
                 message: """
-                    profile \(profile): the server's certificate is not pinned, so whoever has one for its \
-                    name could take the \
-                    password or the token; nothing was sent. `countersign profile add` with --pin or --ca \
-                    names it; with \
-                    --bearer-secrets-to-any-certificate they are sent all the same
+                    profile \(profile): the server's certificate is not pinned, so an attacker with a \
+                    certificate for its name could take the password or the token; nothing was sent. Pin the \
+                    certificate by `countersign profile add` with --pin or --ca, or accept any certificate \
+                    with --bearer-secrets-to-any-certificate
                     """)
         case .unusableName, .unusablePassword: OperationalError(.usage, message: error.description)
         case .misuse(let detail): OperationalError(.failed, message: "profile \(profile): \(detail)")
         case .presenceNeeded:
-            OperationalError(.failed, message: "profile \(profile): the device's key needs somebody present")
+            OperationalError(
+                .failed, message: "profile \(profile): the device's key requires the user's presence")
         case .vaultLocked(let detail):
             OperationalError(.failed, message: "profile \(profile): its vault is locked: \(detail)")
         case .vaultFailed(let detail):

@@ -103,8 +103,8 @@ final class ResponseOutput: @unchecked Sendable {
     }
 }
 
-/// What an answer says of a version that will go. No more than a hint: to a backend's answer anybody in
-/// between can add it.
+/// The notice in a response that the app's version will be retired. It is only a hint: an attacker on the
+/// network path can add it to a backend's response.
 enum UpdateHint {
     static func show(_ response: APIResponse, run: Invocation) {
         guard let text = response.value(of: "countersign-update"),

@@ -10,7 +10,7 @@ extension Command {
         options: [
             .flag(
                 "password-stdin",
-                meaning: "read its password from standard input: whoever runs this sees it"),
+                meaning: "read its password from standard input: the person who runs this sees it"),
             .value(
                 "legacy", placeholder: "RUNG",
                 meaning: "its clients send the password as old ones do: \(rungs)"),
@@ -21,11 +21,10 @@ extension Command {
             .data, .json,
         ],
         notes: """
-            With --password-stdin the password goes through this command, so whoever runs it has seen it; \
-            what is kept is what a
-            sign-up from a device would have left. Better without: `countersign account reset APP NAME` \
-            prints a one-time code
-            with which its owner sets a password that nobody else sees.
+            With --password-stdin the password passes through this command, so the person who runs it sees
+            it; the store keeps the same record as after a sign-up from a device. Prefer to omit it:
+            `countersign account reset APP NAME` prints a one-time code with which the owner sets a password
+            that no other person sees.
 
             --legacy puts the account on a rung of the login ladder, by the app's legacy-salt and \
             legacy-key, and needs the
@@ -194,7 +193,7 @@ extension Invocation {
 
 extension Command {
     static let accountLock = stateChange(
-        verb: "lock", summary: "let nobody sign in to an account, and end its sessions",
+        verb: "lock", summary: "refuse sign-ins to an account, and end its sessions",
         notes: "`countersign account unlock` takes it back; sessions that have ended stay so."
     ) { (deployment, name, app, now) throws(OperationalError) in
         try deployment.lockAccount(name, of: app, at: now)
@@ -209,8 +208,8 @@ extension Command {
     static let accountRemove = stateChange(
         verb: "remove", summary: "drop an account's credentials for good, and end its sessions",
         notes:
-            "The name stays taken: the backend knows somebody by it, and whoever got it next would "
-            + "be taken for them."
+            "The name stays taken: the backend identifies the former owner by it, and would mistake a new "
+            + "owner for the former one."
     ) { (deployment, name, app, now) throws(OperationalError) in
         try deployment.removeAccount(name, of: app, at: now)
     }
@@ -287,12 +286,10 @@ extension Command {
                 meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 1h)"), .data, .json,
         ],
         notes: """
-            The code is printed once; only its hash is kept. Deliver it by a way that you trust: whoever has \
-            it sets the password.
-            Its owner uses it with `countersign signup --reset-code-stdin`, or with your app. Until then the \
-            password that stands
-            goes on standing, and sessions go on; setting the new one ends them. A code takes the place of \
-            an earlier one.
+            The code is printed once; only its hash is kept. Deliver it over a trusted channel: it suffices
+            to set the password. The owner uses it with `countersign signup --reset-code-stdin`, or with
+            your app. Until then the present password and the sessions remain valid; setting the new
+            password ends the sessions. A code replaces an earlier one.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()

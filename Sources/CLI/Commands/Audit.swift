@@ -3,7 +3,7 @@ import CountersignWire
 
 extension Command {
     static let auditList = Command(
-        words: ["audit", "list"], summary: "show who changed what",
+        words: ["audit", "list"], summary: "show the recorded changes and their authors",
         options: [
             .value("last", placeholder: "N", meaning: "so many records, the latest ones (default: 50)"),
             .data, .json,
@@ -29,7 +29,7 @@ extension Command {
 
     static let auditVerify = Command(
         words: ["audit", "verify"],
-        summary: "find out whether the record of changes, or a row that decides who is who, was altered",
+        summary: "find out whether the record of changes, or a row that identifies callers, was altered",
         options: [
             .value(
                 "noted", placeholder: "NUMBER:TAG",
@@ -38,11 +38,11 @@ extension Command {
             .json,
         ],
         notes: """
-            Finds records that were altered, moved or removed, also from the end, by anybody who has the
-            database without the master key; and rows of apps, settings, releases, accounts, devices,
-            sessions and upload tickets that were altered, deleted or put back to an earlier state. A whole
-            database that was put back to an earlier copy is found by --noted alone: keep the head that this
-            prints where who can write to the database cannot. Exit status 1 where anything was found.
+            Finds records that an attacker with the database and without the master key altered, moved or
+            removed, also from the end; and rows of apps, settings, releases, accounts, devices, sessions
+            and upload tickets that were altered, deleted or put back to an earlier state. Only --noted finds
+            a whole database that was put back to an earlier copy: keep the printed head in a place that a
+            writer to the database cannot change. Exit status 1 if anything was found.
             """
     ) { (run) throws(OperationalError) in
         let noted = try run.arguments.value("noted").map { (text) throws(OperationalError) in
@@ -97,8 +97,8 @@ extension Command {
             throw OperationalError(
                 .usage,
                 message:
-                    "expected --findings ID, as `audit verify` prints it: rows that somebody altered are "
-                    + "taken for true from then on")
+                    "expected --findings ID, as `audit verify` prints it: the altered rows are accepted as "
+                    + "true from then on")
         }
         let outcome = try run.deployment().acceptRows(findings: id)
         try run.print([
@@ -191,8 +191,8 @@ extension RowFinding {
     }
 }
 
-/// One audit record for people and scripts. It may have been altered by anybody, so it is read as any text
-/// from outside.
+/// One audit record for people and scripts. It may have been altered in the store, so it is parsed as
+/// untrusted text.
 struct AuditLine {
     private let number: Int64
     /// Nil where what stands there is no record.

@@ -35,8 +35,8 @@ extension Command {
         notes: """
             Every cell is an attack that is carried out, on loopback, with an app, a server and a bank of \
             its own: H, it failed;
-            F, the attacker has shown that he got what he wanted; –, there is nothing to attack; !, it could \
-            not be staged,
+            F, the attacker reached the goal and proved it; –, there is nothing to attack; !, it could not \
+            be staged,
             which is an error. Rows without +gateway are the old schemes at a server as teams have it, with \
             its flaws.
 

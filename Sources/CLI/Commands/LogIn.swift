@@ -28,13 +28,11 @@ extension Command {
             .json,
         ],
         notes: """
-            Proves the password without sending it, and keeps the session where the profile's --vault says: \
-            unasked, in
-            PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. That keeps other \
-            users of the machine out, and
-            makes one file without the other worthless; it does not keep out who runs as you, or as root, or \
-            holds the disk. From then
-            on `request` speaks for you.
+            Proves the password without sending it, and stores the session where the profile's --vault says:
+            by default in PROFILE/vault, sealed with the key in PROFILE/vault.key, both of mode 0600. This
+            excludes the machine's other users, and one file is useless without the other; it does not
+            exclude programs that run as you or as root, or an attacker with the disk. From then on
+            `request` sends requests in your name.
 
             A session that is kept here already is replaced, and ends where the app's policy has one for \
             each account.
@@ -45,21 +43,22 @@ extension Command {
             throw OperationalError(
                 .usage, message: "expected --password-login or --password-fallback, not both")
         }
-        let desk = try ProfileSession(
+        let session = try ProfileSession(
             run, device: device,
             passwordLogin: run.arguments.has("password-fallback") ? .onFirstSignInOverPinnedTLS : .never)
         let account = try run.account().description
         let password = try PasswordEntry.text(try PasswordEntry(run: run).read(asking: "password: "))
         let method =
             run.arguments.has("password-login") ? CountersignClient.LogInMethod.passwordIsSent : .opaque
-        let state = try desk.perform { (client) throws(CountersignError) in
+        let state = try session.perform { (client) throws(CountersignError) in
             try await client.logIn(account, password, by: method)
             return try await client.kept()
         }
         guard let login = state.login else {
-            throw ProfileSession.operationalError(for: .notSignedIn, profile: desk.name, origin: desk.origin)
+            throw ProfileSession.operationalError(
+                for: .notSignedIn, profile: session.name, origin: session.origin)
         }
-        try run.print(.object(login.members(profile: desk.name, keys: state.keys))) {
+        try run.print(.object(login.members(profile: session.name, keys: state.keys))) {
             "signed in as \(login.account)"
         }
         return .success
@@ -137,20 +136,20 @@ extension Command {
             .json,
         ]
     ) { (run) throws(OperationalError) in
-        let desk = try ProfileSession(run)
+        let session = try ProfileSession(run)
         if run.arguments.has("local") {
-            try desk.perform { (client) throws(CountersignError) in try await client.forgetSession() }
-            try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": false]) {
+            try session.perform { (client) throws(CountersignError) in try await client.forgetSession() }
+            try run.print(["profile": .string(session.name), "signed_in": false, "server_told": false]) {
                 "forgotten here; the server was not told"
             }
             return .success
         }
-        let (result, state) = try desk.perform { (client) throws(CountersignError) in
+        let (result, state) = try session.perform { (client) throws(CountersignError) in
             let result = try await client.logOut()
             return (result, client.state)
         }
         let isTold = result == .serverKnows
-        try run.print(["profile": .string(desk.name), "signed_in": false, "server_told": .bool(isTold)]) {
+        try run.print(["profile": .string(session.name), "signed_in": false, "server_told": .bool(isTold)]) {
             guard isTold else {
                 return "signed out here; the server could not be reached and is told with the next command"
             }

@@ -5,7 +5,7 @@ import CountersignWire
 
 extension Command {
     static let meter = Command(
-        words: ["meter"], summary: "show who still sends what: requests by release and scheme",
+        words: ["meter"], summary: "show the requests of each release and scheme",
         positionals: [Positional(name: "APP", presence: .optional)],
         options: [
             .value("days", placeholder: "N", meaning: "so many days back, today among them (default: 30)"),
@@ -60,9 +60,9 @@ struct MeterReport {
         var refusals: Int64 { refused.values.reduce(0, +) }
     }
 
-    /// What went on to the backend without having proved anything.
+    /// Requests that the gateway forwarded without a proof.
     struct UnverifiedCounts {
-        /// To routes that are open to anybody.
+        /// On open routes.
         var open: Int64 = 0
         /// By the code of the refusal that was only observed.
         var observed: [String: Int64] = [:]

@@ -111,9 +111,8 @@ struct NewReleaseKey {
             others.prefix(4).joined(separator: ", ")
             + (others.count > 4 ? " and \(others.count - 4) more" : "")
         return
-            "this is the secret of \(named), too: who has it signs for each of them, and retiring "
-            + "one of them keeps "
-            + "nobody out; expected a secret of its own for each version"
+            "this is also the secret of \(named): a caller with it can sign for each of them, and retiring "
+            + "one of them excludes no caller; expected a separate secret for each version"
     }
 
     private static func randomID() -> String { "r_" + Base64.encode(SystemRandom().bytes(12).span, as: .url) }

@@ -25,29 +25,30 @@ extension Command {
             are not passed on by a gateway, but for Accept, User-Agent and their like.
             """
     ) { (run) throws(OperationalError) in
-        let desk = try OfflineContext(run)
-        let nonce = try run.arguments.value("nonce").map(Nonce.read) ?? Nonce.make(for: desk.scheme)
+        let context = try OfflineContext(run)
+        let nonce = try run.arguments.value("nonce").map(Nonce.read) ?? Nonce.make(for: context.scheme)
         var draft: Draft
-        switch desk.request {
+        switch context.request {
         case .success(let request): draft = Draft(request)
         case .failure(let refusal):
             throw OperationalError(.failed, message: "standard input: not an HTTP request: \(refusal.detail)")
         }
         var credentials = Credentials(
-            keyID: desk.keyID, key: desk.key, platform: run.arguments.value("platform") ?? "",
-            version: run.arguments.value("version") ?? "", timezoneOffset: desk.policy.timezoneOffset)
-        credentials.formMD5Key = desk.policy.formMD5Key
+            keyID: context.keyID, key: context.key, platform: run.arguments.value("platform") ?? "",
+            version: run.arguments.value("version") ?? "", timezoneOffset: context.policy.timezoneOffset)
+        credentials.formMD5Key = context.policy.formMD5Key
         RequestSigner.setScope(of: &credentials, from: run)
         let components = try run.arguments.values("component").map(RequestSigner.component)
-        guard components.isEmpty || desk.scheme == .messageSignatures else {
-            throw OperationalError(.usage, message: "--component: \(desk.scheme.rawValue) has a fixed list")
+        guard components.isEmpty || context.scheme == .messageSignatures else {
+            throw OperationalError(
+                .usage, message: "--component: \(context.scheme.rawValue) has a fixed list")
         }
         if let lifetime = run.arguments.value("presign") {
             try RequestSigner.presign(
-                &draft, scheme: desk.scheme, credentials: credentials, at: desk.at, lifetime: lifetime)
+                &draft, scheme: context.scheme, credentials: credentials, at: context.at, lifetime: lifetime)
         } else {
             try RequestSigner.sign(
-                &draft, scheme: desk.scheme, credentials: credentials, at: desk.at, nonce: nonce,
+                &draft, scheme: context.scheme, credentials: credentials, at: context.at, nonce: nonce,
                 alsoCovering: components)
         }
         if run.arguments.has("json") {
@@ -71,9 +72,9 @@ extension Command {
             deployment.
             """
     ) { (run) throws(OperationalError) in
-        let desk = try OfflineContext(run)
-        let explanation = try desk.explanation()
-        let verdict = desk.verdict(explanation)
+        let context = try OfflineContext(run)
+        let explanation = try context.explanation()
+        let verdict = context.verdict(explanation)
         try run.print(.object(OfflineContext.json(verdict))) {
             switch verdict {
             case .accepted: "accepted"
@@ -107,12 +108,12 @@ extension Command {
             expected signature are never printed.
             """
     ) { (run) throws(OperationalError) in
-        let desk = try OfflineContext(run)
-        let explanation = try desk.explanation()
-        let verdict = desk.verdict(explanation)
+        let context = try OfflineContext(run)
+        let explanation = try context.explanation()
+        let verdict = context.verdict(explanation)
         let comparison = try run.arguments.value("signed").map { (path) throws(OperationalError) in
             ClientStringToSign(try Console.readFile(path, limit: 16 << 20)).compare(
-                with: explanation, context: desk)
+                with: explanation, context: context)
         }
         let json =
             OfflineContext.json(verdict) + [

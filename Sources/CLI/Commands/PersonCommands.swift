@@ -26,7 +26,7 @@ extension Command {
                     ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
                     ("known devices", "\(held.devices.count)"), ("upload tickets", "\(held.tickets.count)"),
                     ("idempotent requests", "\(held.requests.count)"),
-                    ("in the audit log as", account.pseudonym?.description ?? "nobody: it was erased"),
+                    ("in the audit log as", account.pseudonym?.description ?? "no pseudonym: it was erased"),
                 ] + (held.altered.isEmpty ? [] : [("altered rows, not counted", "\(held.altered.count)")])
             return rows.map { "\($0.0): \($0.1)" }.joined(separator: "\n")
         }
@@ -116,7 +116,7 @@ extension Command {
         guard !run.arguments.has("yes") else { return }
         let prompt = "This cannot be undone. Type the name to erase \(VisibleText.of(name.description)): "
         guard let typed = try run.console.ask(prompt) else {
-            throw OperationalError(.usage, message: "account erase: expected --yes where nobody can be asked")
+            throw OperationalError(.usage, message: "account erase: expected --yes without a terminal")
         }
         guard (try? AccountName(normalizing: typed)) == name else {
             throw OperationalError(.failed, message: "account erase: another name was typed; nothing changed")

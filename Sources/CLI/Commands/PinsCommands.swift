@@ -69,11 +69,10 @@ extension Command {
         words: ["pins", "keygen"], summary: "make the offline key that signs pin manifests",
         positionals: [Positional(name: "FILE")], options: [.json],
         notes: """
-            FILE gets the private key (PKCS #8, mode 0600) and must not be there yet. It belongs on no \
-            server: whoever has it, and an
-            authority's certificate, can stand in for yours. What is printed is the public key, for the app \
-            to have built in,
-            beside that of a second pair, by which the first can be replaced.
+            Writes the private key to FILE (PKCS #8, mode 0600), which must not exist. Keep it off every
+            server: an attacker with this key and an authority's certificate can impersonate yours. The
+            command prints the public key, which is built into the app beside that of a second pair, with
+            which the first can be replaced.
             """
     ) { (run) throws(OperationalError) in
         let path = try run.required("FILE")
@@ -166,11 +165,10 @@ extension Command {
         words: ["pins", "publish"], summary: "hand a signed pin manifest to clients that ask",
         positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .data, .json],
         notes: """
-            Served from the next request on at `pins/APP` below the authority's prefix, to the byte. Its app \
-            must be there, its time not
-            be over, and its version above that of the one which is served. An old one that leaked can be \
-            published by nobody: apps
-            take up none that is not newer than theirs.
+            The server returns the file unchanged at `pins/APP` below the authority's prefix, from the next
+            request on. Its app must exist, its validity must not be over, and its version must be above
+            that of the manifest served now. Publishing an old manifest has no effect on apps: they accept
+            only a newer one than theirs.
             """
     ) { (run) throws(OperationalError) in
         let path = try run.required("FILE")

@@ -35,13 +35,13 @@ extension Command {
             .flag(
                 "bearer-secrets-to-any-certificate",
                 meaning:
-                    "send passwords (`login --password-login`) and bearer tokens where no --pin and no --ca "
-                    + "says who is there"
+                    "send passwords (`login --password-login`) and bearer tokens even if no --pin and no "
+                    + "--ca identifies the server"
             ),
             .value(
                 "vault", placeholder: "KIND",
                 meaning:
-                    "where who is signed in is kept: file, platform or passphrase (default: file, or "
+                    "where the session is stored: file, platform or passphrase (default: file, or "
                     + "as it was)"
             ),
             .value(
@@ -58,10 +58,9 @@ extension Command {
             .json,
         ],
         notes: """
-            A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is \
-            written with a
-            `/`. One of that name is replaced; who is signed in there stays so, unless its --vault changes: \
-            sign out first.
+            A profile is a folder in ~/.config/countersign (or XDG_CONFIG_HOME), or any folder, if it is
+            written with a `/`. The command replaces a profile of that name and keeps its session; to change
+            --vault, sign out first.
 
             --vault file: sealed, with the key beside it; for scripts, and for machines that have nothing \
             better. platform: the Secret
@@ -104,7 +103,7 @@ extension Command {
             "profile": .string(name), "folder": .string(folder.path), "settings": profile.json,
         ]
         try run.print(json) {
-            let kept = profile.vault == .platform ? "; who is signed in is kept by \(vault.backEnd)" : ""
+            let kept = profile.vault == .platform ? "; the session is stored by \(vault.backEnd)" : ""
             return "profile \(name) is in \(folder.path)\(kept)"
         }
         return .success
@@ -148,8 +147,8 @@ extension Command {
             throw OperationalError(
                 .failed,
                 message:
-                    "profile \(name): somebody is signed in there; `countersign logout --profile \(name)` "
-                    + "first, to keep it elsewhere"
+                    "profile \(name): an account is signed in; run `countersign logout --profile \(name)` "
+                    + "before changing where the session is stored"
             )
         }
         do {

@@ -116,8 +116,8 @@ extension Command {
         var warnings: [String] = []
         if release.scheme == .token {
             return [
-                "token protects the session and nothing else: whoever reads one request can send others "
-                    + "in its name"
+                "token protects the session and nothing else: an attacker who reads one request can send "
+                    + "others in its name"
             ]
         }
         if !release.scheme.isRemembered {

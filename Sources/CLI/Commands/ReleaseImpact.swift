@@ -5,7 +5,8 @@ import CountersignWire
 
 extension Command {
     static let releaseImpact = Command(
-        words: ["release", "impact"], summary: "show who would be cut off if a version were retired now",
+        words: ["release", "impact"],
+        summary: "show the callers that would be cut off if a version were retired now",
         positionals: [Positional(name: "KEY_ID")],
         options: [
             .value("days", placeholder: "N", meaning: "so many days back, today among them (default: 30)"),

@@ -20,13 +20,11 @@ extension Command {
             .flag("undo", meaning: "let it in again, at once and for everybody"), .data, .json,
         ],
         notes: """
-            Answers to callers that are warned, the backend's too, bear Countersign-Update with the date and \
-            the link. Refused
-            callers get update-required (426, to form-md5 -99) with the link. --percent \
-            10@TIME,50@TIME,100@TIME reaches nobody
-            before the first time; a session stays on its side as the share grows, a caller without one goes \
-            by its network.
-            `countersign release impact KEY_ID` says who would be cut off.
+            Responses to warned callers, also the backend's, have Countersign-Update with the date and the
+            link. Refused callers receive update-required (426, for form-md5 -99) with the link. --percent
+            10@TIME,50@TIME,100@TIME reaches no caller before the first time. A session that a share reaches
+            stays reached as the share grows; a caller without a session is counted by its network.
+            `countersign release impact KEY_ID` shows the callers that would be cut off.
             """
     ) { (run) throws(OperationalError) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")

@@ -73,8 +73,8 @@ extension Command {
         }
         if let warning { run.console.note("warning: \(warning)") }
         run.console.note(
-            "note: both keys verify now; `countersign meter` tells who has the next one, --promote "
-                + "drops the old one"
+            "note: both keys verify now; `countersign meter` shows the share of requests with the next one, "
+                + "--promote drops the old one"
         )
     }
 

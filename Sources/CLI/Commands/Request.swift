@@ -23,8 +23,8 @@ extension Command {
             .flag("include", meaning: "print the answer's head as well", letter: "i"),
             .value("scheme", placeholder: "NAME", meaning: "sign with this scheme, not the profile's"),
             .formMD5Key,
-            .flag("as-release", meaning: "speak for the app version alone, though somebody is signed in"),
-            .flag("require-session", meaning: "fail, and send nothing, where nobody is signed in"),
+            .flag("as-release", meaning: "sign as the app version alone, even if an account is signed in"),
+            .flag("require-session", meaning: "fail, and send nothing, if no account is signed in"),
             .flag("dry-run", meaning: "print what would be sent, and send nothing"), .json,
         ] + RequestSigner.scopeOptions,
         notes: """
@@ -33,14 +33,12 @@ extension Command {
             are joined by `&`. The answer's body goes to standard output as it came; status 1 where the \
             server refused.
 
-            Where somebody is signed in (`countersign login`), the call is theirs: a token that ran out is \
-            renewed and the call sent
-            again, once. Under message-signatures, what changes something bears an Idempotency-Key, so that \
-            a second copy is not done
-            twice. Where the session has ended, the call is the app version's alone, and a note says so;
-            --require-session sends nothing then. Where this machine's clock is refused, and the server's \
-            word is
-            signed, it is corrected, and what may be sent again is.
+            If an account is signed in (`countersign login`), the call belongs to it: the command renews an
+            expired token and sends the call once more. Under message-signatures, a call that changes
+            something has an Idempotency-Key, so that a second copy is not executed. If the session has
+            ended, the call is signed by the app version alone, and a note says so; --require-session sends
+            nothing then. If the server refuses the time of this machine's clock in a signed response, the
+            command corrects the time and repeats the call if that is safe.
             """
     ) { (run) throws(OperationalError) in
         let name = ProfileSession.profileName(run)
@@ -61,8 +59,8 @@ extension Command {
             }
         }
         if scheme == .messageSignatures, profile.scheme == scheme {
-            let desk = try ProfileSession(run, name: name, folder: folder, profile: profile, key: key)
-            return try ClientRequest(run: run, session: desk).send(draft)
+            let session = try ProfileSession(run, name: name, folder: folder, profile: profile, key: key)
+            return try ClientRequest(run: run, session: session).send(draft)
         }
         var credentials = Credentials(
             keyID: profile.keyID, key: key, platform: profile.platform, version: profile.version,
@@ -207,7 +205,7 @@ struct ClientRequest: Sendable {
         let remedy = "`countersign login --profile \(session.name)` signs in"
         guard !run.arguments.has("require-session") else {
             throw OperationalError(
-                .failed, message: "\(end ?? "nobody is signed in"); nothing was sent; \(remedy)")
+                .failed, message: "\(end ?? "no account is signed in"); nothing was sent; \(remedy)")
         }
         if let end {
             run.console.note("note: \(end); the call is signed as the app version alone; \(remedy)")

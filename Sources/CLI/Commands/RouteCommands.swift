@@ -14,15 +14,14 @@ extension Command {
             .value(
                 "enforcement", placeholder: "WORD",
                 meaning:
-                    "enforce, observe or observe=14d: whether requests that fail to prove who they are reach "
-                    + "the backend "
-                    + "(default: the app's)"),
+                    "enforce, observe or observe=14d: whether requests without a valid proof reach the "
+                    + "backend (default: the app's)"),
             .data, .json,
         ],
         notes: """
             The rule with the longest path counts, by whole segments: /v1 is for /v1 and /v1/news, not for
-            /v10. PREFIX / is for all that no other rule is for. Levels: open lets anybody through; signed
-            asks for a release's signature (or what stands for it in the app's schemes); session for a
+            /v10. PREFIX / is for all that no other rule is for. Levels: open admits every request; signed
+            requires a release's signature (or what stands for it in the app's schemes); session for a
             signed-in user; device for a signature by the key of the session's device, too. Where routes
             differ, a path that backends read in several ways is refused, and of several rules that a
             backend could apply the strictest counts. A form's `_method` is not looked at.
@@ -96,7 +95,7 @@ extension Command {
         ]) {
             guard policy.enforcement.isObserving(at: run.now) else { return RouteText.table(rules) }
             return RouteText.table(rules)
-                + "\nof \(name), requests that fail to prove who they are reach the backend: "
+                + "\nof \(name), requests without a valid proof reach the backend: "
                 + RouteText.enforcement(policy.enforcement)
         }
         return .success
@@ -201,7 +200,7 @@ private struct RouteTest {
 enum RouteText {
     static func meaning(of level: RouteRule.Level) -> String {
         switch level {
-        case .open: "anybody may call them"
+        case .open: "every client may call them"
         case .signed: "a release may call them by itself"
         case .session: "callers must be signed in"
         case .device: "callers must be signed in, and their device must sign"

@@ -42,8 +42,8 @@ extension Command {
             .flag(
                 "over-plain-http-to-another-machine",
                 meaning:
-                    "go on where the URL is http and not this machine: whoever reads along may use "
-                    + "what is signed"
+                    "continue if the URL is http and not this machine: an eavesdropper can use the "
+                    + "signed requests"
             ),
             .value("platform", placeholder: "NAME", meaning: "form-md5: the app's platform"),
             .value("app-version", placeholder: "V", meaning: "form-md5: the app's version"),
@@ -109,7 +109,7 @@ extension Command {
             throw OperationalError(
                 .usage,
                 message:
-                    "\(origin): without TLS, whoever reads along may use what is signed; expected https, or "
+                    "\(origin): without TLS, an eavesdropper can use the signed requests; expected https, or "
                     + "--over-plain-http-to-another-machine"
             )
         }

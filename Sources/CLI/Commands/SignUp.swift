@@ -26,7 +26,7 @@ extension Command {
             sessions end.
             """
     ) { (run) throws(OperationalError) in
-        let desk = try ProfileSession(run)
+        let session = try ProfileSession(run)
         let account = try run.account()
         let entry = PasswordEntry(run: run)
         var code: Secret?
@@ -39,16 +39,16 @@ extension Command {
         }
         let (name, password) = (account.description, try PasswordEntry.text(text))
         let resetCode = try code.map { (code) throws(OperationalError) in try PasswordEntry.text(code) }
-        try desk.perform { (client) throws(CountersignError) in
+        try session.perform { (client) throws(CountersignError) in
             if let resetCode {
                 try await client.resetPassword(name, to: password, code: resetCode)
             } else {
                 try await client.signUp(name, password)
             }
         }
-        try run.print(["account": .string(account.description), "profile": .string(desk.name)]) {
+        try run.print(["account": .string(account.description), "profile": .string(session.name)]) {
             let done = resetCode == nil ? "signed up as \(account)" : "the password of \(account) is set"
-            return "\(done); `countersign login --profile \(desk.name) --account \(account)` signs in"
+            return "\(done); `countersign login --profile \(session.name) --account \(account)` signs in"
         }
         return .success
     }
@@ -89,13 +89,14 @@ extension Command {
         ],
         notes: "Both stay on this machine. Your other sessions end; this one goes on."
     ) { (run) throws(OperationalError) in
-        let desk = try ProfileSession(run)
-        guard let login = try desk.login() else {
-            throw ProfileSession.operationalError(for: .notSignedIn, profile: desk.name, origin: desk.origin)
+        let session = try ProfileSession(run)
+        guard let login = try session.login() else {
+            throw ProfileSession.operationalError(
+                for: .notSignedIn, profile: session.name, origin: session.origin)
         }
         let texts = try PasswordEntry(run: run).readChange()
         let (old, new) = (try PasswordEntry.text(texts.old), try PasswordEntry.text(texts.new))
-        try desk.perform { (client) throws(CountersignError) in
+        try session.perform { (client) throws(CountersignError) in
             try await client.changePassword(from: old, to: new)
         }
         try run.print(["account": .string(login.account.description)]) {

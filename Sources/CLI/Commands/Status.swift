@@ -6,33 +6,32 @@ import CountersignWire
 
 extension Command {
     static let status = Command(
-        words: ["status"], summary: "tell who is signed in on this machine",
+        words: ["status"], summary: "show the account that is signed in on this machine",
         options: [ProfileSession.profileOption, .flag("offline", meaning: "do not ask the server"), .json],
         notes: """
-            Status 0 where somebody is signed in, 1 where nobody is, or where the server says that the \
-            session has ended. Where the
-            server cannot be reached, what is known here is told all the same.
+            Exit status 0 if an account is signed in; 1 if none is, or if the server says that the session
+            has ended. If the server cannot be reached, the command prints the stored state.
             """
     ) { (run) throws(OperationalError) in
-        let desk = try ProfileSession(run)
-        let kept = try desk.state()
+        let session = try ProfileSession(run)
+        let kept = try session.state()
         guard let login = kept.login else {
             // What this device alone knows: the server lists the session still.
             let isLost = kept.ended?.reason == SessionEndRecord.deviceKeyLost
-            return try showSignedOut(run, session: desk, ended: isLost ? kept.ended : nil)
+            return try showSignedOut(run, session: session, ended: isLost ? kept.ended : nil)
         }
         var current: AccountSessions.Current?
         var doubt: String?
         if !run.arguments.has("offline") {
-            switch try checkServer(desk) {
+            switch try checkServer(session) {
             case .seen(let session): current = session
-            case .ended(let ending): return try showSignedOut(run, session: desk, ended: ending)
+            case .ended(let ending): return try showSignedOut(run, session: session, ended: ending)
             case .notReached(let reason): doubt = reason
             }
         }
         // Asking may have renewed the token.
-        let now = try desk.state()
-        try showSignedIn(run, session: desk, login: now.login ?? login, state: now, current: current)
+        let now = try session.state()
+        try showSignedIn(run, session: session, login: now.login ?? login, state: now, current: current)
         if let doubt { run.console.note("note: as far as is known here; \(doubt)") }
         return .success
     }
@@ -44,9 +43,9 @@ extension Command {
         case notReached(String)
     }
 
-    private static func checkServer(_ desk: ProfileSession) throws(OperationalError) -> ServerCheck {
-        let (name, origin) = (desk.name, desk.origin)
-        return try desk.perform { (client) throws(CountersignError) in
+    private static func checkServer(_ session: ProfileSession) throws(OperationalError) -> ServerCheck {
+        let (name, origin) = (session.name, session.origin)
+        return try session.perform { (client) throws(CountersignError) in
             do throws(CountersignError) {
                 return .seen(try await client.current())
             } catch {
@@ -62,46 +61,47 @@ extension Command {
     }
 
     private static func showSignedOut(
-        _ run: Invocation, session desk: ProfileSession, ended: SessionEndRecord?
+        _ run: Invocation, session: ProfileSession, ended: SessionEndRecord?
     )
         throws(OperationalError) -> ExitStatus
     {
         let json: JSONValue = [
-            "profile": .string(desk.name), "signed_in": false, "reason": .optional(ended?.reason),
+            "profile": .string(session.name), "signed_in": false, "reason": .optional(ended?.reason),
             "at": ended?.at.map { .integer($0) } ?? .null, "by": .optional(ended?.by),
-            "vault": .string(desk.backEnd),
+            "vault": .string(session.backEnd),
         ]
         try run.print(json) {
-            guard let ended else { return "nobody is signed in" }
-            return "nobody is signed in: the session has ended: \(ProfileSession.reason(SessionEnd(ended)))"
+            guard let ended else { return "no account is signed in" }
+            let reason = ProfileSession.reason(SessionEnd(ended))
+            return "no account is signed in: the session has ended: \(reason)"
         }
         return .failed
     }
 
     private static func showSignedIn(
-        _ run: Invocation, session desk: ProfileSession, login: ActiveLogin,
+        _ run: Invocation, session: ProfileSession, login: ActiveLogin,
         state: PersistedState, current: AccountSessions.Current?
     ) throws(OperationalError) {
         let clockOffset = state.clockOffset
-        var members = login.members(profile: desk.name, keys: state.keys)
+        var members = login.members(profile: session.name, keys: state.keys)
         members += [
-            ("url", .string(desk.profile.url)), ("clock_offset", .integer(clockOffset)),
-            ("vault", .string(desk.backEnd)),
+            ("url", .string(session.profile.url)), ("clock_offset", .integer(clockOffset)),
+            ("vault", .string(session.backEnd)),
         ]
         members.append(("server", current.map { $0.json } ?? .null))
         try run.print(.object(members)) {
             var rows = [
-                ("signed in as", login.account.description), ("at", desk.profile.url),
+                ("signed in as", login.account.description), ("at", session.profile.url),
                 ("on", "\(login.deviceName) (\(login.deviceClass.rawValue))"),
                 ("session", login.id.description),
                 ("token until", TimeText.text(current?.expires ?? login.expires)),
-                ("idle until", TimeText.text(current?.idle ?? login.idle)), ("kept in", desk.backEnd),
+                ("idle until", TimeText.text(current?.idle ?? login.idle)), ("kept in", session.backEnd),
             ]
             if case .device = login.session, let storage = state.keys?.storage {
                 rows.append(("device keys", storage.rawValue))
             }
             if case .bearer = login.session {
-                rows.append(("kind", "bearer: whoever reads its token has it"))
+                rows.append(("kind", "bearer: its token suffices to use it"))
             }
             if clockOffset != 0 { rows.append(("clock", "\(clockOffset) s behind the server's")) }
             return rows.map { "\($0.0):\(String(repeating: " ", count: 13 - $0.0.count)) \($0.1)" }.joined(
@@ -129,7 +129,7 @@ extension Command {
             .json,
         ]
     ) { (run) throws(OperationalError) in
-        let desk = try ProfileSession(run)
+        let session = try ProfileSession(run)
         var ended: [SessionID] = []
         for text in run.arguments.values("end") {
             guard let id = SessionID(text) else {
@@ -138,10 +138,10 @@ extension Command {
             ended.append(id)
         }
         if run.arguments.has("end") || run.arguments.has("end-others") {
-            try end(ended, session: desk)
+            try end(ended, session: session)
             // A listing has the newest only; those that it did not have are in the next one.
-            while run.arguments.has("end-others"), case let others = try others(desk), !others.isEmpty {
-                try end(others, session: desk)
+            while run.arguments.has("end-others"), case let others = try others(session), !others.isEmpty {
+                try end(others, session: session)
                 ended += others
             }
             try run.print(["ended": .strings(ended.map(\.description))]) {
@@ -149,7 +149,7 @@ extension Command {
             }
             return .success
         }
-        let entries = try list(desk)
+        let entries = try list(session)
         try run.print(["sessions": .array(entries.map(\.json))]) {
             Table.text(
                 head: ["SESSION", "DEVICE", "CLASS", "KEYS", "SINCE", "LAST USED", ""],
@@ -164,18 +164,20 @@ extension Command {
         return .success
     }
 
-    private static func end(_ ids: [SessionID], session desk: ProfileSession) throws(OperationalError) {
-        try desk.perform { (client) throws(CountersignError) in
+    private static func end(_ ids: [SessionID], session: ProfileSession) throws(OperationalError) {
+        try session.perform { (client) throws(CountersignError) in
             for id in ids { try await client.endSession(id.description) }
         }
     }
 
-    private static func others(_ desk: ProfileSession) throws(OperationalError) -> [SessionID] {
-        try list(desk).filter { !$0.isCurrent }.compactMap { SessionID($0.id) }
+    private static func others(_ session: ProfileSession) throws(OperationalError) -> [SessionID] {
+        try list(session).filter { !$0.isCurrent }.compactMap { SessionID($0.id) }
     }
 
-    private static func list(_ desk: ProfileSession) throws(OperationalError) -> [CountersignClient.Session] {
-        try desk.perform { (client) throws(CountersignError) in try await client.sessions() }
+    private static func list(
+        _ session: ProfileSession
+    ) throws(OperationalError) -> [CountersignClient.Session] {
+        try session.perform { (client) throws(CountersignError) in try await client.sessions() }
     }
 }
 

@@ -22,9 +22,9 @@ extension Command {
         notes: """
             Prints the curl command that sends the file, for a POSIX shell. curl reads the ticket from the
             command's here-document, for every user of the machine may list the arguments of processes.
-            Whoever has the ticket can send this file there once, before it runs out and while the session
-            lives; nothing else can be done with it. The app's policy must allow tickets (`countersign app
-            policy APP --set upload-tickets=16`); else it is `forbidden`.
+            With the ticket, any program can send this file there once, until it expires or the session
+            ends; it permits nothing else. The app's policy must allow tickets (`countersign app policy APP
+            --set upload-tickets=16`); otherwise the command fails with `forbidden`.
 
             With --ca in the profile, curl verifies the server by that file. With --pin alone, it accepts a \
             server
@@ -45,12 +45,12 @@ extension Command {
             APIMethod(run.arguments.value("request") ?? "PUT"), run.arguments.positional("URL|PATH") ?? "/",
             body: .file(path: file))
         if let type = run.arguments.value("content-type") { request.set("Content-Type", type) }
-        let desk = try ProfileSession(run)
+        let session = try ProfileSession(run)
         let asked = request
-        let ticket = try desk.perform { (client) throws(CountersignError) in
+        let ticket = try session.perform { (client) throws(CountersignError) in
             try await client.uploadTicket(for: asked, expiresIn: .seconds(seconds))
         }
-        try run.print(ticket.json) { ticket.curl(sending: file, to: desk.profile) }
+        try run.print(ticket.json) { ticket.curl(sending: file, to: session.profile) }
         return .success
     }
 }

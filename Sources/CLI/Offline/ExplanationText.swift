@@ -115,26 +115,26 @@ struct ClientStringToSign {
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    func compare(with explanation: Explanation?, context desk: OfflineContext) -> Comparison {
+    func compare(with explanation: Explanation?, context: OfflineContext) -> Comparison {
         guard let spelled = explanation?.stringToSign else { return .nothing }
-        let signed = desk.scheme == .formMD5 ? masked(desk) : bytes
+        let signed = context.scheme == .formMD5 ? masked(context) : bytes
         // The canonical request is where sigv4's differences are; its hash alone tells nothing.
-        let isCanonical = desk.scheme == .sigV4 && !bytes.starts(with: Array("AWS4-HMAC-SHA256".utf8))
+        let isCanonical = context.scheme == .sigV4 && !bytes.starts(with: Array("AWS4-HMAC-SHA256".utf8))
         let received = isCanonical ? explanation?.canonicalRequest ?? spelled : spelled
         if signed == received { return .same }
         if signed == received + [0x0A] { return .sameButForLastNewline }
-        guard var difference = Difference(signed: signed, received: received, scheme: desk.scheme) else {
+        guard var difference = Difference(signed: signed, received: received, scheme: context.scheme) else {
             return .same
         }
-        difference.signed = redacted(difference.signed, context: desk)
+        difference.signed = redacted(difference.signed, context: context)
         return .different(difference)
     }
 
     /// With the value of `private_key` as ours is shown: it is a secret, the right one or another.
-    private func masked(_ desk: OfflineContext) -> [UInt8] {
+    private func masked(_ context: OfflineContext) -> [UInt8] {
         let mark = Array("private_key=".utf8)
-        let secret = desk.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
-        if desk.policy.formMD5Key == .appended, bytes.suffix(secret.count).elementsEqual(secret) {
+        let secret = context.key.secret.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        if context.policy.formMD5Key == .appended, bytes.suffix(secret.count).elementsEqual(secret) {
             return bytes.dropLast(secret.count) + Array("<secret>".utf8)
         }
         guard let start = bytes.firstRange(of: mark)?.upperBound else { return bytes }
@@ -146,8 +146,8 @@ struct ClientStringToSign {
     }
 
     /// A secret that the client wrote where none belongs.
-    private func redacted(_ text: String, context desk: OfflineContext) -> String {
-        let secret = desk.key.secret.withExposedBytes { $0.text }
+    private func redacted(_ text: String, context: OfflineContext) -> String {
+        let secret = context.key.secret.withExposedBytes { $0.text }
         return secret.utf8.count < 8 ? text : text.replacing(secret, with: "<secret>")
     }
 }

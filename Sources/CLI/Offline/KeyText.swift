@@ -43,7 +43,8 @@ enum KeyText {
             throw OperationalError(.usage, message: "\(path): \(error)")
         }
         throw OperationalError(
-            .usage, message: "\(path): a private key, which stays with who signs; expected the public one")
+            .usage,
+            message: "\(path): a private key, which belongs to the signer alone; expected the public one")
     }
 }
 

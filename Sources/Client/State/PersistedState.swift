@@ -19,7 +19,8 @@ package struct PersistedState: Sendable {
     package var login: ActiveLogin?
     /// How the last session ended; nil while one lives, and before there was one.
     package var ended: SessionEndRecord?
-    /// The account that signed in last, for the login page. It outlives the session; never the password.
+    /// The account that signed in last, for the login page. It outlives the session. The password is never
+    /// stored.
     package var lastAccount: AccountName?
     /// Sessions that ended here and that the server is yet to be told of, oldest first.
     var pendingLogOuts: [PendingLogOut] = []

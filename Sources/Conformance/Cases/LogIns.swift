@@ -18,7 +18,7 @@ extension ConformanceCase {
         },
         ConformanceCase(
             "wrong-password", section: "Login",
-            requirement: "A wrong password is reported as `wrong-credentials`, and nobody is signed in."
+            requirement: "A wrong password is reported as `wrong-credentials`, and no account is signed in."
         ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)
@@ -43,8 +43,8 @@ extension ConformanceCase {
         ConformanceCase(
             "lost-login-answer", section: "Login",
             requirement:
-                "Where the answer to login/finish is lost, nobody is signed in, no finish is sent twice, and "
-                + "another login succeeds."
+                "If the answer to login/finish is lost, no account is signed in, no finish is sent twice, "
+                + "and another login succeeds."
         ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             try trial.signUp(port)

@@ -8,13 +8,13 @@ extension ConformanceCase {
     static let sessionEnds: [ConformanceCase] = [
         ConformanceCase(
             "unsigned-session-end", section: "Signed answers",
-            requirement: "An answer without a signature signs nobody out."
+            requirement: "An answer without a signature ends no session."
         ) { (trial) throws(ConformanceError) in
             try expectSessionContinues(trial) { (answer, _) in answer }
         },
         ConformanceCase(
             "session-end-of-a-stranger", section: "Signed answers",
-            requirement: "A session's end that an unknown key has signed signs nobody out."
+            requirement: "A session's end that an unknown key has signed does not end the session."
         ) { (trial) throws(ConformanceError) in
             let (key, now) = (try Forgery.stranger(), trial.now)
             try expectSessionContinues(trial) { (answer, request) in
@@ -24,8 +24,8 @@ extension ConformanceCase {
         ConformanceCase(
             "session-end-under-the-release", section: "Signed answers",
             requirement:
-                "A session's end under the release's secret signs nobody out: the secret is in every copy of "
-                + "the app."
+                "A session's end under the release's secret does not end the session: the secret is in every "
+                + "copy of the app."
         ) { (trial) throws(ConformanceError) in
             let release = trial.deployment.releases[.ordinary]
             guard let secret = Base64.decode(release?.secret ?? "", as: .url),
@@ -42,9 +42,8 @@ extension ConformanceCase {
         ConformanceCase(
             "session-end-under-the-authority", section: "Sessions",
             requirement:
-                "A session's end is believed under the session's own key alone: under the authority's, the "
-                + "word may be about what somebody "
-                + "has changed on the way."
+                "A session's end is believed under the session's own key alone: under the authority's, it "
+                + "may refuse a request that an attacker changed on the way."
         ) { (trial) throws(ConformanceError) in
             let (key, now) = (try trial.answerKey(), trial.now)
             try expectSessionContinues(trial) { (answer, request) in

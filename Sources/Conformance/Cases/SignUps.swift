@@ -32,8 +32,8 @@ extension ConformanceCase {
         ConformanceCase(
             "forged-registration-key", section: "Sign-up",
             requirement:
-                "A registration key that the authority has not signed is not used: who sent it would read "
-                + "the record."
+                "A registration key that the authority has not signed is not used: its sender could read the "
+                + "record."
         ) { (trial) throws(ConformanceError) in
             let port = try trial.port()
             trial.front.intercept("POST", path: Trial.own("/registration/start")) {

@@ -51,12 +51,12 @@ struct MistakeSearch: ~Copyable {
         if let reading = matchingReading(of: received) {
             return contradiction(received)?.and(reading) ?? reading.mistake
         }
-        for spelling in [received] + alternatives(to: received) {
-            if let known = others.first(where: { matchingReading(of: spelling, under: [$0.key]) != nil }) {
+        for input in [received] + alternatives(to: received) {
+            if let known = others.first(where: { matchingReading(of: input, under: [$0.key]) != nil }) {
                 return known.cause
             }
-            if let other = macMistake(for: spelling) { return contradiction(received)?.and(other) ?? other }
-            if let other = secretMistake(for: spelling) { return other }
+            if let other = macMistake(for: input) { return contradiction(received)?.and(other) ?? other }
+            if let other = secretMistake(for: input) { return other }
         }
         return textMistake(for: received) ?? requestMistake(for: received)
     }
@@ -79,9 +79,9 @@ struct MistakeSearch: ~Copyable {
             mended.written.isEmpty
             ? received.text : received.text.replacing(mended.written, with: mended.original)
         for text in [asWritten, received.text] {
-            let spelling = received.with(text)
-            if let reading = matchingReading(of: spelling) { return (reading.mistake, ()) }
-            if let cause = macMistake(for: spelling) ?? self.textMistake(for: spelling) { return (cause, ()) }
+            let input = received.with(text)
+            if let reading = matchingReading(of: input) { return (reading.mistake, ()) }
+            if let cause = macMistake(for: input) ?? self.textMistake(for: input) { return (cause, ()) }
         }
         return nil
     }
@@ -146,7 +146,7 @@ struct MistakeSearch: ~Copyable {
 
     /// One mistake, then two at once.
     private mutating func requestMistake(for received: SigningInput) -> Cause? {
-        var variants: [(mistake: Mistake, index: Int, spelling: SigningInput)] = []
+        var variants: [(mistake: Mistake, index: Int, input: SigningInput)] = []
         var tried: Set<[UInt8]> = [received.text.bytes]
         for (index, mistake) in mistakes.enumerated() {
             guard case .request(let undo) = mistake.correction, !budget.isSpent else { continue }
@@ -166,7 +166,7 @@ struct MistakeSearch: ~Copyable {
         for first in variants {
             for second in mistakes[(first.index + 1)...] where second.code != first.mistake.code {
                 guard case .request(let undo) = second.correction, !budget.isSpent else { continue }
-                for draft in undo(first.spelling.draft) {
+                for draft in undo(first.input.draft) {
                     guard let other = signingInput(of: draft), tried.insert(other.text.bytes).inserted else {
                         continue
                     }
@@ -234,16 +234,16 @@ struct MistakeSearch: ~Copyable {
     }
 
     /// The reading of the sent signature that holds for this text; nil where none does.
-    private mutating func matchingReading(of spelling: SigningInput, under others: [SigningKey]? = nil)
+    private mutating func matchingReading(of input: SigningInput, under others: [SigningKey]? = nil)
         -> ReceivedSignature.Interpretation?
     {
-        workspace.text = StringToSign(spelling.text.bytes, secretAt: spelling.text.secretAt)
-        let claim = Claim(copying: spelling.claim)
+        workspace.text = StringToSign(input.text.bytes, secretAt: input.text.secretAt)
+        let claim = Claim(copying: input.claim)
         // What the message says of its algorithm is judged apart.
         claim.namedAlgorithm = nil
         for key in others ?? keys {
             guard !budget.isSpent else { return nil }
-            budget.spend(bytes: spelling.text.bytes.count, key: key)
+            budget.spend(bytes: input.text.bytes.count, key: key)
             for reading in sent.interpretations(under: key, claim: claim) {
                 claim.mac = reading.mac
                 if SignatureVerifier.compare(claim, with: key, workspace: workspace) == .equal {

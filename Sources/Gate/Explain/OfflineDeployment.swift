@@ -2,8 +2,8 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-/// What stands for a deployment where there is only one request, one key and a policy: the gate asks it as it
-/// asks any other, so that `verify` and `explain` refuse what a gateway with this policy refuses.
+/// A deployment of one key and one policy for judging one request offline. The gate uses it like any other
+/// deployment, so `verify` and `explain` refuse exactly what a gateway with this policy refuses.
 struct OfflineDeployment: ReleaseSource, SessionSource {
     private let question: Explanation.Question
     private static let app = "offline"

@@ -41,7 +41,7 @@ final class ActiveTrust: Sendable {
     /// made before.
     func adopt(_ manifest: [UInt8], at time: Int64) throws(CountersignError) -> Int {
         guard let keeper else {
-            throw .misuse("pins: CountersignOptions.pinUpdates names nobody who may replace them")
+            throw .misuse("pins: CountersignOptions.pinUpdates names no key that may replace them")
         }
         do throws(ManifestError) {
             let generation = try keeper.takeUp(manifest, at: time)

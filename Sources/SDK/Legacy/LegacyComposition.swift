@@ -71,8 +71,8 @@ struct LegacyComposition {
             host: base.origin.authority, transport: isTLS ? .tls : .plain, signing: scheme.signing,
             userAgent: options.userAgent,
             channel: isTLS && trust.isPinned(base.origin.host) ? .pinned : .open)
-        server.login = login?.door
-        if let path = login?.door.path { _ = try base.target(path) }
+        server.login = login?.route
+        if let path = login?.route.path { _ = try base.target(path) }
         _ = try base.target(options.renewalPath)
         server.tokens.renewalPath = options.renewalPath
         server.tokens.place =

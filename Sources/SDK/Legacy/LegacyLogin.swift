@@ -33,12 +33,12 @@ public struct LegacyLogin: Sendable {
         case none
     }
 
-    let door: LegacyLoginRoute
+    let route: LegacyLoginRoute
 
     /// `path` is the server's login path, without a base path; nil for the rung's own.
     public init(_ rung: Rung, path: String? = nil, signing: Signing = .likeRequests) {
         let (kind, settings) = LegacyLogin.wire(rung)
-        door = LegacyLoginRoute(
+        route = LegacyLoginRoute(
             kind, settings: settings, path: path, signing: signing == .likeRequests ? .likeRequests : .none)
     }
 

@@ -59,7 +59,7 @@ extension LegacyClient {
     /// ``CountersignError/notPresent(_:)`` if the user does not confirm their presence, and
     /// ``CountersignError/notSignedIn`` if no account is signed in.
     public func unlock(_ reason: String) async throws(CountersignError) {
-        guard let presence else { throw .misuse("presence: LegacyOptions.gate asks for nobody") }
+        guard let presence else { throw .misuse("presence: LegacyOptions.gate is `none`") }
         guard case .closed(let name) = try await lockNow() else {
             if await calls.owner() == nil { throw .notSignedIn }
             return

@@ -54,7 +54,7 @@ extension CountersignClient {
     @discardableResult
     public func fetchPins() async throws(CountersignError) -> Int? {
         guard case .signed(let signers) = core.options.pinUpdates else {
-            throw .misuse("pins: CountersignOptions.pinUpdates names nobody who may replace them")
+            throw .misuse("pins: CountersignOptions.pinUpdates names no key that may replace them")
         }
         let path = "\(core.options.routes)/pins/\(signers.app)"
         let manifest: [UInt8]

@@ -40,7 +40,7 @@ enum FormParameters {
         }
     }
 
-    /// Sorts what was decoded. Every name occurs once; a refusal says in what.
+    /// Sorts the decoded parameters and refuses a repeated name; `place` names the form in the refusal.
     static func sortUnique(_ workspace: inout Workspace, of place: StaticString) throws(Refusal) {
         sort(&workspace)
         for index in workspace.parameters.indices.dropFirst() {
@@ -89,8 +89,8 @@ struct FormParameter: BitwiseCopyable {
         self.encoding = encoding
     }
 
-    /// `decoded` begins with a copy of `text`, where what is plain stays; what is escaped is decoded behind
-    /// it.
+    /// `decoded` begins with a copy of `text`. A parameter without escapes refers to that copy; a parameter
+    /// with escapes is decoded after it.
     mutating func decode(_ text: Span<UInt8>, into decoded: inout ByteBuffer) throws(ParseError) {
         if encoding == .escaped {
             name = try Form.decode(name, of: text, into: &decoded)

@@ -275,9 +275,9 @@ extension AccountServices {
         return .knownDevice(start.binding.device.id)
     }
 
-    /// The debit of the check of a proof; nil if the account does not know the device, or has admitted too
-    /// many proofs of it that did not hold. The look-up's own debit is then kept: it is refunded only to who
-    /// names a known device, which no stranger can.
+    /// The debit for checking a proof; nil if the account does not know the device, or if too many invalid
+    /// proofs of the device were checked. The debit of the look-up is then kept: it is refunded only to a
+    /// caller that names a known device, which a stranger cannot do.
     private func proofCheck(
         of start: LoginStart, for call: RouteCall, lookUp: LoginLimits.Receipt
     ) async throws(Refusal) -> LoginLimits.Receipt? {

@@ -12,7 +12,7 @@ extension LegacyRoutes {
     /// `{"userId":N}`, with tokens as at a login; N is 0 for a name that is taken, or that is not a valid
     /// account name.
     func signUp(
-        to app: LegacyApp, at door: Rung.LoginEndpoint, for call: RouteCall
+        to app: LegacyApp, at endpoint: Rung.LoginEndpoint, for call: RouteCall
     ) async throws(Refusal) -> ServerResponse {
         guard app.policy.registration == .open else {
             throw Refusal(
@@ -21,7 +21,7 @@ extension LegacyRoutes {
         let form = try LegacyForm(of: call.request)
         let username = try form.value(app.policy.parameter(.account))
         let sent = try form.password(app.policy.parameter(.password))
-        let rung = app.policy.legacyRung ?? (door == .query ? .plainGet : .plainPost)
+        let rung = app.policy.legacyRung ?? (endpoint == .query ? .plainGet : .plainPost)
         guard let kept = sent.storedValue(on: rung) else {
             throw LegacyRoutes.noValue(of: rung, in: app.policy.parameter(.password))
         }
@@ -42,7 +42,7 @@ extension LegacyRoutes {
     /// `{"userId":N}`; 0 for a wrong old password, and in all other cases in which a login is answered 0.
     /// Called with the user name, or under a session. That session stays; all others end.
     func changePassword(
-        in app: LegacyApp, atAnyOf doors: [Rung.LoginEndpoint], for call: RouteCall
+        in app: LegacyApp, atAnyOf endpoints: [Rung.LoginEndpoint], for call: RouteCall
     ) async throws(Refusal) -> ServerResponse {
         let form = try LegacyForm(of: call.request)
         let old = try form.password(app.policy.parameter(.password))
@@ -51,7 +51,8 @@ extension LegacyRoutes {
         guard let username = try username(in: form, of: app, under: session) else {
             return .legacyUser(0, of: app)
         }
-        guard let attempt = LegacyLoginAttempt(app, username: username, password: old, atAnyOf: doors) else {
+        guard let attempt = LegacyLoginAttempt(app, username: username, password: old, atAnyOf: endpoints)
+        else {
             return .legacyUser(0, of: app)
         }
         // A session's guesses have a limit of their own: unknown devices that use up the account's limit do

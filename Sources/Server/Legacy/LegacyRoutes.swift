@@ -95,11 +95,11 @@ final class LegacyRoutes: Sendable {
     /// `call.caller` is nil if the call is not signed.
     func answer(_ found: Match, to call: RouteCall) async throws(Refusal) -> ServerResponse {
         switch found.call {
-        case .login(let doors): try await logIn(to: found.app, atAnyOf: doors, for: call)
+        case .login(let endpoints): try await logIn(to: found.app, atAnyOf: endpoints, for: call)
         case .token: try await renew(in: found.app, for: call)
         case .logout: try await logOut(of: found.app, for: call)
-        case .signUp(let door): try await signUp(to: found.app, at: door, for: call)
-        case .password(let doors): try await changePassword(in: found.app, atAnyOf: doors, for: call)
+        case .signUp(let endpoint): try await signUp(to: found.app, at: endpoint, for: call)
+        case .password(let endpoints): try await changePassword(in: found.app, atAnyOf: endpoints, for: call)
         }
     }
 }

@@ -8,12 +8,12 @@ import CountersignWire
 /// How legacy clients sign in, renew a session, and sign out.
 extension LegacyRoutes {
     func logIn(
-        to app: LegacyApp, atAnyOf doors: [Rung.LoginEndpoint], for call: RouteCall
+        to app: LegacyApp, atAnyOf endpoints: [Rung.LoginEndpoint], for call: RouteCall
     ) async throws(Refusal) -> ServerResponse {
         let form = try LegacyForm(of: call.request)
         let username = try form.value(app.policy.parameter(.account))
         let password = try form.password(app.policy.parameter(.password))
-        let attempt = LegacyLoginAttempt(app, username: username, password: password, atAnyOf: doors)
+        let attempt = LegacyLoginAttempt(app, username: username, password: password, atAnyOf: endpoints)
         guard let attempt else { return .legacyUser(0, of: app) }
         let receipt = try services.debit(call, account: attempt.counted, of: app.name)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),

@@ -41,7 +41,7 @@
             case .tokenIsBearer: "a session's token counts, whatever MAC comes with it"
             case .unknownAccountFast: "a login of a name without an account is answered at once"
             case .unknownAccountTold: "a login of a name without an account has another answer"
-            case .guessesUnlimited: "passwords may be guessed as often as anybody likes"
+            case .guessesUnlimited: "the number of password guesses is not limited"
             case .retiredAccepted: "a retired release is let in"
             case .legacyAlwaysOn: "any scheme is accepted with a release's secret, whatever the policy names"
             case .onceForgotten: "a keyed request is forwarded as often as it comes"

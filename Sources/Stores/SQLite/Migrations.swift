@@ -485,11 +485,11 @@ extension Migrations {
 }
 
 extension Migrations {
-    /// A tag for each row that decides who a caller is, and a digest for each table. The deployment tags
-    /// existing rows once, when it has opened the store: that needs the master key.
+    /// Adds a tag to each row that identifies callers, and a digest to each table. The deployment tags
+    /// existing rows once after it has opened the store, because that needs the master key.
     ///
-    /// A later migration may add nullable columns to these tables. It changes no value of a covered column:
-    /// it runs without the key, so that the row would lose its tag.
+    /// A later migration may add nullable columns to these tables. It must not change the value of a covered
+    /// column: it runs without the key, and the row would lose its tag.
     static let m017 = """
         ALTER TABLE app ADD COLUMN row_tag BLOB;
         ALTER TABLE app_setting ADD COLUMN row_tag BLOB;

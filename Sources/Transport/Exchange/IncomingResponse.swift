@@ -1,13 +1,13 @@
-/// An answer: its head, and its body as it comes.
+/// A response: its head, and its body as it arrives.
 public struct IncomingResponse: Sendable {
-    /// 200 to 599; interim answers are passed over.
+    /// 200 to 599; interim responses are skipped.
     public let status: Int
-    /// As they came, in their order.
+    /// The fields as received, in their order.
     public let fields: [HeaderField]
-    /// Read it to its end, or let go of it: until then it takes one of the places for requests.
+    /// Read it to its end or release it: until then it counts as one of the simultaneous requests.
     public let body: ResponseBody
 
-    /// From its parts, as transports make it.
+    /// For transports, which create responses.
     public init(status: Int, fields: [HeaderField], body: ResponseBody) {
         self.status = status
         self.fields = fields
@@ -25,22 +25,22 @@ public struct IncomingResponse: Sendable {
 public struct ResponseBody: AsyncSequence, Sendable {
     /// A piece of the body.
     public typealias Element = [UInt8]
-    /// A body that does not come whole ends in one.
+    /// An incomplete body ends with this error.
     public typealias Failure = TransportError
 
     let source: any BodySource
 
-    /// From where its pieces come.
+    /// A body with the given source.
     public init(_ source: any BodySource) { self.source = source }
 
-    /// The one iterator: a second one shares what is left.
+    /// The body has one position: a second iterator continues where the first stopped.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
 
-    /// Waits for piece after piece.
+    /// Returns the pieces in order.
     public struct Iterator: AsyncIteratorProtocol {
         let source: any BodySource
 
-        /// The next piece, which is not empty; nil at the end of a body that came whole.
+        /// The next piece, which is not empty; nil at the end of a complete body.
         public mutating func next() async throws(TransportError) -> [UInt8]? { try await source.next() }
 
         /// The same on the caller's actor.
@@ -49,7 +49,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
         ) async throws(TransportError) -> [UInt8]? { try await source.next() }
     }
 
-    /// All of it, where it has no more than `limit` bytes.
+    /// The whole body, if it has at most `limit` bytes.
     public func collect(upTo limit: Int) async throws(TransportError) -> [UInt8] {
         var body: [UInt8] = []
         while let piece = try await source.next() {
@@ -63,9 +63,9 @@ public struct ResponseBody: AsyncSequence, Sendable {
     }
 }
 
-/// Where an answer's body comes from: a transport's side of it.
+/// The source of a response's body, which a transport implements.
 public protocol BodySource: AnyObject, Sendable {
-    /// The next piece, which is not empty; nil at the end of a body that came whole. One call at a time.
+    /// The next piece, which is not empty; nil at the end of a complete body. Called once at a time.
     func next() async throws(TransportError) -> [UInt8]?
 
     /// The reader has stopped reading. Called by the reader; releasing the source has the same effect.

@@ -4,39 +4,39 @@ import CountersignWire
 
 /// A header field.
 public struct HeaderField: Sendable, Hashable {
-    /// In the case in which it is sent; compared without it.
+    /// Sent in this case; compared without case.
     public var name: String
-    /// Without white space around it.
+    /// The value without surrounding white space.
     public var value: [UInt8]
 
-    /// A field from texts.
+    /// A field with a text value.
     public init(_ name: String, value: String) { self.init(name, bytes: Array(value.utf8)) }
 
-    /// A field whose value may be other than UTF-8.
+    /// A field whose value need not be UTF-8.
     public init(_ name: String, bytes: [UInt8]) {
         self.name = name
         value = bytes
     }
 
-    /// Whether it is called that, in whatever case.
+    /// Whether the field has this name, compared without case.
     func isNamed(_ other: String) -> Bool {
         name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
     }
 }
 
-/// A request that goes out as it stands: what was signed is what is sent, to the byte.
+/// A request that the transport sends unchanged: the sent bytes are the signed bytes.
 public struct OutgoingRequest: Sendable {
-    /// In the case in which it is sent.
+    /// The method, in the case in which it is sent.
     public var method: String
-    /// Whom it goes to.
+    /// The server that receives the request.
     public var origin: Origin
-    /// Path and query, origin form, percent-encoded as they were signed. Source: RFC 9112 §3.2.1.
+    /// Path and query in origin form, percent-encoded as they were signed. Source: RFC 9112 §3.2.1.
     public var target: [UInt8]
     /// The `Host` field's value.
     public var authority: String
-    /// All but `Host` and those that say where the body ends, which follow from the rest. In this order.
+    /// All fields in order, except `Host` and those that frame the body, which the transport adds.
     public var fields: [HeaderField]
-    /// What it carries.
+    /// The body.
     public var body: RequestBody
 
     /// `target` is ASCII: a path that begins with `/`, and its query.
@@ -54,15 +54,15 @@ public struct OutgoingRequest: Sendable {
 }
 
 extension OutgoingRequest {
-    /// What must not be given, because it follows from the body, or is between two neighbours only.
+    /// Fields that a request must not contain: the transport derives them, or they are hop-by-hop.
     private static let derivedFields = [
         "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade",
         "expect",
         "proxy-authorization", "proxy-connection",
     ]
 
-    /// What is wrong with it; nil where nothing is. A line break in a value would be a second field, or a
-    /// second request. Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
+    /// Why the request is invalid; nil if it is valid. A line break in a value would start a second field or
+    /// a second request. Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
     package var flaw: String? {
         guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
@@ -101,38 +101,38 @@ extension OutgoingRequest {
     }
 }
 
-/// What a request carries.
+/// The body of a request.
 public enum RequestBody: Sendable {
-    /// No body, and no field that says how long it is.
+    /// No body, and no field with its length.
     case none
-    /// All of it, in memory.
+    /// The whole body in memory.
     case bytes([UInt8])
-    /// A stream that can be had anew, so that the request can be sent again.
+    /// A stream that can be created again, so that the request can be sent again.
     case replayable(ReplayableBody)
-    /// A stream that is used up by being sent: a request with one is never sent twice.
+    /// A stream that can be read once: the request is never sent twice.
     case once(OnceBody)
 }
 
-/// How long a streamed body is.
+/// The length of a streamed body.
 public enum BodyLength: Sendable, Hashable {
-    /// In bytes. A stream with more or fewer breaks the request off.
+    /// In bytes. If the stream has more or fewer, the transport aborts the request.
     case bytes(Int)
     /// Sent in chunks. Source: RFC 9112 §7.1.
     case unknown
 }
 
-/// Hands a stream's pieces to what takes them, no faster than it does.
+/// Passes the pieces of a stream to a receiver, at the receiver's speed.
 package typealias BodyWriter =
     @Sendable (_ take: @Sendable ([UInt8]) async throws -> Void) async throws -> Void
 
-/// A body from a stream that can be made again: a file, a generator.
+/// A body from a stream that can be created again, such as a file or a generator.
 public struct ReplayableBody: Sendable {
     package let length: BodyLength
     /// Reads the stream once.
     package let write: BodyWriter
 
-    /// `make` is called once for each time the body is sent, when the connection stands; the sequence's
-    /// pieces are sent as they come. What it throws breaks the request off.
+    /// The transport calls `make` each time it sends the body, when the connection is established, and sends
+    /// the pieces as they arrive. If the sequence throws, the transport aborts the request.
     public init<Pieces: AsyncSequence & Sendable>(
         _ length: BodyLength, make: @escaping @Sendable () -> Pieces
     ) where Pieces.Element == [UInt8] {
@@ -143,13 +143,13 @@ public struct ReplayableBody: Sendable {
     }
 }
 
-/// A body from a stream that is gone once it was read: a camera, a pipe.
+/// A body from a stream that can be read once, such as a camera or a pipe.
 public final class OnceBody: Sendable {
     package let length: BodyLength
     private let unused: Locked<BodyWriter?>
 
-    /// The sequence is read when the connection stands; a request that never came that far leaves it as it
-    /// is.
+    /// The transport reads the sequence when the connection is established; a request that fails earlier
+    /// leaves it unread.
     public init<Pieces: AsyncSequence & Sendable>(_ length: BodyLength, pieces: Pieces)
     where Pieces.Element == [UInt8] {
         self.length = length
@@ -159,7 +159,7 @@ public final class OnceBody: Sendable {
         unused = Locked(write)
     }
 
-    /// The stream, for the first caller.
+    /// The stream for the first caller; nil for later ones.
     package func take() -> BodyWriter? {
         unused.with { writer in
             defer { writer = nil }
@@ -167,6 +167,6 @@ public final class OnceBody: Sendable {
         }
     }
 
-    /// Whether it was read, in part or whole.
+    /// Whether reading has begun.
     public var isUsedUp: Bool { unused.with { $0 == nil } }
 }

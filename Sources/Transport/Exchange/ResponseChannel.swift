@@ -9,10 +9,10 @@ final class ResponseChannel: Sendable {
         var fields: [HeaderField]
     }
 
-    /// What becomes of a piece.
+    /// The result of offering a piece.
     enum Delivery { case accepted, full }
 
-    /// Bytes that are kept for a slow reader.
+    /// The most bytes buffered for a slow reader.
     static let limit = 262_144
 
     private struct State {
@@ -20,11 +20,11 @@ final class ResponseChannel: Sendable {
         var headWaiter: CheckedContinuation<Result<Head, TransportError>, Never>?
         var pieces: [UInt8] = []
         var isPaused = false
-        /// How it ended; nil till it did.
+        /// How the response ended; nil until then.
         var end: Result<Void, TransportError>?
         var bodyWaiter: CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?
 
-        /// What a reader gets now; nil if it has to wait.
+        /// The next part for the reader; nil if it must wait.
         mutating func takeBody() -> Result<[UInt8]?, TransportError>? {
             guard pieces.isEmpty else {
                 defer { pieces = [] }
@@ -44,7 +44,7 @@ final class ResponseChannel: Sendable {
     /// instead of three.
     func deliver(_ head: Head) { state.with { $0.head = .success(head) } }
 
-    /// A piece that does not fit is to be brought again, once the reader has asked for more.
+    /// The caller offers a piece that does not fit again when the reader has asked for more.
     func deliver(_ piece: UnsafeRawBufferPointer) -> Delivery {
         state.with { state in
             guard state.pieces.isEmpty || state.pieces.count + piece.count <= ResponseChannel.limit else {
@@ -56,7 +56,7 @@ final class ResponseChannel: Sendable {
         }
     }
 
-    /// What came before is still read; then comes the end. Only the first one counts.
+    /// Ends the response: the reader first receives the buffered pieces. Later calls have no effect.
     func finish(_ end: Result<Void, TransportError>) {
         state.with { state in
             if state.end == nil { state.end = end }
@@ -92,8 +92,8 @@ final class ResponseChannel: Sendable {
         }
     }
 
-    /// All that has come since the last call, or else the next piece. `resume` is called where the server was
-    /// made to wait.
+    /// Everything received since the last call; waits if that is nothing. Calls `resume` if the transfer was
+    /// paused.
     func next(_ resume: @Sendable () -> Void) async -> Result<[UInt8]?, TransportError> {
         let (atOnce, wasPaused) = state.with { state in
             defer { state.isPaused = false }

@@ -7,23 +7,23 @@ import CountersignTrust
     import Glibc
 #endif
 
-/// Carries a body's pieces from the caller's stream to the transport's thread, no faster than they go out.
+/// Passes the pieces of a body from the caller's stream to the transport's thread at the speed of sending.
 final class UploadChannel: Sendable {
-    /// What there is to send at the moment.
+    /// What can be sent now.
     enum Supply: Equatable {
         case bytes(Int)
-        /// Nothing yet; the transfer is resumed when there is.
+        /// Nothing yet; the channel resumes the transfer when data arrive.
         case nothingYet
         case end
         case failed(String)
     }
 
-    /// Bytes that are kept for a slow server.
+    /// The most bytes buffered for a slow server.
     static let limit = 262_144
 
     private struct State {
         var pieces: [UInt8] = []
-        /// Where unread bytes begin, so that taking a few does not move the rest.
+        /// The position of the first unread byte, so that reading does not move the rest.
         var start = 0
         var isStarved = false
         var end: Supply?
@@ -40,13 +40,13 @@ final class UploadChannel: Sendable {
         self.resume = resume
     }
 
-    /// Bytes in memory, those that went out among them.
+    /// Bytes in memory, including those already sent.
     var bufferedBytes: Int { state.with { $0.pieces.count } }
 
-    /// Whether the caller's stream is what is waited for.
+    /// Whether the transfer waits for the caller's stream.
     var isStarved: Bool { state.with { $0.isStarved } }
 
-    /// Hands over one piece; waits while the server is slow.
+    /// Adds a piece; waits while the buffer is full.
     func push(_ piece: [UInt8]) async throws {
         try Task.checkCancellation()
         let (wasStarved, isFull) = state.with { state -> (Bool, Bool) in
@@ -73,7 +73,7 @@ final class UploadChannel: Sendable {
         }
     }
 
-    /// The stream is at its end, or threw.
+    /// Ends the body: the stream has ended or thrown.
     func close(_ failure: String?) {
         let (wasStarved, waiter) = state.with { state in
             if state.end == nil {
@@ -92,7 +92,7 @@ final class UploadChannel: Sendable {
         if wasStarved { resume() }
     }
 
-    /// Copies what there is into `room`.
+    /// Copies available bytes into `room`.
     func take(into room: UnsafeMutableRawBufferPointer) -> Supply {
         let (supply, waiter) = state.with { state -> (Supply, CheckedContinuation<Void, Never>?) in
             if case .failed = state.end, let end = state.end { return (end, nil) }
@@ -110,7 +110,7 @@ final class UploadChannel: Sendable {
                 state.pieces.removeAll(keepingCapacity: true)
                 state.start = 0
             } else if state.start >= UploadChannel.limit {
-                // A stream that is always ahead never lets it become empty.
+                // A fast stream never lets the buffer become empty.
                 state.pieces.removeSubrange(..<state.start)
                 state.start = 0
             }

@@ -1,14 +1,13 @@
 import CCurl
 import CountersignTrust
 
-/// The connections that were made under one trust. libcurl asks about certificates when it makes a
-/// connection, not when it uses one again; so none of them is ever used under another trust. Used on the
-/// transport's thread only.
+/// The connections made under one trust. libcurl checks certificates when it opens a connection, not when it
+/// reuses one, so no connection is used under another trust. Confined to the transport's thread.
 final class ConnectionPool {
     private(set) var trust: Trust
     let handle: UnsafeMutableRawPointer
     let authorities: CertificateStore
-    /// Handles that served a request well, and serve another: to make one costs as much as to use it.
+    /// Handles of completed requests, kept for reuse: creating one costs as much as using it.
     private var spare: [UnsafeMutableRawPointer] = []
     private var isOver = false
 
@@ -29,17 +28,17 @@ final class ConnectionPool {
         curl_multi_cleanup(handle)
     }
 
-    /// A handle without a setting.
+    /// A handle without settings.
     func makeTransfer() -> UnsafeMutableRawPointer? { isOver ? nil : spare.popLast() ?? curl_easy_init() }
 
-    /// Takes one back that is removed, and forgets all that it was told. There are never more than were in
-    /// use at once.
+    /// Keeps a removed handle and resets its settings. The pool never holds more handles than were in use at
+    /// once.
     func recycle(_ transfer: UnsafeMutableRawPointer) {
         curl_easy_reset(transfer)
         spare.append(transfer)
     }
 
-    /// Nothing goes out on its connections any more, nor on new ones.
+    /// Stops all traffic of the pool, on existing and new connections.
     func refuseAll() {
         isOver = true
         trust = Trust([], others: .refused)
@@ -63,7 +62,7 @@ final class ConnectionPool {
         curl_multi_poll(handle, nil, 0, milliseconds, &count)
     }
 
-    /// A transfer that libcurl is done with, and how it went.
+    /// A transfer that libcurl has finished, and its result.
     func nextFinished() -> (UnsafeMutableRawPointer, CURLcode)? {
         var left: Int32 = 0
         while let message = curl_multi_info_read(handle, &left)?.pointee {

@@ -2,14 +2,14 @@ import CCurl
 import CountersignTrust
 import Glibc
 
-/// libcurl's handle of one transfer, and how it is set up. A setting that libcurl would not take ends the
-/// transfer: to go on without it could be to trust anybody.
+/// libcurl's handle of one transfer, and its settings. If libcurl rejects a setting, the transfer fails:
+/// without it the client could accept any server.
 struct EasyHandle {
     private let curl: UnsafeMutableRawPointer
 
     init(_ curl: UnsafeMutableRawPointer) { self.curl = curl }
 
-    /// Everything but body and callbacks. `lists` and `words` must outlive the handle.
+    /// All settings except body and callbacks. `lists` and `words` must outlive the handle.
     func configure(
         for request: OutgoingRequest, options: TransportOptions, judge: HandshakeJudge, lists: CurlLists,
         errorBuffer words: UnsafeMutablePointer<CChar>
@@ -28,9 +28,9 @@ struct EasyHandle {
         try require(cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
         try require(cs_curl_set_long(curl, CURLOPT_FOLLOWLOCATION, 0))
         try require(cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1))
-        // A name lookup that no transfer waits for any more is left to its thread.
+        // Does not wait for the thread of a name lookup that no transfer needs any more.
         try require(cs_curl_set_long(curl, CURLOPT_QUICK_EXIT, 1))
-        // Our own deadlines come first.
+        // `TransferTimeouts` enforces shorter limits.
         try require(cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 86_400))
         if request.method == "HEAD" {
             try require(cs_curl_set_long(curl, CURLOPT_NOBODY, 1))
@@ -40,8 +40,8 @@ struct EasyHandle {
         try setTLS(judge)
     }
 
-    /// The judge takes the place of all of libcurl's own checks, the host's name among them: which of them
-    /// count is for the policy to say. It needs to be asked, hence `VERIFYPEER`.
+    /// The judge replaces all of libcurl's own checks, including the host name: the policy decides which
+    /// checks apply. libcurl calls it only with `VERIFYPEER`.
     private func setTLS(_ judge: HandshakeJudge) throws(TransportError) {
         try require(cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
         try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1))
@@ -72,7 +72,7 @@ struct EasyHandle {
         try require(cs_curl_set_string(curl, CURLOPT_NOPROXY, ""))
     }
 
-    /// That there is a body, and how long it is. It is asked for piece by piece, and never a second time.
+    /// Announces a body and its length. libcurl reads it in pieces, once.
     func send(_ length: BodyLength) throws(TransportError) {
         try require(cs_curl_set_long(curl, CURLOPT_UPLOAD, 1))
         if case .bytes(let count) = length {
@@ -87,7 +87,7 @@ struct EasyHandle {
         }
     }
 
-    /// Why no connection could be made, from the system's error number.
+    /// Why no connection was made, from the system's error number.
     static func connectionFailure(of curl: UnsafeMutableRawPointer?, message said: String)
         -> TransportError.Cause
     {
@@ -102,7 +102,7 @@ struct EasyHandle {
     }
 }
 
-/// What libcurl calls.
+/// The callbacks that libcurl calls.
 extension EasyHandle {
     /// `transfer` must outlive the handle.
     func connect(to transfer: Transfer) throws(TransportError) {
@@ -128,7 +128,7 @@ extension EasyHandle {
                 }
                 return transfer.supply(UnsafeMutableRawBufferPointer(start: room, count: size * count))
             })
-        // To begin a body anew is to send it twice.
+        // Rewinding a body would send it twice.
         try require(cs_curl_set_seek(curl) { _, _, _ in CURL_SEEKFUNC_FAIL })
         try require(
             cs_curl_set_before_request(curl) { transfer, _, _, _, _ in
@@ -152,8 +152,7 @@ extension EasyHandle {
     }
 }
 
-/// The lists that a transfer gives libcurl, which reads them to its end: header fields, and where the host
-/// is.
+/// The lists that libcurl reads until the end of a transfer: header fields, and the host's address.
 final class CurlLists {
     typealias List = UnsafeMutablePointer<curl_slist>
 
@@ -185,11 +184,11 @@ final class CurlLists {
         }
         add("Host", separator: ": ", value: Array(request.authority.utf8))
         for field in request.fields {
-            // libcurl's spelling for a field without a value.
+            // libcurl's notation for a field with an empty value.
             add(field.name, separator: field.value.isEmpty ? ";" : ": ", value: field.value)
         }
-        // Fields of libcurl's own that were not signed, or not wanted: an empty one takes it out. `Expect`
-        // would wait for a permission that is not needed.
+        // Removes libcurl's own unsigned fields: its notation for that is a name without a value. `Expect`
+        // would wait for an unnecessary interim response.
         for name in ["Accept", "Content-Type", "Expect", "User-Agent"]
         where !request.fields.contains(where: { $0.isNamed(name) }) {
             add(name, separator: ":")
@@ -199,7 +198,7 @@ final class CurlLists {
 
     private static func routeList(to host: Trust.Host, options: TransportOptions) -> List? {
         guard let address = options.addresses[host] else { return nil }
-        // Whatever the port, that host, the same port.
+        // For every port of the host, the address with the same port.
         return curl_slist_append(
             nil, "\(Origin(.tls, host: host).bracketedHost)::\(Origin(.tls, host: address).bracketedHost):")
     }

@@ -2,9 +2,9 @@ import CountersignTrust
 
 /// Sends requests over HTTP/1.1 and libcurl, to servers that a `Trust` accepts.
 ///
-/// Follows no redirect, asks no proxy that was not named, keeps no cookies, sends nothing twice: what was
-/// signed for one server goes to that server, once. One thread carries all of it; no caller's thread waits. A
-/// request that is on its way outlives the value that sent it.
+/// It follows no redirect, uses only a configured proxy, keeps no cookies and sends no request twice: a
+/// request signed for one server goes to that server, once. One thread runs all transfers; no caller's thread
+/// waits. A request in progress outlives the value that sent it.
 public final class HTTPTransport: RequestTransport {
     private let loop: TransferLoop
 
@@ -15,7 +15,7 @@ public final class HTTPTransport: RequestTransport {
 
     deinit { loop.closeWhenIdle() }
 
-    /// Sends `request` and waits for the head of the answer.
+    /// Sends `request` and waits for the head of the response.
     ///
     /// Cancelling the task ends the transfer. `progress` is called on the transport's thread and must not
     /// wait.
@@ -37,13 +37,13 @@ public final class HTTPTransport: RequestTransport {
             body: ResponseBody(TransferBodySource(transfer, loop: loop)))
     }
 
-    /// Puts another trust in force. Every connection that was made under the old one is cut, with what is on
-    /// its way on it: a key that is no longer trusted is not trusted for the rest of an answer either. What
-    /// waits for its turn goes out under the new one.
+    /// Replaces the trust. Every connection made under the old one is closed together with its transfers: a
+    /// key that is no longer trusted is not trusted for the rest of a response. Waiting requests use the new
+    /// trust.
     public func replaceTrust(by trust: Trust) { loop.replaceTrust(by: trust) }
 }
 
-/// What carries requests on this platform.
+/// The transport of this platform.
 public typealias PlatformTransport = HTTPTransport
 
 /// The body of a transfer's response. The transfer ends when the reader releases it.

@@ -1,6 +1,6 @@
-/// Reads the head of an answer that libcurl has found whole. Source: RFC 9112 §4, §5.
+/// Parses the head of a response that libcurl has received completely. Source: RFC 9112 §4, §5.
 enum ResponseHeadParser {
-    /// Nil where its first line or a field is none. A field's name keeps its case.
+    /// Nil if the status line or a field is malformed. A field's name keeps its case.
     static func parse(_ bytes: [UInt8]) -> ResponseChannel.Head? {
         var rest = bytes[...]
         guard let status = status(line(&rest)) else { return nil }
@@ -17,7 +17,7 @@ enum ResponseHeadParser {
         return ResponseChannel.Head(status: status, fields: fields)
     }
 
-    /// Takes the first line off, without its end.
+    /// Removes the first line and returns it without its line break.
     private static func line(_ rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let end = rest.firstIndex(of: 0x0A) ?? rest.endIndex
         let line = rest[..<end]

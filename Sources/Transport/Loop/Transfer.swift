@@ -1,35 +1,35 @@
 import CCurl
 import CountersignTrust
 
-/// One request on its way, and its answer. But for `answer` and `upload`, which lock for themselves, it is
-/// touched by the transport's thread only.
+/// One request in progress and its response. Confined to the transport's thread, except `answer` and
+/// `upload`, which have their own locks.
 final class Transfer: @unchecked Sendable {
     let request: OutgoingRequest
     let answer = ResponseChannel()
     let progress: @Sendable (TransferProgress) -> Void
     private weak var loop: TransferLoop?
 
-    /// While it has a place.
+    /// Set while the transfer runs.
     private(set) var handle: UnsafeMutableRawPointer?
     private var lists: CurlLists?
-    /// Where libcurl writes what exactly went wrong.
+    /// libcurl's buffer for a detailed error message.
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var judge: HandshakeJudge?
 
     private var upload: UploadChannel?
     private var pump: Task<Void, Never>?
-    /// Bytes of a body in memory that went out.
+    /// Bytes sent of a body in memory.
     private var sentBytes = 0
 
     private var times = TransferTimeouts()
     private var clock = DeviceClock.system
-    /// Whether the request was begun on a connection that stands.
+    /// Whether sending the request has begun on an established connection.
     private var hasBegun = false
     private var isAnswered = false
     private var isReaderSlow = false
-    /// Whether something of the answer came that its reader was not told of.
+    /// Whether the reader has not been woken yet for received parts of the response.
     private var hasUnreportedData = false
-    /// Why a callback of ours ended it.
+    /// Why a callback ended the transfer.
     private var ownCause: TransportError.Cause?
     private var head: [UInt8] = []
     private var lastProgress = TransferProgress()
@@ -52,13 +52,13 @@ final class Transfer: @unchecked Sendable {
         times = TransferTimeouts(options, queuedAt: options.clock.monotonic())
     }
 
-    /// When its time is up, and what for.
+    /// The next deadline and its phase.
     var deadline: TransferTimeouts.Deadline {
-        // Whose turn it is to do something is the caller, and not the server.
+        // The transfer waits for the caller, not for the server.
         times.deadline(waitsForServer: !isReaderSlow && upload?.isStarved != true)
     }
 
-    /// Makes its handle.
+    /// Creates the handle.
     func begin(in generation: ConnectionPool, options: TransportOptions) throws(TransportError)
         -> UnsafeMutableRawPointer
     {
@@ -80,12 +80,13 @@ final class Transfer: @unchecked Sendable {
         return curl
     }
 
-    /// Gives back everything, and tells the reader.
+    /// Releases all resources and notifies the reader.
     func end(_ result: Result<Void, TransportError>, in generation: ConnectionPool) {
         pump?.cancel()
         upload?.close("the request has ended")
         if let handle {
-            // One that failed may have an open end somewhere: a name that is still being looked up.
+            // The handle of a failed transfer may have unfinished work, such as a name lookup: it is not
+            // reused.
             if case .success = result { generation.recycle(handle) } else { curl_easy_cleanup(handle) }
         }
         handle = nil
@@ -93,7 +94,7 @@ final class Transfer: @unchecked Sendable {
         answer.finish(result)
     }
 
-    /// What an end at this moment says of the request.
+    /// The fate of the request if the transfer ends now.
     var fate: TransportError.Fate { isAnswered ? .brokenOff : hasBegun ? .outcomeUnknown : .notSent }
 
     /// Resumes both directions; a callback with nothing to do pauses its direction again.
@@ -109,7 +110,7 @@ final class Transfer: @unchecked Sendable {
     private func prepareBody(_ writer: EasyHandle) throws(TransportError) {
         switch request.body {
         case .none:
-            // These say that they carry nothing. Source: RFC 9110 §8.6.
+            // These methods announce an empty body. Source: RFC 9110 §8.6.
             if ["POST", "PUT", "PATCH"].contains(request.method) { try writer.send(.bytes(0)) }
         case .bytes(let bytes): try writer.send(.bytes(bytes.count))
         case .replayable(let body): try prepareStream(length: body.length, on: writer)
@@ -126,11 +127,11 @@ final class Transfer: @unchecked Sendable {
         try writer.send(length)
     }
 
-    /// Called when the connection stands, before the request's first byte. False ends the transfer.
+    /// Called when the connection is established, before the request's first byte. False ends the transfer.
     ///
-    /// libcurl sends a request again, unasked, where a connection that was used before closes without an
-    /// answer; the first copy may have been received all the same, and the second has the same nonce. So a
-    /// second call is the end.
+    /// libcurl itself sends a request again if a reused connection closes without a response. The server may
+    /// have received the first copy, and the second one has the same nonce, so a second call ends the
+    /// transfer.
     func beginRequest() -> Bool {
         guard !hasBegun else {
             ownCause = .connectionLost("the connection had been closed by the server")
@@ -166,7 +167,7 @@ final class Transfer: @unchecked Sendable {
         return true
     }
 
-    /// Fills `room` with what comes next of the body.
+    /// Fills `room` with the next bytes of the body.
     func supply(_ room: UnsafeMutableRawBufferPointer) -> Int {
         guard let upload else {
             guard case .bytes(let bytes) = request.body else { return 0 }
@@ -187,10 +188,10 @@ final class Transfer: @unchecked Sendable {
 
     // MARK: the answer
 
-    /// Far beyond any head that is meant well.
+    /// Far larger than any legitimate head.
     private static let longestHead = 262_144
 
-    /// Line by line. Heads of interim answers are passed over, and so is what follows a chunked body.
+    /// Receives the head line by line. Skips interim responses and trailers.
     func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
         times.lastActivity = clock.monotonic()
         guard !isAnswered else { return line.count }
@@ -241,7 +242,7 @@ final class Transfer: @unchecked Sendable {
         self.progress(progress)
     }
 
-    /// What libcurl's code means.
+    /// The cause for libcurl's code.
     func outcome(of code: CURLcode, reachability: NetworkReachability) -> Result<Void, TransportError> {
         if let ownCause { return .failure(TransportError(ownCause, fate: fate)) }
         if code == CURLE_OK, isAnswered { return .success(()) }

@@ -3,10 +3,10 @@ import CCurl
 import CountersignTrust
 import Glibc
 
-/// The thread that carries all transfers, and the ways to talk to it.
+/// The thread that runs all transfers, and its mailbox.
 ///
-/// libcurl's handles are used on this thread alone; other threads leave commands in the mailbox, and wake it.
-/// Safe to share: everything else here is touched by the thread only.
+/// Only this thread uses libcurl's handles; other threads put commands into the mailbox and wake it. Safe to
+/// share: all other state is confined to the thread.
 final class TransferLoop: @unchecked Sendable {
     enum Command {
         case start(Transfer)
@@ -18,20 +18,20 @@ final class TransferLoop: @unchecked Sendable {
     struct Mailbox {
         var commands: [Command] = []
         var isClosing = false
-        /// Whose poll is to be woken; nil when the thread has ended. Under the lock, for it is freed with its
-        /// generation.
+        /// The handle whose poll must be woken; nil when the thread has ended. Under the lock, because it is
+        /// freed with its pool.
         var handle: UnsafeMutableRawPointer?
     }
 
     let options: TransportOptions
     private let mailbox: Locked<Mailbox>
     private var pool: ConnectionPool
-    /// Those that have a place, by their handles.
+    /// The running transfers by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
-    /// Those that wait for one, in the order in which they came.
+    /// The waiting transfers in order of arrival.
     private var waiting: [Transfer] = []
 
-    /// libcurl wants to be told once in a process's life.
+    /// libcurl must be initialized once in a process.
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     init(trust: Trust, options: TransportOptions) throws(TransportError) {
@@ -78,7 +78,7 @@ final class TransferLoop: @unchecked Sendable {
 
     func replaceTrust(by trust: Trust) { post(.replaceTrust(trust)) }
 
-    /// The thread ends when its last transfer has.
+    /// The thread ends after its last transfer.
     func closeWhenIdle() {
         mailbox.with { mailbox in
             mailbox.isClosing = true
@@ -86,7 +86,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// False where the thread has ended, and nothing is on its way any more.
+    /// False if the thread has ended and no transfer is running.
     @discardableResult
     private func post(_ command: Command) -> Bool {
         mailbox.with { mailbox in
@@ -102,7 +102,7 @@ final class TransferLoop: @unchecked Sendable {
     // MARK: on the thread
 
     private func run() {
-        // A server that goes away while it is written to is an error of that transfer, not of the process.
+        // A server that closes its connection during a write must fail the transfer, not end the process.
         var pipe = sigset_t()
         sigemptyset(&pipe)
         sigaddset(&pipe, SIGPIPE)
@@ -116,7 +116,7 @@ final class TransferLoop: @unchecked Sendable {
             startWaiting()
             collectFinished()
             endOverdue()
-            // Into the places that were given back.
+            // Starts waiting transfers in the places that became free.
             startWaiting()
             if isClosing, running.isEmpty, waiting.isEmpty, end() { return }
             pool.poll(milliseconds: pollTimeout())
@@ -125,7 +125,7 @@ final class TransferLoop: @unchecked Sendable {
 
     private func perform(_ command: Command) {
         switch command {
-        // One that was cancelled before it was here has come to its end.
+        // A transfer that was cancelled before it arrived here has ended already.
         case .start(let transfer) where !transfer.answer.isFinished:
             transfer.queue(options)
             waiting.append(transfer)
@@ -136,7 +136,7 @@ final class TransferLoop: @unchecked Sendable {
         }
     }
 
-    /// A place for each that fits, in the order in which they came.
+    /// Starts waiting transfers up to the limit, in order of arrival.
     private func startWaiting() {
         while running.count < max(1, options.concurrentRequests), !waiting.isEmpty {
             let transfer = waiting.removeFirst()
@@ -197,24 +197,24 @@ final class TransferLoop: @unchecked Sendable {
         transfer.end(result, in: pool)
     }
 
-    /// Everything under the old trust ends, idle connections with it.
+    /// Ends all transfers under the old trust and closes its idle connections.
     private func replace(_ trust: Trust) {
         for transfer in Array(running.values) { end(transfer, cause: .trustReplaced) }
         guard let next = ConnectionPool(trust: trust, options: options) else {
-            // Without a handle of its own nothing can be sent under the new trust; so nothing is.
+            // Without a handle for the new trust nothing can be sent, so all requests fail.
             for transfer in waiting { end(transfer, cause: .machine("libcurl makes no handle")) }
             pool.refuseAll()
             return
         }
         mailbox.with { mailbox in
             mailbox.handle = next.handle
-            // A command that came meanwhile has woken the old one.
+            // A command that arrived meanwhile has woken the old handle.
             curl_multi_wakeup(next.handle)
         }
         pool = next
     }
 
-    /// Whether it is over: a command that came meanwhile is still seen to.
+    /// Whether the thread may end; false if a command arrived meanwhile.
     private func end() -> Bool {
         mailbox.with { mailbox in
             guard mailbox.commands.isEmpty else { return false }

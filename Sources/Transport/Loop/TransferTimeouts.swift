@@ -1,4 +1,4 @@
-/// What the clock says of one transfer; nanoseconds of the monotonic clock.
+/// The time limits of one transfer; nanoseconds of the monotonic clock.
 struct TransferTimeouts {
     typealias Deadline = (time: UInt64, phase: TransportError.Phase)
 
@@ -7,9 +7,9 @@ struct TransferTimeouts {
     private var connectTimeout = UInt64.max
     private var idleTimeout = UInt64.max
     private var hasPlace = false
-    /// Whether the connection stands.
+    /// Whether the connection is established.
     var isConnected = false
-    /// When something came or went last.
+    /// When the last byte was sent or received.
     var lastActivity: UInt64 = 0
 
     init() {}
@@ -20,14 +20,14 @@ struct TransferTimeouts {
         idleTimeout = TransferTimeouts.nanoseconds(options.idleTimeout)
     }
 
-    /// It has a place.
+    /// The transfer has started.
     mutating func begin(at now: UInt64) {
         hasPlace = true
         lastActivity = now
         connecting = TransferTimeouts.sum(now, connectTimeout)
     }
 
-    /// The earliest.
+    /// The earliest deadline.
     func deadline(waitsForServer: Bool) -> Deadline {
         guard hasPlace else { return (total, .total) }
         guard isConnected else { return total < connecting ? (total, .total) : (connecting, .connecting) }

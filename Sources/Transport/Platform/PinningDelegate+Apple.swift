@@ -13,8 +13,7 @@
     public final class PinningDelegate: NSObject, URLSessionDelegate, @unchecked Sendable {
         private let judge: ChallengeJudge
 
-        /// `observe` is told of each verdict that is not plain acceptance, on the session's queue: it must
-        /// not wait.
+        /// `observe` receives each verdict except `accepted`, on the session's queue: it must not wait.
         public init(
             trust: Trust, clock: DeviceClock = .system,
             observe: @escaping @Sendable (Trust.Verdict) -> Void = { _ in }
@@ -25,8 +24,8 @@
             judge = ChallengeJudge(trust: trust, options: options)
         }
 
-        /// What to tell URLSession: a server goes on only where the trust accepts it; challenges of other
-        /// kinds are not ours.
+        /// The response for URLSession: it continues only with a server that the trust accepts. Other kinds
+        /// of challenges get the default handling.
         public func answer(
             _ challenge: URLAuthenticationChallenge
         ) -> (disposition: URLSession.AuthChallengeDisposition, credential: URLCredential?) {
@@ -34,13 +33,13 @@
             return (answer.disposition, answer.credential)
         }
 
-        /// What is to be said of a server whose handshake `handshake` is from; nil where `host` is none. For
-        /// libraries that ask with that.
+        /// The verdict on the server of `handshake`; nil if `host` is invalid. For libraries that provide
+        /// only a `SecTrust`.
         public func judge(_ handshake: SecTrust, for host: String) -> Trust.Verdict? {
             judge.verdict(on: handshake, host: host)
         }
 
-        /// URLSession asks.
+        /// URLSession's callback.
         public func urlSession(
             _ session: URLSession, didReceive challenge: URLAuthenticationChallenge,
             completionHandler:
@@ -51,7 +50,7 @@
         }
     }
 
-    /// Judges a server when URLSession asks about it, in the handshake and before a byte of the request.
+    /// Judges a server during the handshake, before a byte of the request is sent.
     struct ChallengeJudge: Sendable {
         private let trust: Trust
         private let options: TransportOptions
@@ -78,7 +77,7 @@
             return (.useCredential, URLCredential(trust: handshake), verdict)
         }
 
-        /// Nil where `host` is none.
+        /// Nil if `host` is invalid.
         func verdict(on handshake: SecTrust, host: String) -> Trust.Verdict? {
             guard let host = try? CountersignTrust.Host(host) else { return nil }
             let paths = SecTrustPaths(handshake, authorities: options.authorities)
@@ -89,8 +88,8 @@
         }
     }
 
-    /// Checks chains with Security, on the handshake's own object: it holds what the server stapled. Used by
-    /// one thread at a time, which is what makes passing it on sound. Source: RFC 5280 §6.1; Apple,
+    /// Validates chains with Security on the handshake's own object, which holds the stapled OCSP response.
+    /// Used by one thread at a time, so it may be passed between threads. Source: RFC 5280 §6.1; Apple,
     /// Certificate, Key, and Trust Services.
     final class SecTrustPaths: Trust.PathValidation, @unchecked Sendable {
         private let handshake: SecTrust
@@ -99,12 +98,12 @@
         init(_ handshake: SecTrust, authorities: TransportOptions.Authorities) {
             self.handshake = handshake
             self.authorities = authorities
-            // What a server left out is not fetched: a handshake would wait for it.
+            // Missing certificates are not fetched: the handshake would wait for them.
             SecTrustSetNetworkFetchAllowed(handshake, false)
         }
 
-        /// The certificates from the server's own on, as far as Security has them: those that were sent, and
-        /// an authority's where it found one. Empty where one is not understood.
+        /// The certificates that Security has, the server's own first: those that the server sent and, if
+        /// found, the authority's. Empty if one cannot be parsed.
         var served: [Trust.Certificate] { (try? certificates()) ?? [] }
 
         func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust

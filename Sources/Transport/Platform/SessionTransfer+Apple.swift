@@ -3,15 +3,15 @@
     import CountersignTrust
     import Foundation
 
-    /// One request on its way over URLSession, and its answer.
+    /// One request in progress over URLSession, and its response.
     final class SessionTransfer: Sendable {
         private struct State {
             var task: URLSessionTask?
             var progress = TransferProgress()
-            /// What came while the task was being suspended: URLSession does not bring it again.
+            /// Data received while the task was being suspended: URLSession does not deliver it again.
             var pending: [UInt8] = []
             var upload: StreamedUpload?
-            /// Why we cancelled it ourselves.
+            /// Why the transport cancelled the task.
             var own: TransportError.Cause?
             var isAnswered = false
             var end: Result<Void, TransportError>?
@@ -43,7 +43,7 @@
             return task
         }
 
-        /// The body from its beginning; nil where it was sent before and can be sent once only.
+        /// The body from its start; nil if it can be sent only once and was sent before.
         func bodyStream() -> InputStream? {
             let write: BodyWriter?
             let length: BodyLength
@@ -123,7 +123,8 @@
             task?.cancel()
         }
 
-        /// URLSession is done with it. What it was for another reason than its error says is told first.
+        /// Called when URLSession has finished. A reason that the transport recorded takes precedence over
+        /// URLSession's error.
         func end(error: URLError?, refused: Trust.Verdict?, isReplaced: Bool) {
             let (upload, end) = state.with { state -> (StreamedUpload?, Result<Void, TransportError>?) in
                 let failure = error.map { error in
@@ -165,12 +166,12 @@
         }
     }
 
-    /// What URLSession tells, handed to the transfer that it is about. Called on one queue.
+    /// Forwards URLSession's callbacks to the transfer that they concern. Called on one queue.
     final class SessionDelegate: NSObject, URLSessionDataDelegate, @unchecked Sendable {
         private struct State {
             var transfers: [Int: SessionTransfer] = [:]
-            /// URLSession says no more of a refusal than that the task was cancelled. The type is named in
-            /// full: macOS has a `Host`, too.
+            /// URLSession reports a refusal only as a cancelled task. The type has its full name because
+            /// macOS also has a `Host`.
             var refused: [CountersignTrust.Host: Trust.Verdict] = [:]
             var isReplaced = false
         }

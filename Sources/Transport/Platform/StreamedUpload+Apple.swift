@@ -1,8 +1,8 @@
 #if canImport(Security)
     import Foundation
 
-    /// Brings a body's pieces to URLSession, which reads from a stream that blocks: so it is filled on a
-    /// thread of its own, and not on one that tasks share.
+    /// Passes the pieces of a body to URLSession, which reads from a blocking stream. A separate thread fills
+    /// that stream, so that no thread of the task pool blocks.
     final class StreamedUpload: Sendable {
         private static let room = 65_536
 
@@ -11,8 +11,8 @@
         private let more: DispatchSemaphore
         private let isOver = DispatchSemaphore(value: 0)
 
-        /// The upload, and what URLSession reads. `failed` is told why the body cannot go on, and has to
-        /// cancel the request.
+        /// The upload, and the stream that URLSession reads. `failed` receives the reason if the body cannot
+        /// continue, and must cancel the request.
         static func begin(
             length: BodyLength, write: @escaping BodyWriter,
             onFailure failed: @escaping @Sendable (String) -> Void
@@ -21,7 +21,7 @@
             var output: OutputStream?
             Stream.getBoundStreams(withBufferSize: room, inputStream: &input, outputStream: &output)
             let upload = StreamedUpload(length: length, write: write)
-            // The thread alone has it from here on.
+            // From here on only the thread uses the stream.
             nonisolated(unsafe) let target = output
             Thread.detachNewThread { if let target { upload.fill(target, onFailure: failed) } }
             return (upload, input)
@@ -42,7 +42,7 @@
             }
         }
 
-        /// The request is over, however it ended.
+        /// Called when the request has ended in any way.
         func finish() {
             channel.close("the request is over")
             producer.cancel()
@@ -62,8 +62,8 @@
                 case .end: return
                 case .failed(let why):
                     failed(why)
-                    // To close the stream before the request is cancelled would send the body's end, as if it
-                    // were whole.
+                    // Closing the stream before the request is cancelled would end the body as if it were
+                    // complete.
                     isOver.wait()
                     return
                 }

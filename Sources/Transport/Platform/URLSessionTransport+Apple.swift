@@ -5,24 +5,23 @@
     import Network
     import Security
 
-    /// Sends requests over URLSession, to servers that a ``Trust`` accepts: what carries them on Apple's
+    /// Sends requests over URLSession to servers that a ``Trust`` accepts: the transport of Apple's
     /// platforms.
     ///
-    /// Follows no redirect, asks no proxy that was not named, keeps no cookies, no credentials and no
-    /// answers. What is signed goes out as it stands: the URL's characters, the fields' values and the body.
-    /// What URLSession keeps to itself is the order and the case of fields, fields of its own that are not
-    /// signed (`User-Agent`, `Accept-Language`), the version of HTTP, and that it may repeat a request of a
-    /// safe method on a new connection when one that it had kept turns out to be closed.
+    /// It follows no redirect, uses only a configured proxy, and stores no cookies, credentials or responses.
+    /// It sends signed parts unchanged: the URL's characters, the fields' values and the body. URLSession
+    /// itself decides the order and the case of fields, its own unsigned fields (`User-Agent`,
+    /// `Accept-Language`) and the version of HTTP, and may repeat a request with a safe method if a reused
+    /// connection was closed.
     ///
-    /// A certificate that is pinned and that no authority of the machine has issued needs an exception in the
-    /// app's Info.plist, too: App Transport Security judges for itself. Source: Apple,
-    /// NSAppTransportSecurity.
+    /// A pinned certificate that none of the system's authorities has issued also needs an exception in the
+    /// app's Info.plist: App Transport Security makes its own check. Source: Apple, NSAppTransportSecurity.
     public final class URLSessionTransport: RequestTransport {
         private let options: TransportOptions
         private let current: Locked<SessionGeneration>
 
-        /// Refused are options that URLSession has nothing for: `addresses`, and before iOS 17 and macOS 14 a
-        /// proxy. `connectTimeout` is part of the idle one there.
+        /// Throws for options that URLSession does not support: `addresses`, and before iOS 17 and macOS 14 a
+        /// proxy. `connectTimeout` is part of the idle time-out there.
         public init(trust: Trust, options: TransportOptions = TransportOptions()) throws(TransportError) {
             guard options.addresses.isEmpty else {
                 throw TransportError(
@@ -40,7 +39,7 @@
 
         deinit { current.with { $0.closeWhenIdle() } }
 
-        /// Sends `request` and waits for the head of the answer.
+        /// Sends `request` and waits for the head of the response.
         ///
         /// Cancelling the task ends the transfer. `progress` is called on the session's queue and must not
         /// wait.
@@ -51,8 +50,8 @@
             let prepared = try URLRequest(request)
             let transfer = SessionTransfer(request, report: progress)
             let result = await withTaskCancellationHandler {
-                // Under the lock: a session that was invalidated meanwhile takes no tasks, and says so by
-                // ending the process.
+                // Under the lock: adding a task to a session that was invalidated meanwhile would end the
+                // process.
                 current.with { $0.start(transfer, request: prepared) }
                 return await transfer.answer.head()
             } onCancel: {
@@ -63,8 +62,8 @@
                 status: head.status, fields: head.fields, body: ResponseBody(SessionTransferBody(transfer)))
         }
 
-        /// Puts another trust in force. Every connection that was made under the old one is cut, with what is
-        /// on its way on it, and with what waits for its turn.
+        /// Replaces the trust. Every connection made under the old one is closed together with its transfers
+        /// and the waiting requests.
         public func replaceTrust(by trust: Trust) {
             let new = SessionGeneration(trust: trust, options: options)
             let old = current.with { current in
@@ -75,10 +74,10 @@
         }
     }
 
-    /// What carries requests on this platform.
+    /// The transport of this platform.
     public typealias PlatformTransport = URLSessionTransport
 
-    /// The connections that one trust has judged: a session of URLSession, which shares none with another.
+    /// The connections under one trust: a session of URLSession, which shares none with another session.
     final class SessionGeneration: Sendable {
         private let session: URLSession
         private let delegate: SessionDelegate
@@ -117,9 +116,9 @@
             configuration.httpMaximumConnectionsPerHost = max(options.concurrentRequests, 1)
             configuration.timeoutIntervalForRequest = options.idleTimeout.interval
             configuration.timeoutIntervalForResource = options.totalTimeout.interval
-            // Not the machine's, whatever its settings say.
+            // No proxy from the system's settings.
             configuration.connectionProxyDictionary = [:]
-            // Before that, `URLSessionTransport` has refused the option.
+            // On older systems `URLSessionTransport` has refused the option.
             if #available(macOS 14, iOS 17, *), case .tunnel(let host, let port) = options.proxy,
                 let port = NWEndpoint.Port(rawValue: port)
             {
@@ -131,7 +130,7 @@
     }
 
     extension TransportOptions.Limit {
-        /// In seconds; a year stands for no limit, as URLSession has none.
+        /// In seconds; a year for no limit, which URLSession cannot express.
         fileprivate var interval: TimeInterval {
             switch self {
             case .within(let time):
@@ -142,7 +141,7 @@
     }
 
     extension TransportError {
-        /// A task that was cancelled: by us, for its server's sake, or with all others.
+        /// Why a task was cancelled: by the transport, because of its server, or with all others.
         static func cancelled(cause own: Cause?, refused: Trust.Verdict?, isReplaced: Bool, isAnswered: Bool)
             -> TransportError
         {
@@ -153,7 +152,7 @@
             return TransportError(.cancelled, fate: fate)
         }
 
-        /// URLSession's errors in the transport's words. Source: Apple, URLError.Code.
+        /// The cause for URLSession's error. Source: Apple, URLError.Code.
         init(_ error: URLError, isAnswered: Bool) {
             let after: Fate = isAnswered ? .brokenOff : .outcomeUnknown
             switch error.code {
@@ -174,7 +173,7 @@
     }
 
     extension URLRequest {
-        /// The request as it stands; refused where URLSession would send another one.
+        /// The request for URLSession; throws if URLSession would change it.
         init(_ request: OutgoingRequest) throws(TransportError) {
             guard request.authority == request.origin.authority else {
                 throw .unsendable("authority: URLSession sends the URL's, and no other")
@@ -189,13 +188,12 @@
                 guard let value = String(utf8: field.value) else {
                     throw .unsendable("field `\(field.name)`: URLSession takes text only")
                 }
-                // Joined as a signature joins them; URLSession would do it without the space. Source: RFC
+                // Joined as in a signature base; URLSession would omit the space. Source: RFC
                 // 9421 §2.1.
                 let earlier = self.value(forHTTPHeaderField: field.name).map { $0 + ", " } ?? ""
                 setValue(earlier + value, forHTTPHeaderField: field.name)
             }
-            // An answer that is packed would be unpacked on its way to us, and no longer be what its digest
-            // is of.
+            // URLSession would decompress a compressed response, whose digest would then not match.
             if self.value(forHTTPHeaderField: "Accept-Encoding") == nil {
                 setValue("identity", forHTTPHeaderField: "Accept-Encoding")
             }
@@ -212,7 +210,7 @@
     }
 
     extension RequestBody {
-        /// A stream's; nil for other bodies, whose length URLSession knows.
+        /// The length of a stream; nil for other bodies, whose length URLSession knows.
         fileprivate var streamedLength: BodyLength? {
             switch self {
             case .none, .bytes: nil

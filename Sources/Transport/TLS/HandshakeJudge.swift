@@ -1,8 +1,8 @@
 import CCrypto
 import CountersignTrust
 
-/// Decides, in the handshake and so before a byte of the request is sent, whether to go on with a server.
-/// Belongs to one connection; used on one thread only, the transport's if the transport makes the connection.
+/// Decides during the handshake, before a byte of the request is sent, whether to continue with a server.
+/// Belongs to one connection; used on one thread only, the transport's if the transport opens the connection.
 package final class HandshakeJudge {
     private let host: Trust.Host
     private let trust: Trust
@@ -10,7 +10,7 @@ package final class HandshakeJudge {
     private let clock: DeviceClock
     private let observe: @Sendable (Trust.Verdict) -> Void
     private var served: [Trust.Certificate] = []
-    /// What was decided; nil till a server has shown its certificates.
+    /// The verdict; nil until a server has sent its certificates.
     package private(set) var verdict: Trust.Verdict?
 
     init(host: Trust.Host, pool generation: ConnectionPool, options: TransportOptions) {
@@ -21,7 +21,7 @@ package final class HandshakeJudge {
         observe = options.observe
     }
 
-    /// For a connection that is not the transport's. Nil where OpenSSL does not take the authorities.
+    /// For a connection that the transport does not open. Nil if OpenSSL rejects the authorities.
     package init?(host: Trust.Host, trust: Trust, authorities: TransportOptions.Authorities) {
         guard let store = CertificateStore(authorities) else { return nil }
         self.host = host
@@ -31,14 +31,14 @@ package final class HandshakeJudge {
         observe = { _ in }
     }
 
-    /// Where a context keeps its judge: the connection may outlive the transfer that opened it, and the
-    /// server may show certificates again.
+    /// The index under which a context holds its judge: the connection may outlive the transfer that opened
+    /// it, and the server may send certificates again.
     private static let place = cs_ssl_ctx_place { _, judge, _, _, _, _ in
         guard let judge else { return }
         Unmanaged<HandshakeJudge>.fromOpaque(judge).release()
     }
 
-    /// Makes `context` ask this object, and keep it. False where OpenSSL does not take it.
+    /// Makes `context` call this object and retain it. False if OpenSSL fails.
     package func install(in context: OpaquePointer) -> Bool {
         let own = Unmanaged.passRetained(self)
         guard HandshakeJudge.place >= 0,
@@ -68,7 +68,7 @@ package final class HandshakeJudge {
         served = []
         for index in 0..<cs_x509_count(shown) {
             guard let pointer = cs_x509_at(shown, index) else { continue }
-            // What is not understood is not passed over where it is the server's own.
+            // The server's own certificate must be parsed; others that cannot be parsed are skipped.
             guard let certificate = ParsedCertificate.certificate(pointer) else {
                 if index == 0 { break } else { continue }
             }
@@ -86,8 +86,9 @@ package final class HandshakeJudge {
         if verdict.decision != .accepted { observe(verdict) }
     }
 
-    /// Comes after the certificates, and before the request. A server need not bring a proof of good
-    /// standing, unless its certificate says so; one that it brings is believed where it is bad.
+    /// Called after the certificates and before the request. A server need not staple an OCSP response unless
+    /// its certificate requires one; a stapled response that shows a revocation, or is invalid, refuses the
+    /// server.
     private func judge(staple connection: OpaquePointer) -> Bool {
         guard let verdict, verdict.isAccepted else { return false }
         guard let reason = OCSPStaple(connection).objection(path: paths.found, at: clock.wall()) else {

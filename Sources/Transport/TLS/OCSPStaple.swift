@@ -1,7 +1,7 @@
 import CCrypto
 import CountersignTrust
 
-/// What a server brings along about its certificate's standing: an OCSP response. Source: RFC 6066 §8, RFC
+/// The OCSP response that a server sends about its certificate in the handshake. Source: RFC 6066 §8, RFC
 /// 6960 §3.2.
 struct OCSPStaple {
     private let bytes: [UInt8]
@@ -12,7 +12,7 @@ struct OCSPStaple {
         bytes = count > 0 ? Array(UnsafeBufferPointer(start: start, count: count)) : []
     }
 
-    /// What speaks against a server whose verified chain is `path`; nil for nothing. `time` in whole Unix
+    /// The reason against a server whose verified chain is `path`; nil if there is none. `time` in whole Unix
     /// seconds.
     func objection(path: [Trust.Certificate], at time: Int64) -> Trust.Verdict.Reason? {
         // A self-signed certificate has no authority that could revoke it.
@@ -21,7 +21,7 @@ struct OCSPStaple {
             return nil
         }
         guard !bytes.isEmpty else {
-            // RFC 7633 §4.2.3: such a certificate without a proof is not to be taken.
+            // RFC 7633 §4.2.3: a certificate that requires an OCSP response is refused without one.
             let demands = X509_get_ext_by_NID(leaf.pointer, NID_tlsfeature, -1) >= 0
             return demands ? .badStaple("the certificate demands one, and there is none") : nil
         }
@@ -42,7 +42,8 @@ struct OCSPStaple {
         return objection(in: basic, leaf: leaf, issuer: issuer, at: time)
     }
 
-    /// By the issuer itself, or by whom it has entrusted with it. Source: RFC 6960 §4.2.2.2.
+    /// Whether the issuer, or a responder that it has authorized, signed the response. Source: RFC 6960
+    /// §4.2.2.2.
     private func isSigned(_ basic: OpaquePointer, path: [Trust.Certificate], issuer: ParsedCertificate)
         -> Bool
     {
@@ -54,11 +55,11 @@ struct OCSPStaple {
         defer { cs_x509_list_free(known) }
         guard X509_up_ref(issuer.pointer) == 1 else { return false }
         _ = cs_x509_append(known, issuer.pointer)
-        // The issuer stands in the verified chain: it needs no other proof.
+        // The issuer is part of the verified chain and needs no other proof.
         return OCSP_basic_verify(basic, known, store.pointer, UInt(OCSP_TRUSTOTHER)) == 1
     }
 
-    /// Clocks that differ by this are let pass.
+    /// The accepted difference between clocks, in seconds.
     private static let leeway = 300
 
     private func objection(
@@ -76,7 +77,7 @@ struct OCSPStaple {
             guard OCSP_resp_find_status(basic, id, &status, &why, &revokedAt, &from, &till) == 1 else {
                 continue
             }
-            // Revoked once is revoked for good, however old the word of it is.
+            // A revocation is final, so an outdated response proves it as well.
             if status == V_OCSP_CERTSTATUS_REVOKED { return .revoked }
             var latest = time_t(time) + OCSPStaple.leeway
             var earliest = time_t(time) - OCSPStaple.leeway

@@ -2,11 +2,11 @@ import CCrypto
 import CountersignMemory
 import CountersignTrust
 
-/// Checks chains with OpenSSL, at its second security level: RSA of 2048 bits, SHA-2. Source: RFC 5280 §6.1;
+/// Validates chains with OpenSSL at its security level 2: RSA of 2048 bits, SHA-2. Source: RFC 5280 §6.1;
 /// RFC 9325 §4.3.
 ///
-/// Safe to share: `system` is not replaced, and changes only where OpenSSL loads an authority into it, under
-/// its own lock; `last` is under a lock. Each check has a context of its own.
+/// Safe to share: `system` is not replaced, and only OpenSSL changes it, under its own lock, when it loads an
+/// authority; `last` is under a lock. Each check has its own context.
 final class OpenSSLPathValidator: Trust.PathValidation, @unchecked Sendable {
     private let system: CertificateStore
     private let last = Locked<[Trust.Certificate]>([])
@@ -15,7 +15,7 @@ final class OpenSSLPathValidator: Trust.PathValidation, @unchecked Sendable {
 
     private static let securityLevel: Int32 = 2
 
-    /// The chain that was found last; empty where there is none. What is stapled to a handshake is about it.
+    /// The chain found last; empty if there is none. The stapled OCSP response concerns this chain.
     var found: [Trust.Certificate] { last.with { $0 } }
 
     func path(for served: [Trust.Certificate], to anchors: Trust.Anchors, at time: Int64) throws(Trust
@@ -89,8 +89,7 @@ final class OpenSSLPathValidator: Trust.PathValidation, @unchecked Sendable {
     }
 }
 
-/// The machine's authorities, as OpenSSL holds them: read once for a generation, looked up as they are
-/// needed.
+/// The system's authorities in OpenSSL's form: read once per pool, loaded as needed.
 final class CertificateStore {
     let pointer: OpaquePointer
 
@@ -100,7 +99,7 @@ final class CertificateStore {
         switch authorities {
         case .machine: X509_STORE_set_default_paths(pointer)
         case .instead(let certificates):
-            // A certificate that was named is an anchor, whatever its issuer.
+            // A given certificate is an anchor, whatever its issuer.
             X509_STORE_set_flags(pointer, UInt(X509_V_FLAG_PARTIAL_CHAIN))
             for certificate in certificates {
                 guard let parsed = ParsedCertificate(certificate) else { return nil }
@@ -130,7 +129,8 @@ final class ParsedCertificate {
 
     deinit { X509_free(pointer) }
 
-    /// As trust sees it; nil where it is not well formed to our reader, which is stricter than OpenSSL's.
+    /// The certificate as a `Trust.Certificate`; nil if that parser, which is stricter than OpenSSL's,
+    /// rejects it.
     static func certificate(_ pointer: OpaquePointer) -> Trust.Certificate? {
         var start: UnsafeMutablePointer<UInt8>?
         let count = i2d_X509(pointer, &start)

@@ -1,15 +1,15 @@
 extension Trust {
-    /// A certificate as it stands, and what trust asks of it: its key and its names. Whether it is genuine is
-    /// for the chain to say. Source: RFC 5280 §4.1.
+    /// A parsed certificate with its key and its names. Only the chain proves that it is genuine. Source: RFC
+    /// 5280 §4.1.
     public struct Certificate: Sendable, Hashable {
         /// A host that a certificate is for. Source: RFC 5280 §4.2.1.6.
         public enum Name: Sendable, Hashable, CustomStringConvertible {
-            /// As it is written; may begin with `*.`
+            /// A name as in the certificate; may begin with `*.`
             case dns(String)
-            /// 4 bytes or 16.
+            /// 4 or 16 bytes.
             case address([UInt8])
 
-            /// As a URL would have it.
+            /// As in a URL.
             public var description: String {
                 switch self {
                 case .dns(let text): text
@@ -18,17 +18,17 @@ extension Trust {
             }
         }
 
-        /// The whole of it.
+        /// The whole certificate in DER.
         public let der: [UInt8]
-        /// Of its key.
+        /// The pin of the certificate's key.
         public let pin: Trust.Pin
-        /// The hosts it is for, from its alternative names alone: what stands in the subject is for people.
+        /// The hosts of the certificate, from its alternative names only: the subject is text for people.
         /// Source: RFC 9525 §2.
         public let names: [Name]
         /// Whether it names itself as its issuer. Source: RFC 5280 §3.2.
         public let isSelfIssued: Bool
 
-        /// From DER. Refused is what is no certificate of version 1 to 3, and what follows after one.
+        /// Parses DER. Throws if the bytes are not exactly one certificate of version 1 to 3.
         public init(der: [UInt8]) throws(TrustError) {
             guard let parts = CertificateParts(der) else {
                 throw TrustError("not an X.509 certificate in DER")
@@ -39,18 +39,18 @@ extension Trust {
             isSelfIssued = der[parts.issuer].elementsEqual(der[parts.subject])
         }
 
-        /// Two certificates are the same when all their bytes are.
+        /// Certificates are equal if all their bytes are.
         public static func == (left: Trust.Certificate, right: Trust.Certificate) -> Bool {
             left.der == right.der
         }
 
-        /// By the bytes.
+        /// Hashes the bytes.
         public func hash(into hasher: inout Hasher) { hasher.combine(pin) }
     }
 }
 
 extension Trust.Certificate {
-    /// Whether it is for `host`. Source: RFC 9525 §6.3 (names), §6.4 (addresses).
+    /// Whether the certificate is for `host`. Source: RFC 9525 §6.3 (names), §6.4 (addresses).
     public func isFor(_ host: Trust.Host) -> Bool {
         names.contains { name in
             switch (name, host.kind) {
@@ -61,8 +61,8 @@ extension Trust.Certificate {
         }
     }
 
-    /// A star stands for the whole of the first label, and for that alone; what follows has two labels at
-    /// least, as no authority may vouch for all of a top-level domain.
+    /// A star replaces the whole first label and nothing else. At least two labels must follow, because no
+    /// authority may issue a certificate for a whole top-level domain.
     private static func name(_ text: String, matches labels: [String]) -> Bool {
         if text.hasPrefix("*.") {
             guard let own = Trust.Host.labels(text.dropFirst(2)), own.count >= 2 else { return false }

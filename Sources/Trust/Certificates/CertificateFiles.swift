@@ -7,7 +7,7 @@ import CountersignWire
 #endif
 
 extension Trust.Certificate {
-    /// All certificates of a PEM text, in their order; text between them is passed over. Source: RFC 7468 §5.
+    /// All certificates of a PEM text, in their order; text between them is skipped. Source: RFC 7468 §5.
     public static func all(inPEM text: [UInt8]) throws(TrustError) -> [Trust.Certificate] {
         var found: [Trust.Certificate] = []
         var letters: [UInt8]?
@@ -31,9 +31,9 @@ extension Trust.Certificate {
     }
 
     /// The certificates in a folder, such as that of an app's resources (`Bundle.main.resourcePath`): each
-    /// `.cer` file is one in DER, each `.pem` file holds any number; others are passed over. In the order of
-    /// the files' names. Refused are a folder without any, and a file that is not what it is called: to go on
-    /// without it would be to trust other than was meant.
+    /// `.cer` file has one in DER, each `.pem` file any number; other files are skipped. In the order of the
+    /// files' names. Throws if the folder has no certificate, or if the contents of a file do not match its
+    /// name: without that file, the trust would differ from what the app intends.
     public static func all(inFolder path: String) throws(TrustError) -> [Trust.Certificate] {
         var found: [Trust.Certificate] = []
         for name in try names(inFolder: path) {
@@ -69,7 +69,7 @@ extension Trust.Certificate {
         return names.sorted()
     }
 
-    /// A chain of certificates has a few kilobytes, the authorities of a whole system a quarter of this.
+    /// Sufficient: a certificate chain has a few kilobytes, all authorities of a system a quarter of this.
     private static let largestFile = 1 << 20
 
     private static func read(_ file: String) throws(TrustError) -> [UInt8] {
@@ -80,9 +80,9 @@ extension Trust.Certificate {
     }
 }
 
-/// Small files, whole.
+/// Reads and writes small files as a whole.
 enum FileBytes {
-    /// All of a file; nil where it cannot be read or is larger than `limit` bytes.
+    /// The contents of a file; nil if it cannot be read or is larger than `limit` bytes.
     static func contents(of path: String, upTo limit: Int) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -98,7 +98,7 @@ enum FileBytes {
         }
     }
 
-    /// Writes `bytes` in one call; how many went out, or -1.
+    /// Writes `bytes` in one call; returns the number of bytes written, or -1.
     static func put(_ bytes: [UInt8], in descriptor: Int32) -> Int {
         bytes.withUnsafeBytes { write(descriptor, $0.baseAddress, $0.count) }
     }

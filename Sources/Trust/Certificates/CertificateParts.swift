@@ -1,11 +1,11 @@
-/// Where the parts of a certificate stand in its bytes. Source: RFC 5280 §4.1.
+/// The positions of a certificate's parts in its bytes. Source: RFC 5280 §4.1.
 struct CertificateParts {
     private(set) var issuer = 0..<0
     private(set) var subject = 0..<0
     private(set) var publicKeyInfo = 0..<0
     private(set) var names: [Trust.Certificate.Name] = []
 
-    /// Nil where the bytes are no certificate, or more than one.
+    /// Nil if the bytes are not exactly one certificate.
     init?(_ bytes: [UInt8]) {
         var text = DER(bytes)
         guard var certificate = text.enter(DER.Tag.sequence), text.isAtEnd,
@@ -31,8 +31,7 @@ struct CertificateParts {
     /// id-ce-subjectAltName, 2.5.29.17.
     private static let alternativeName: [UInt8] = [0x55, 0x1D, 0x11]
 
-    /// Nil where the extensions are not well formed, or name the alternative names twice: which of them would
-    /// count?
+    /// Nil if the extensions are malformed, or contain the alternative names twice, which would be ambiguous.
     private static func names(_ bytes: [UInt8], in range: Range<Int>) -> [Trust.Certificate.Name]? {
         var outer = DER(bytes, in: range)
         guard var extensions = outer.enter(DER.Tag.sequence), outer.isAtEnd else { return nil }
@@ -61,7 +60,7 @@ struct CertificateParts {
             guard let name = list.next() else { return nil }
             let content = Array(bytes[name.content])
             switch name.tag {
-            // dNSName [2] IA5String: a NUL in one has fooled readers before, and a name of a host has none.
+            // dNSName [2] IA5String. A NUL is refused: it has misled parsers, and no host name contains one.
             case 0x82 where content.allSatisfy({ (0x21...0x7E).contains($0) }):
                 names.append(.dns(String(decoding: content, as: UTF8.self)))
             // iPAddress [7] OCTET STRING.
@@ -73,8 +72,8 @@ struct CertificateParts {
     }
 }
 
-/// Reads what a DER text is made of, one element after the other: definite lengths in their shortest form,
-/// tags of one byte, nothing that goes beyond its container. Total: any bytes give elements or nil. Source:
+/// Reads the elements of a DER text in sequence: definite lengths in their shortest form, tags of one byte,
+/// no element beyond its container. Total: any bytes give elements or nil. Source:
 /// X.690 §8.1, §10.1.
 struct DER {
     enum Tag {
@@ -85,13 +84,13 @@ struct DER {
         static let objectIdentifier: UInt8 = 0x06
         static let sequence: UInt8 = 0x30
 
-        /// `[n]`, holding other elements.
+        /// `[n]`, constructed.
         static func context(_ number: UInt8) -> UInt8 { 0xA0 | number }
     }
 
     struct Element {
         var tag: UInt8
-        /// Tag and length included.
+        /// The element's bytes with tag and length.
         var whole: Range<Int>
         var content: Range<Int>
     }
@@ -110,10 +109,10 @@ struct DER {
 
     var isAtEnd: Bool { position == end }
 
-    /// The tag of the element that comes next.
+    /// The tag of the next element.
     var nextTag: UInt8? { position < end ? bytes[position] : nil }
 
-    /// The next element, whatever it is; nil where there is none, or none that is well formed.
+    /// The next element, whatever its tag; nil if there is none, or if it is malformed.
     mutating func next() -> Element? {
         let start = position
         guard end - start >= 2, bytes[start] & 0x1F != 0x1F else { return nil }
@@ -124,7 +123,7 @@ struct DER {
             let count = Int(first & 0x7F)
             guard (1...4).contains(count), end - start >= 2 + count else { return nil }
             length = bytes[(start + 2)..<(start + 2 + count)].reduce(0) { $0 << 8 | Int($1) }
-            // A shorter form would have done.
+            // Not the shortest form.
             guard length >= 0x80, bytes[start + 2] != 0 else { return nil }
             header += count
         }
@@ -133,13 +132,13 @@ struct DER {
         return Element(tag: bytes[start], whole: start..<position, content: (start + header)..<position)
     }
 
-    /// The next element, where it has that tag.
+    /// The next element, if it has that tag.
     mutating func next(_ tag: UInt8) -> Element? {
         guard nextTag == tag else { return nil }
         return next()
     }
 
-    /// The inside of the next element, where it has that tag.
+    /// The contents of the next element, if it has that tag.
     mutating func enter(_ tag: UInt8) -> DER? {
         guard let element = next(tag) else { return nil }
         return DER(bytes, in: element.content)

@@ -1,24 +1,24 @@
 import CountersignSeal
 import CountersignWire
 
-/// A set of pins that takes the place of the built-in one while the app runs.
+/// A set of pins that replaces the built-in set while the app runs.
 ///
 /// A JSON object:
 /// `{"app":NAME,"version":N,"not_before":T,"not_after":T,"hosts":[HOST]}` with each HOST
 /// `{"pattern":"**.example.com","mode":"enforce","pins":["sha256/…"],"backups":["sha256/…"]}`,
-/// times in whole Unix seconds. Members that are not named here are refused: a demand that is not understood
-/// is none that is kept.
+/// times in whole Unix seconds. A manifest with any other member is refused: the client could not enforce a
+/// requirement that it does not know.
 public struct PinManifest: Sendable {
-    /// Whom it is for: a team may sign for several apps with one key.
+    /// The app that the manifest is for: a team may sign for several apps with one key.
     public let app: String
-    /// Grows with each manifest of the app, and is never used twice; from 1 on.
+    /// Increases with each manifest of the app, from 1 on, and is never used twice.
     public let version: Int
-    /// From when to when it may be taken up; whole Unix seconds, the last one included.
+    /// The period in which the manifest can take effect; whole Unix seconds, the last one included.
     public let validity: ClosedRange<Int64>
-    /// Its rules, each of pins.
+    /// The rules; each has pins.
     public let rules: [Trust.Rule]
 
-    /// From the JSON above.
+    /// Parses the JSON above.
     public init(json: [UInt8]) throws(ManifestError) {
         let reader = try ManifestReader(json, depth: 8)
         let root = try reader.object(
@@ -38,21 +38,21 @@ public struct PinManifest: Sendable {
     }
 }
 
-/// Why a manifest is not taken up. What was in force stays in force.
+/// Why a manifest has no effect. The trust in effect remains.
 public enum ManifestError: Error, Sendable, Hashable, CustomStringConvertible {
-    /// It is not what a manifest is: what was found, and what was expected.
+    /// The text is not a manifest: what was found, and what was expected.
     case malformed(String)
-    /// None of the keys has signed it.
+    /// None of the keys has signed the manifest.
     case badSignature
-    /// It is for that app.
+    /// The manifest is for this other app.
     case otherApp(String)
-    /// It is no newer than the version that is in force.
+    /// The manifest is not newer than the version in effect.
     case notNewer(version: Int, inForce: Int)
-    /// Its time has not come; whole Unix seconds.
+    /// The manifest is not valid yet; whole Unix seconds.
     case notYetValid(from: Int64)
-    /// Its time is over; whole Unix seconds.
+    /// The manifest has expired; whole Unix seconds.
     case expired(at: Int64)
-    /// It has no rule that pins this host, the app's own server, and the built-in set has.
+    /// The manifest does not pin this host, the app's own server, but the built-in set does.
     case hostNotPinned(String)
     /// The store cannot be read or written.
     case store(String)
@@ -74,7 +74,7 @@ public enum ManifestError: Error, Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// Reads a manifest's members; names each that is not as it should be.
+/// Reads a manifest's members; errors name the invalid member.
 struct ManifestReader {
     private let document: JSONDocument
 
@@ -93,7 +93,7 @@ struct ManifestReader {
         }
     }
 
-    /// An object with these members, one of each, and no others.
+    /// An object with exactly these members, each once.
     func object(_ value: JSON, describedAs what: String, names: Set<String>) throws(ManifestError) -> JSON {
         guard let members = value.members else { throw .malformed("\(what): expected an object") }
         for member in members where !names.contains(member.name) {
@@ -134,7 +134,7 @@ struct ManifestReader {
         }
     }
 
-    /// Left out it is `enforce`.
+    /// The default is `enforce`.
     private func mode(_ host: JSON) throws(TrustError) -> Trust.Rule.Mode {
         guard let value = host["mode"] else { return .enforce }
         switch value.string {
@@ -157,20 +157,20 @@ struct ManifestReader {
     }
 }
 
-/// A manifest on its way: `{"manifest":B,"signature":B}`, each in base64url without padding. The signature is
-/// Ed25519 (RFC 8032 §5.1) over the line `countersign pin manifest 1`, a line feed, and the manifest's bytes
-/// as they stand.
+/// A manifest with its signature: `{"manifest":B,"signature":B}`, each in base64url without padding. The
+/// signature is Ed25519 (RFC 8032 §5.1) over the line `countersign pin manifest 1`, a line feed, and the
+/// manifest's bytes unchanged.
 public struct SignedManifest: Sendable {
-    /// Bytes that are read at most: some hundred hosts.
+    /// The most bytes that are read; enough for some hundred hosts.
     public static let longest = 65_536
 
-    /// What a signature for anything else cannot begin with.
+    /// A prefix that no other signed text has.
     private static let context = Array("countersign pin manifest 1\n".utf8)
 
     private let manifest: [UInt8]
     private let signature: [UInt8]
 
-    /// From its text.
+    /// Parses the text.
     public init(json: [UInt8]) throws(ManifestError) {
         let reader = try ManifestReader(json, depth: 2)
         let root = try reader.object(
@@ -189,8 +189,8 @@ public struct SignedManifest: Sendable {
         }
     }
 
-    /// The manifest, once one of `keys`, each an Ed25519 public key of 32 bytes, has been seen to have signed
-    /// it. It is read after that only.
+    /// The manifest, if one of `keys` has signed it; each is an Ed25519 public key of 32 bytes. The manifest
+    /// is parsed only after its signature has been verified.
     public func verified(by keys: [[UInt8]]) throws(ManifestError) -> PinManifest {
         let message = SignedManifest.context + manifest
         for bytes in keys {
@@ -203,8 +203,8 @@ public struct SignedManifest: Sendable {
         throw .badSignature
     }
 
-    /// The text of a manifest with its signature: made where the offline key is. Nil where the key is not one
-    /// of Ed25519.
+    /// The text of a manifest with its signature, made with the offline key. Nil if the key is not an Ed25519
+    /// key.
     package static func text(of manifest: [UInt8], signedBy key: PrivateKey) -> [UInt8]? {
         let message = context + manifest
         guard key.algorithm == .ed25519, let signature = key.sign(message.span) else { return nil }

@@ -6,30 +6,29 @@ import CountersignMemory
     import Glibc
 #endif
 
-/// Where the last manifest that was taken up is kept.
+/// Stores the last manifest that took effect.
 public protocol ManifestStore: Sendable {
-    /// The bytes last written; nil where there are none.
+    /// The bytes last written; nil if there are none.
     func read() throws(ManifestError) -> [UInt8]?
-    /// Takes the place of what was there. On return it is durable, and at every moment all of one or the
-    /// other is there.
+    /// Replaces the stored bytes atomically; durable on return.
     func write(_ bytes: [UInt8]) throws(ManifestError)
 }
 
-/// Holds the trust that is in force: the one built into the app, or a newer one from a manifest.
+/// Holds the trust in effect: the one built into the app, or a newer one from a manifest.
 ///
-/// The version in force only grows, across restarts too, and is durable before it takes effect. An expired
-/// manifest stays in force until a newer one comes: otherwise an attacker could bring back a key that was
-/// replaced, by withholding manifests. `others` always comes from the built-in trust.
+/// The version in effect only increases, also across restarts, and is durable before it takes effect. An
+/// expired manifest remains in effect until a newer one arrives: otherwise an attacker could restore a
+/// replaced key by withholding manifests. `others` always comes from the built-in trust.
 public final class TrustKeeper: Sendable {
-    /// A trust, and how many there were before it.
+    /// A trust and its position in the sequence of changes.
     public struct Generation: Sendable {
-        /// Grows with each change in this process, from 0 on.
+        /// Increases with each change in this process, from 0 on.
         public let number: Int
-        /// The version of the manifest it is from; of the built-in set, its floor.
+        /// The version of the manifest; for the built-in set, the version that it stands for.
         public let version: Int
-        /// Till when its manifest wanted to be in force, whole Unix seconds; nil for the built-in set.
+        /// The end of the manifest's validity, whole Unix seconds; nil for the built-in set.
         public let validUntil: Int64?
-        /// Whom to take for a server.
+        /// The rules in effect.
         public let trust: Trust
     }
 
@@ -39,29 +38,27 @@ public final class TrustKeeper: Sendable {
     private let store: any ManifestStore
     private let host: Trust.Host?
     private let state: Locked<Generation>
-    /// Why the kept manifest is not in force; nil if there was none, or it could be read. The built-in set is
-    /// in force then, as after an installation, until ``takeUp(_:at:)`` gets another manifest.
+    /// Why the stored manifest is not in effect; nil if it is, or if there was none. Without it the built-in
+    /// set is in effect, as after an installation, until ``takeUp(_:at:)`` receives another manifest.
     public let discarded: ManifestError?
-    /// Held while a manifest is adopted, including the write to disk, so that readers of the trust in force
+    /// Held while a manifest is adopted, including the write to disk, so that readers of the trust in effect
     /// do not wait.
     private let turn = Locked(())
 
-    /// Reads the store, and takes what it kept where that is newer than the built-in set. A kept manifest
-    /// that none of `keys` has signed, as after an update with other keys, that is damaged, or that does not
-    /// pin `host` although the built-in set does, is no reason to fail at each launch: it is as if it was not
-    /// there (``discarded``), and the built-in version is the floor. Throws ``ManifestError/store(_:)`` if
-    /// the store cannot be read now, as while the device is locked, and ``ManifestError/malformed(_:)`` for a
-    /// key that is none.
+    /// Reads the store, and uses the stored manifest if it is newer than the built-in set. A stored manifest
+    /// is ignored (``discarded``) if none of `keys` has signed it, as after an update with other keys, if it
+    /// is damaged, or if it does not pin `host` although the built-in set does: the app must not fail at each
+    /// launch. Throws ``ManifestError/store(_:)`` if the store cannot be read now, for example while the
+    /// device is locked, and ``ManifestError/malformed(_:)`` for an invalid key.
     /// - Parameters:
-    ///   - builtIn: what the app was built with.
-    ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0
-    ///     where it is older than all of them.
-    ///   - app: whom manifests have to be for.
-    ///   - keys: Ed25519 public keys of 32 bytes; one of them signs. At least the one in use and the next
-    ///     one.
-    ///   - store: where the last manifest is kept.
-    ///   - host: the app's own server, which no manifest may leave out or unpin where the built-in set has
-    ///     it; nil for none.
+    ///   - builtIn: the trust that the app was built with.
+    ///   - version: the manifest version that the built-in set stands for; older manifests are refused. 0 if
+    ///     it is older than all of them.
+    ///   - app: the app that manifests must be for.
+    ///   - keys: Ed25519 public keys of 32 bytes, at least the one in use and the next one. One of them must
+    ///     have signed a manifest.
+    ///   - store: the store of the last manifest.
+    ///   - host: the app's own server: if the built-in set pins it, every manifest must pin it. Nil for none.
     public init(
         builtIn: Trust, version: Int, app: String, keys: [[UInt8]], store: any ManifestStore,
         covering host: Trust.Host? = nil
@@ -85,7 +82,7 @@ public final class TrustKeeper: Sendable {
                 }
             }
         } catch {
-            // What cannot be read now may be read at the next launch.
+            // The store may be readable at the next launch.
             if case .store = error { throw error }
             discarded = error
         }
@@ -93,11 +90,11 @@ public final class TrustKeeper: Sendable {
         state = Locked(first)
     }
 
-    /// What is in force.
+    /// The trust in effect.
     public var current: Generation { state.with { $0 } }
 
-    /// Takes up a manifest: its text, as ``SignedManifest`` has it. `time` is the signed time where that is
-    /// known, in whole Unix seconds. On an error what was in force stays so.
+    /// Puts a manifest into effect, given as the text of a ``SignedManifest``. `time` is the signed time if
+    /// it is known, in whole Unix seconds. On an error the trust in effect does not change.
     @discardableResult
     public func takeUp(_ text: [UInt8], at time: Int64) throws(ManifestError) -> Generation {
         let manifest = try SignedManifest(json: text).verified(by: keys)
@@ -106,7 +103,7 @@ public final class TrustKeeper: Sendable {
             throw .notYetValid(from: manifest.validity.lowerBound)
         }
         guard time <= manifest.validity.upperBound else { throw .expired(at: manifest.validity.upperBound) }
-        // One after the other, so that of two that come at once the older cannot be the one that is kept.
+        // One at a time, so that of two concurrent manifests the older cannot be stored last.
         return try turn.with { _ in replace(by: manifest, text: text) }.get()
     }
 
@@ -126,8 +123,8 @@ public final class TrustKeeper: Sendable {
         return .success(next)
     }
 
-    /// Throws if `trust` has no rule for `host`, or does not pin it, and `builtIn` does: the rule for all
-    /// other hosts would take its place unseen, and outlive each launch.
+    /// Throws if `builtIn` pins `host` and `trust` does not: the rule for other hosts would silently apply to
+    /// it, at every later launch too.
     private static func check(
         _ trust: Trust, covers host: Trust.Host?, like builtIn: Trust
     ) throws(ManifestError) {
@@ -152,14 +149,14 @@ public final class TrustKeeper: Sendable {
 public struct ManifestFile: ManifestStore {
     private let path: String
 
-    /// The folder must be there.
+    /// The folder must exist.
     public init(_ path: String) { self.path = path }
 
     /// The whole file; nil if it does not exist. Throws ``ManifestError/malformed(_:)`` if what is there is
     /// no manifest at any launch: too long, a folder, or a file that this app may not read. Throws
     /// ``ManifestError/store(_:)`` for what may pass, such as a file that is locked with the device.
     public func read() throws(ManifestError) -> [UInt8]? {
-        // Without waiting, where it is a pipe.
+        // Does not block if the path is a pipe.
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else {
             guard errno == ENOENT else { throw problem("cannot be opened") }
@@ -177,7 +174,7 @@ public struct ManifestFile: ManifestStore {
         return bytes
     }
 
-    /// Written beside it, synced, renamed, and the folder synced.
+    /// Writes a file beside it, syncs and renames it, and syncs the folder.
     public func write(_ bytes: [UInt8]) throws(ManifestError) {
         let draft = path + ".new"
         let descriptor = open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)

@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignHandshake
 import CountersignOpaque
 import CountersignSchemes

@@ -1,3 +1,4 @@
+import ClientFakes
 import Countersign
 import CountersignTestKit
 import Foundation

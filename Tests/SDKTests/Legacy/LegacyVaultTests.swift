@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignClient
 import CountersignTestKit
 import CountersignWire

@@ -1,3 +1,4 @@
+import ClientFakes
 import Countersign
 import CountersignSchemes
 import CountersignWire

@@ -1,3 +1,4 @@
+import ClientFakes
 import CountersignMemory
 import CountersignSchemes
 import CountersignTrust

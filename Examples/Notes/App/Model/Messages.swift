@@ -1,8 +1,8 @@
 import Countersign
 
-/// The sentences that a person reads. An app that is translated has them in its string catalogue.
+/// The sentences that the app shows. A translated app has them in its string catalogue.
 enum Messages {
-    /// What to say about an error; nil where the next screen says it.
+    /// The sentence for an error; nil if the next screen explains it.
     static func text(for error: CountersignError) -> String? {
         switch error {
         case .signedOut, .accountChanged, .updateRequired, .presenceNeeded, .cancelled:
@@ -28,12 +28,12 @@ enum Messages {
         case .status(let response, _):
             "The server could not do this (status \(response.status))."
         default:
-            // A mistake in the app, in its settings or in the backend: of use to the people who build it.
+            // A mistake in the app, its settings or the backend: the text is for the app's developers.
             "This did not work: \(error)."
         }
     }
 
-    /// Why somebody has to sign in again; nil where nobody was signed in.
+    /// Why the user must sign in again; nil if the device had no session.
     static func notice(for reason: CountersignState.SignedOutReason) -> String? {
         guard case .ended(let end) = reason else { return nil }
         return switch end.how {
@@ -43,7 +43,7 @@ enum Messages {
             "You signed in on another device (\(kind ?? "of unknown kind")). This one was signed out."
         case .revoked: "An administrator ended your session."
         case .reused:
-            "Somebody used a copy of your session. Sign in again, and change your password."
+            "A copy of your session was used. Sign in again, and change your password."
         case .passwordChanged: "Your password was changed. Sign in with the new one."
         case .disabled: "Your account is locked."
         case .restored, .deviceKeyLost, .other: "Sign in again."

@@ -3,9 +3,9 @@ import Foundation
 
 /// What the app has to know about its server: the contents of `Notes.json`.
 ///
-/// `key_id`, `secret`, `authority_key` and `next_authority_key` (optional) are what `countersign release add` printed. They are in every copy
-/// of the app, so they protect no user's data. `pins` names the server's public key, `backup_pins` a key that
-/// is kept elsewhere.
+/// `countersign release add` prints `key_id`, `secret`, `authority_key` and `next_authority_key` (optional).
+/// They are in every copy of the app, so they protect no user's data. `pins` names the server's public key,
+/// `backup_pins` a key that is kept elsewhere.
 struct NotesSettings: Decodable {
     let url: String
     let app: String
@@ -44,8 +44,8 @@ extension NotesSettings {
 
     /// The client for this server: one for the whole app.
     ///
-    /// With a `presence`, the device's signing key is released only to a person who is present, and the
-    /// session of an earlier start is locked until then. Without it, the key is kept with the session.
+    /// With a `presence`, the device's signing key is released only while the user is present, and the
+    /// session of an earlier start is locked until then. Without it, the key is stored with the session.
     func makeClient(
         vault: VaultPlace, device: DeviceDescription, presence: UserPresence?
     ) throws -> CountersignClient {

@@ -3,11 +3,11 @@ struct NotesState: Hashable, Sendable {
     enum Screen: Hashable, Sendable {
         /// The session on this device has not been read yet, or cannot be read now.
         case waiting
-        /// Nobody is signed in. `notice` says how the last session ended.
+        /// No account is signed in. `notice` says how the last session ended.
         case login(notice: String?)
-        /// The session is kept, and a person has to unlock it.
+        /// The session is stored, and the user must unlock it.
         case locked
-        /// Somebody is signed in.
+        /// The account is signed in.
         case home(account: String)
         /// The server no longer serves this version of the app.
         case updateRequired(url: String?)
@@ -15,7 +15,7 @@ struct NotesState: Hashable, Sendable {
 
     var screen = Screen.waiting
     var notes: [Note] = []
-    /// What went wrong last, for the person who uses the app.
+    /// The last error, in words for the user.
     var message: String?
     /// Whether a request or another action is under way.
     var isBusy = false

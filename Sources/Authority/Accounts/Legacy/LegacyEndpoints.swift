@@ -38,10 +38,10 @@ package struct LegacyEndpoints: Sendable {
     let all: [Endpoint]
 
     package init(_ policy: Policy) {
-        var doors = policy.legacyPaths.map { Endpoint($0) }
-        if !doors.contains(where: { $0.kind == .login }) { doors += Endpoint.scriptsOfLogin }
-        if !doors.contains(where: { $0.kind == .token }) { doors.append(Endpoint.scriptOfTokens) }
-        all = doors
+        var endpoints = policy.legacyPaths.map { Endpoint($0) }
+        if !endpoints.contains(where: { $0.kind == .login }) { endpoints += Endpoint.scriptsOfLogin }
+        if !endpoints.contains(where: { $0.kind == .token }) { endpoints.append(Endpoint.scriptOfTokens) }
+        all = endpoints
     }
 
     /// Whether all paths differ and each has at least one segment.
@@ -51,8 +51,8 @@ package struct LegacyEndpoints: Sendable {
     /// requests.
     package func match(for request: borrowing Request) -> Match? {
         let path = request.head.span.extracting(request.path.range)
-        for door in all where path.matches(door.path.span) {
-            return door.call(by: request).map { .called($0) } ?? .ambiguous(door.kind)
+        for endpoint in all where path.matches(endpoint.path.span) {
+            return endpoint.call(by: request).map { .called($0) } ?? .ambiguous(endpoint.kind)
         }
         let loose = LoosePath(path)
         return all.first { loose.isAtOrBelow($0.loose) }.map { .ambiguous($0.kind) }
@@ -113,7 +113,7 @@ package final class LegacyPathFilter: Sendable {
     /// The deployment's generation when the filter was made: a later generation needs a new filter.
     package let generation: UInt64
     /// The endpoints of all apps, each path once.
-    private let doors: [LegacyEndpoints.Endpoint]
+    private let endpoints: [LegacyEndpoints.Endpoint]
     /// The last segments of the endpoints' paths, in lower case.
     private let names: [[UInt8]]
     /// Bit `b % 64` of word `b / 64` is set if a name begins with the byte `b`.
@@ -122,24 +122,24 @@ package final class LegacyPathFilter: Sendable {
     init(of apps: [LegacyApp], generation: UInt64) {
         self.generation = generation
         var paths: Set<[UInt8]> = []
-        let doors = apps.flatMap { $0.endpoints.all }.filter { paths.insert($0.path).inserted }
+        let endpoints = apps.flatMap { $0.endpoints.all }.filter { paths.insert($0.path).inserted }
         var beginnings = InlineArray<4, UInt64>(repeating: 0)
         var names: Set<[UInt8]> = []
-        for door in doors where door.loose.count > 0 {
-            let name = Array(door.loose[door.loose.count - 1])
+        for endpoint in endpoints where endpoint.loose.count > 0 {
+            let name = Array(endpoint.loose[endpoint.loose.count - 1])
             names.insert(name)
             beginnings[Int(name[0]) / 64] |= 1 << UInt64(name[0] % 64)
         }
-        self.doors = doors
+        self.endpoints = endpoints
         self.names = Array(names)
         self.beginnings = beginnings
     }
 
     package func mayMatch(_ path: Span<UInt8>) -> Bool {
-        guard !doors.isEmpty, mayContainName(path) else { return false }
-        for door in doors where path.matches(door.path.span) { return true }
+        guard !endpoints.isEmpty, mayContainName(path) else { return false }
+        for endpoint in endpoints where path.matches(endpoint.path.span) { return true }
         let loose = LoosePath(path)
-        return doors.contains { loose.isAtOrBelow($0.loose) }
+        return endpoints.contains { loose.isAtOrBelow($0.loose) }
     }
 
     /// Whether a segment of the path begins with an endpoint's last segment, or percent-escapes or

@@ -12,20 +12,22 @@ package struct LegacyLoginAttempt: Sendable {
     let name: AccountName?
     let password: PasswordField
     /// All of these endpoints are tried for every account, so that the work tells nothing about it.
-    let doors: [Rung.LoginEndpoint]
+    let endpoints: [Rung.LoginEndpoint]
 
     /// Never nil in practice: every username gives an attempt.
-    package init?(_ app: LegacyApp, username: [UInt8], password: PasswordField, at door: Rung.LoginEndpoint) {
-        self.init(app, username: username, password: password, atAnyOf: [door])
+    package init?(
+        _ app: LegacyApp, username: [UInt8], password: PasswordField, at endpoint: Rung.LoginEndpoint
+    ) {
+        self.init(app, username: username, password: password, atAnyOf: [endpoint])
     }
 
     /// The same if one path accepts the rungs of several endpoints.
     package init?(
-        _ app: LegacyApp, username: [UInt8], password: PasswordField, atAnyOf doors: [Rung.LoginEndpoint]
+        _ app: LegacyApp, username: [UInt8], password: PasswordField, atAnyOf endpoints: [Rung.LoginEndpoint]
     ) {
         self.app = app
         self.password = password
-        self.doors = doors
+        self.endpoints = endpoints
         name = try? AccountName(normalizing: username.span)
         let standIn = "no name \(Hex.encode(SHA256.digest(username.span).span))"
         guard let counted = name ?? (try? AccountName(normalizing: standIn)) else { return nil }
@@ -83,9 +85,10 @@ package struct LegacyLoginService: LegacyPasswordLogin {
     package func judge(_ attempt: LegacyLoginAttempt, at now: Int64) throws(Refusal) -> Accepted? {
         let account = try find(attempt)
         var verdict = LegacyLoginVerifier.Verdict.refused
-        for door in attempt.doors {
+        for endpoint in attempt.endpoints {
             let found = try judge.judge(
-                attempt.password, at: door, of: account?.storedLegacy, settings: attempt.app.ladder, time: now
+                attempt.password, at: endpoint, of: account?.storedLegacy, settings: attempt.app.ladder,
+                time: now
             )
             if found != .refused { verdict = found }
         }

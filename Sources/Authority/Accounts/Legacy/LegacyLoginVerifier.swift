@@ -49,12 +49,12 @@ package struct LegacyLoginVerifier: Sendable {
     /// `stored` is nil if no account of that name has a legacy credential. `time` is in Unix seconds. Throws
     /// `unavailable` if the login cannot be judged.
     package func judge(
-        _ field: PasswordField, at door: Rung.LoginEndpoint, of stored: StoredCredential?,
+        _ field: PasswordField, at endpoint: Rung.LoginEndpoint, of stored: StoredCredential?,
         settings: LadderSettings, time: Int64
     ) throws(Refusal) -> Verdict {
-        let decoy = door == .minute ? timed : hashed
+        let decoy = endpoint == .minute ? timed : hashed
         var judged = decoy
-        if let stored, stored.credential.rung.endpoint == door { judged = stored }
+        if let stored, stored.credential.rung.endpoint == endpoint { judged = stored }
         let rung = judged.credential.rung
         let needed: Secret
         do {
@@ -64,7 +64,7 @@ package struct LegacyLoginVerifier: Sendable {
         }
         let value = field.normalised(for: rung)
         let verdict =
-            switch door {
+            switch endpoint {
             case .query, .form: try LegacyLoginVerifier.compare(value, withHash: needed)
             case .minute:
                 compare(value, withMinutesOf: needed, of: judged.account, settings: settings, time: time)

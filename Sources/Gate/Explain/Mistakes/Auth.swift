@@ -9,11 +9,11 @@ extension Mistake {
             code: "old-string-to-sign", sentence: "the string to sign is that of another auth version",
             remedy: "spell the string to sign of the version that auth_version or X-Auth-Version names",
             schemes: [.authV1, .authV2, .authV4],
-            correction: .text { spelling in
-                switch spelling.scheme {
-                case .authV1: [version2(spelling)]
-                case .authV2: version1(spelling)
-                default: lines(spelling)
+            correction: .text { input in
+                switch input.scheme {
+                case .authV1: [version2(input)]
+                case .authV2: version1(input)
+                default: lines(input)
                 }
             }),
         Mistake(
@@ -22,10 +22,10 @@ extension Mistake {
                 "the URL was signed without its scheme and host, without its query, or without its "
                 + "default port",
             remedy: "sign the whole URL as the client requests it", schemes: [.authV4],
-            correction: .text { spelling in
-                let draft = spelling.draft
+            correction: .text { input in
+                let draft = input.draft
                 let port = draft.transport == .tls ? ":443" : ":80"
-                let lines = spelling.text.bytes.split(at: .newline)
+                let lines = input.text.bytes.split(at: .newline)
                 guard lines.count == 3 else { return [] }
                 let url = lines[1].text
                 let others = [
@@ -42,8 +42,8 @@ extension Mistake {
             code: "values-not-encoded",
             sentence: "the values of the body were signed without percent-encoding",
             remedy: "percent-encode names and values before they are signed", schemes: [.authV4],
-            correction: .text { spelling in
-                let text = ParameterString(spelling)
+            correction: .text { input in
+                let text = ParameterString(input)
                 return [
                     { PercentEncodingVariants.decode($0) },
                     { PercentEncodingVariants.form(PercentEncodingVariants.decode($0)) },
@@ -66,36 +66,36 @@ extension Mistake {
     ]
 
     /// All parameters but the signature, in lower case: as auth-v1 does it.
-    private static func version1(_ spelling: SigningInput) -> [SigningString] {
-        let all = sent(spelling).filter { $0.name != [UInt8]("auth_signature") }
+    private static func version1(_ input: SigningInput) -> [SigningString] {
+        let all = sent(input).filter { $0.name != [UInt8]("auth_signature") }
         let lower = all.map { (name: $0.name.map(ASCII.lowercased), value: $0.value) }
         let timed = all.filter {
             !$0.name.starts(with: [UInt8]("auth_")) || $0.name == [UInt8]("auth_timestamp")
         }
-        return [lower, all, timed].map { text(of: spelling, path: spelling.draft.path, parameters: $0) }
+        return [lower, all, timed].map { text(of: input, path: input.draft.path, parameters: $0) }
     }
 
     /// No parameter in `auth_`, and the path decoded: as auth-v2 does it.
-    private static func version2(_ spelling: SigningInput) -> SigningString {
-        let others = sent(spelling).filter { !$0.name.starts(with: [UInt8]("auth_")) }
+    private static func version2(_ input: SigningInput) -> SigningString {
+        let others = sent(input).filter { !$0.name.starts(with: [UInt8]("auth_")) }
         return text(
-            of: spelling, path: PercentEncodingVariants.decode(spelling.draft.path), parameters: others)
+            of: input, path: PercentEncodingVariants.decode(input.draft.path), parameters: others)
     }
 
     /// auth-v4 with the body itself, its members unsorted, or the time added.
-    private static func lines(_ spelling: SigningInput) -> [SigningString] {
-        let lines = spelling.text.bytes.split(at: .newline)
+    private static func lines(_ input: SigningInput) -> [SigningString] {
+        let lines = input.text.bytes.split(at: .newline)
         guard lines.count == 3 else { return [] }
-        let time = spelling.draft.value(of: "x-auth-timestamp") ?? []
+        let time = input.draft.value(of: "x-auth-timestamp") ?? []
         return [
-            [lines[0], lines[1], spelling.draft.body], [lines[0], spelling.draft.path, spelling.draft.body],
+            [lines[0], lines[1], input.draft.body], [lines[0], input.draft.path, input.draft.body],
             [lines[0], lines[1], time, lines[2]], [lines[0], lines[1], lines[2], time],
-            [lines[0], spelling.draft.path, lines[2]],
+            [lines[0], input.draft.path, lines[2]],
         ].map { SigningString(bytes: Array($0.joined(separator: [.newline]))) }
     }
 
-    private static func sent(_ spelling: SigningInput) -> [(name: [UInt8], value: [UInt8])] {
-        let draft = spelling.draft
+    private static func sent(_ input: SigningInput) -> [(name: [UInt8], value: [UInt8])] {
+        let draft = input.draft
         return QueryPairs(draft.isForm && !draft.body.isEmpty ? draft.body : draft.query ?? []).all.map {
             pair in
             (
@@ -106,10 +106,10 @@ extension Mistake {
     }
 
     private static func text(
-        of spelling: SigningInput, path: [UInt8], parameters: [(name: [UInt8], value: [UInt8])]
+        of input: SigningInput, path: [UInt8], parameters: [(name: [UInt8], value: [UInt8])]
     ) -> SigningString {
         let sorted = parameters.sorted { $0.name.lexicographicallyPrecedes($1.name) }
         let joined = Array(sorted.map { $0.name + [.equals] + $0.value }.joined(separator: [.ampersand]))
-        return SigningString(bytes: [UInt8](spelling.draft.method) + [.newline] + path + [.newline] + joined)
+        return SigningString(bytes: [UInt8](input.draft.method) + [.newline] + path + [.newline] + joined)
     }
 }

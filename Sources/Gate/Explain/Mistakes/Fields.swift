@@ -68,8 +68,8 @@ extension Mistake {
         Mistake(
             code: "header-name-case", sentence: "names of fields were signed with capitals",
             remedy: "names of fields are signed in lower case (RFC 9421 §2.1)", schemes: [.messageSignatures],
-            correction: .text { spelling in
-                let lines = spelling.text.bytes.split(at: .newline)
+            correction: .text { input in
+                let lines = input.text.bytes.split(at: .newline)
                 return [capitals(lines, in: lines.indices), capitals(lines, in: lines.indices.dropLast())]
             }),
     ]

@@ -3,7 +3,7 @@ import CountersignSeal
 import CountersignWire
 
 extension Mistake {
-    /// Another spelling of the right secret. Another secret altogether cannot be told from a forgery: that is
+    /// Another form of the right secret. Another secret altogether cannot be told from a forgery: that is
     /// said only where the other one is known.
     static let keys = [
         Mistake(
@@ -76,8 +76,8 @@ extension Mistake {
         Mistake(
             code: "wrong-algorithm", sentence: "the string to sign was signed with another algorithm",
             remedy: "use the algorithm of the scheme and the key: HMAC-SHA256, for form-md5 plain MD5",
-            correction: .mac { spelling, secret in
-                let text = spelling.text
+            correction: .mac { input, secret in
+                let text = input.text
                 let message = Array(text.bytes[..<text.secretAt]) + Array(text.bytes[text.secretAt...])
                 let whole =
                     Array(text.bytes[..<text.secretAt]) + (text.secretAt > 0 ? secret : [])
@@ -87,7 +87,7 @@ extension Mistake {
                     var plain = [
                         (secret + message, ", the secret first"), (message + secret, ", the secret last"),
                     ]
-                    // Without the secret in it a hash is anybody's, and no evidence.
+                    // A hash without the secret proves nothing: any party can compute it.
                     if text.secretAt > 0 { plain.append((whole, "")) }
                     return keyed.map { AlternativeMAC(name: "HMAC-\(hash.rawValue)", bytes: $0) }
                         + plain.map {
@@ -99,19 +99,19 @@ extension Mistake {
         Mistake(
             code: "hmac-arguments", sentence: "the HMAC's key and message were exchanged",
             remedy: "libraries differ in which argument comes first: the secret is the key",
-            correction: .mac { spelling, secret in
+            correction: .mac { input, secret in
                 [DiagnosticHash.sha256, .md5].map { hash in
                     AlternativeMAC(
                         name: "HMAC-\(hash.rawValue)",
-                        bytes: hash.hmac(key: spelling.text.bytes.span, message: secret.span))
+                        bytes: hash.hmac(key: input.text.bytes.span, message: secret.span))
                 }
             }),
         Mistake(
             code: "digest-first", sentence: "the string to sign was hashed, and the hash signed",
             remedy: "give the HMAC the string itself: it hashes for you",
-            correction: .mac { spelling, secret in
+            correction: .mac { input, secret in
                 [DiagnosticHash.sha256, .sha1, .md5].flatMap { hash in
-                    let digest = hash.digest(spelling.text.bytes.span)
+                    let digest = hash.digest(input.text.bytes.span)
                     return [
                         digest, [UInt8](Hex.encode(digest.span)),
                         [UInt8](Base64.encode(digest.span, as: .standard)),

@@ -2,14 +2,14 @@ import CountersignSchemes
 import CountersignWire
 
 extension Mistake {
-    /// Schemes that sign `k=v&k=v`: which parameters, in which order, in which spelling.
+    /// Schemes that sign `k=v&k=v`: which parameters, in which order, in which input.
     static let parameters = [
         Mistake(
             code: "values-encoded", sentence: "the parameters were signed percent-encoded",
             remedy: "sign names and values as they are, before they are encoded for sending",
             schemes: decoded,
-            correction: .text { spelling in
-                let text = ParameterString(spelling)
+            correction: .text { input in
+                let text = ParameterString(input)
                 return [
                     PercentEncodingVariants.strict, PercentEncodingVariants.form,
                     PercentEncodingVariants.component,
@@ -23,9 +23,9 @@ extension Mistake {
             code: "parameter-order",
             sentence: "the parameters were signed in the order in which they were sent, or sorted otherwise",
             remedy: "sort the parameters by the bytes of their names", schemes: joined,
-            correction: .text { spelling in
-                let text = ParameterString(spelling)
-                let sent = sentNames(spelling).map { PercentEncodingVariants.decode($0, plus: .space) }
+            correction: .text { input in
+                let text = ParameterString(input)
+                let sent = sentNames(input).map { PercentEncodingVariants.decode($0, plus: .space) }
                 func place(_ part: [UInt8]) -> Int {
                     let name = Array(part.prefix { $0 != .equals })
                     return sent.firstIndex(of: name) ?? sent.firstIndex { $0.map(ASCII.lowercased) == name }
@@ -44,16 +44,16 @@ extension Mistake {
         Mistake(
             code: "empty-left-out", sentence: "parameters without a value were sent and not signed",
             remedy: "sign every parameter that is sent, as name= where it has no value", schemes: joined,
-            correction: .text { spelling in
-                let text = ParameterString(spelling)
+            correction: .text { input in
+                let text = ParameterString(input)
                 return [text.text(of: text.parts.filter { $0.last != .equals })]
             }),
         Mistake(
             code: "parameter-name-case", sentence: "the names of parameters were signed in another case",
             remedy: "sign the names in the case that the scheme asks for", schemes: joined,
-            correction: .text { spelling in
-                let text = ParameterString(spelling)
-                let sent = sentNames(spelling).map { PercentEncodingVariants.decode($0, plus: .space) }
+            correction: .text { input in
+                let text = ParameterString(input)
+                let sent = sentNames(input).map { PercentEncodingVariants.decode($0, plus: .space) }
                 let asSent: ([UInt8]) -> [UInt8] = { name in
                     sent.first { $0.map(ASCII.lowercased) == name.map(ASCII.lowercased) } ?? name
                 }
@@ -77,12 +77,12 @@ extension Mistake {
     private static let decoded: Set<SchemeName> = [.formMD5, .authV1, .authV2]
 
     /// As they are written, in their order.
-    private static func sentNames(_ spelling: SigningInput) -> [[UInt8]] {
-        let draft = spelling.draft
-        if spelling.scheme == .authV4, let members = (try? JSONReader.read(draft.body))?.root.members {
+    private static func sentNames(_ input: SigningInput) -> [[UInt8]] {
+        let draft = input.draft
+        if input.scheme == .authV4, let members = (try? JSONReader.read(draft.body))?.root.members {
             return members.map { [UInt8]($0.name) }
         }
-        let isInBody = spelling.scheme == .formMD5 && draft.isForm
+        let isInBody = input.scheme == .formMD5 && draft.isForm
         return QueryPairs(isInBody ? draft.body : draft.query ?? []).all.map(\.name)
     }
 }
@@ -96,15 +96,15 @@ struct ParameterString {
     private let scheme: SchemeName
     private let keyPlace: FormMD5.KeyPosition
 
-    init(_ spelling: SigningInput) {
-        scheme = spelling.scheme
+    init(_ input: SigningInput) {
+        scheme = input.scheme
         if scheme == .formMD5 {
-            let form = FormMD5String(spelling.text)
+            let form = FormMD5String(input.text)
             lines = []
             (parts, keyPlace) = (form.parts, form.keyPlace)
         } else {
             keyPlace = .pair
-            let bytes = spelling.text.bytes
+            let bytes = input.text.bytes
             let start = bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
             lines = Array(bytes[..<start])
             parts = bytes[start...].split(separator: .ampersand).map { Array($0) }

@@ -95,8 +95,8 @@ extension Mistake {
             remedy:
                 "the value of @query begins with ?, and is ? alone where there is no query (RFC 9421 §2.2.7)",
             schemes: [.messageSignatures],
-            correction: .text { spelling in
-                [spelling.text.replacing([UInt8]("\"@query\": ?"), with: [UInt8]("\"@query\": "))]
+            correction: .text { input in
+                [input.text.replacing([UInt8]("\"@query\": ?"), with: [UInt8]("\"@query\": "))]
             }),
     ]
 }

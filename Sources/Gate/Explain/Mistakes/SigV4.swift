@@ -11,9 +11,9 @@ extension Mistake {
             remedy:
                 "outside of S3 each segment is percent-encoded once more, after it was encoded for sending",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                spelling.canonical { lines in
-                    let path = spelling.draft.path
+            correction: .text { input in
+                input.canonical { lines in
+                    let path = input.draft.path
                     let segments = path.split(at: .slash)
                     lines[1] = path
                     let once = lines
@@ -30,8 +30,8 @@ extension Mistake {
             sentence: "names of fields were put into the canonical request with capitals",
             remedy: "write the names of fields in lower case, in CanonicalHeaders and in SignedHeaders",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                spelling.canonical { lines in
+            correction: .text { input in
+                input.canonical { lines in
                     for index in lines.indices.dropFirst(3).dropLast(3) {
                         lines[index] = capitals(lines[index])
                     }
@@ -43,9 +43,9 @@ extension Mistake {
             sentence: "the hash of the empty body was left out of the canonical request",
             remedy: "the last line is the SHA-256 of nothing (e3b0c442…) where there is no body",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                guard spelling.draft.body.isEmpty else { return [] }
-                return spelling.canonical { lines in [lines.dropLast() + [[]], Array(lines.dropLast())] }
+            correction: .text { input in
+                guard input.draft.body.isEmpty else { return [] }
+                return input.canonical { lines in [lines.dropLast() + [[]], Array(lines.dropLast())] }
             }),
         Mistake(
             code: "payload-hash",
@@ -54,15 +54,15 @@ extension Mistake {
                 "the last line is the SHA-256 of the body in lower-case hexadecimal digits, as in "
                 + "X-Amz-Content-Sha256",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                let digest = SHA256.digest(spelling.draft.body.span)
+            correction: .text { input in
+                let digest = SHA256.digest(input.draft.body.span)
                 let empty = SHA256.digest([UInt8]().span)
                 let last = [
                     "UNSIGNED-PAYLOAD", Hex.encode(empty.span), Hex.encode(digest.span),
                     Hex.encode(digest.span).uppercased(), Base64.encode(digest.span, as: .standard),
-                    spelling.draft.body.text,
+                    input.draft.body.text,
                 ]
-                return spelling.canonical { lines in
+                return input.canonical { lines in
                     last.map { lines.dropLast() + [[UInt8]($0)] }
                 }
             }),
@@ -71,8 +71,8 @@ extension Mistake {
             remedy:
                 "an empty line follows the last field, even where there is no query; none follows the hash",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                spelling.canonical { lines in
+            correction: .text { input in
+                input.canonical { lines in
                     let blank = lines.count - 3
                     return [
                         Array(lines[..<blank] + lines[(blank + 1)...]), lines + [[]],
@@ -84,17 +84,17 @@ extension Mistake {
             code: "canonical-not-hashed", sentence: "the canonical request was signed itself, not its hash",
             remedy: "the last line of the string to sign is the SHA-256 of the canonical request",
             schemes: [.sigV4],
-            correction: .text { spelling in
-                let start = spelling.text.bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
-                return [SigningString(bytes: spelling.text.bytes[..<start] + spelling.canonicalRequest)]
+            correction: .text { input in
+                let start = input.text.bytes.lastIndex(of: .newline).map { $0 + 1 } ?? 0
+                return [SigningString(bytes: input.text.bytes[..<start] + input.canonicalRequest)]
             }),
         Mistake(
             code: "old-string-to-sign", sentence: "the string to sign is that of Signature Version 2",
             remedy:
                 "spell it as Signature Version 4 does: algorithm, time, scope, hash of the canonical request",
             schemes: [.sigV4],
-            correction: .mac { spelling, secret in
-                let draft = spelling.draft
+            correction: .mac { input, secret in
+                let draft = input.draft
                 let query = QueryPairs(draft.query ?? []).orders.first ?? []
                 let lines = [[UInt8](draft.method), [UInt8](draft.authority.lowercased()), draft.path, query]
                 let text = Array(lines.joined(separator: [.newline]))
@@ -110,8 +110,8 @@ extension Mistake {
                 "HMAC in turn \"AWS4\" and the secret over the date, then the region, the service "
                 + "and aws4_request",
             schemes: [.sigV4],
-            correction: .mac { spelling, secret in
-                let text = spelling.text
+            correction: .mac { input, secret in
+                let text = input.text
                 let lines = text.bytes.split(at: .newline)
                 guard lines.count == 4 else { return [] }
                 let scope = lines[2].split(at: .slash)

@@ -11,8 +11,8 @@ extension Mistake {
                 "join the lines by a single LF, with none after the last; in PHP and shells \"\\n\" "
                 + "needs double quotes",
             schemes: Set(SchemeName.signing).subtracting([.formMD5]),
-            correction: .text { spelling in
-                let text = spelling.text
+            correction: .text { input in
+                let text = input.text
                 return [
                     text.replacing([.newline], with: [0x0D, .newline]),
                     text.replacing([.newline], with: [UInt8]("\\n")),
@@ -29,13 +29,13 @@ extension Mistake {
                 "end the signature base with \"@signature-params\": and the value of Signature-Input "
                 + "after its label=",
             schemes: [.messageSignatures],
-            correction: .text { spelling in
+            correction: .text { input in
                 let mark = [UInt8]("\"@signature-params\": ")
-                guard let start = spelling.text.bytes.ranges(of: mark).last else { return [] }
+                guard let start = input.text.bytes.ranges(of: mark).last else { return [] }
                 let (lines, value) = (
-                    spelling.text.bytes[..<start.lowerBound], spelling.text.bytes[start.upperBound...]
+                    input.text.bytes[..<start.lowerBound], input.text.bytes[start.upperBound...]
                 )
-                let whole = spelling.draft.value(of: "signature-input") ?? []
+                let whole = input.draft.value(of: "signature-input") ?? []
                 return [
                     Array(lines.dropLast()), Array(lines), Array(lines) + mark + whole,
                     Array(lines) + [UInt8]("@signature-params: ") + value,
@@ -47,8 +47,8 @@ extension Mistake {
             code: "component-order",
             sentence: "the components were signed in another order than Signature-Input lists them in",
             remedy: "write one line a component, in the order of the list", schemes: [.messageSignatures],
-            correction: .text { spelling in
-                let lines = spelling.text.bytes.split(at: .newline)
+            correction: .text { input in
+                let lines = input.text.bytes.split(at: .newline)
                 guard let last = lines.last else { return [] }
                 let before: ([UInt8], [UInt8]) -> Bool = { $0.lexicographicallyPrecedes($1) }
                 return [Array(lines.dropLast().sorted(by: before)), Array(lines.dropLast().reversed())].map {
@@ -63,7 +63,7 @@ extension Mistake {
                 "spell the signature base as RFC 9421 §2.5 has it; a library for draft-cavage "
                 + "signatures does not",
             schemes: [.messageSignatures],
-            correction: .text { spelling in unquoted(spelling) + cavage(spelling) }),
+            correction: .text { input in unquoted(input) + cavage(input) }),
         Mistake(
             code: "key-place",
             sentence: "the private key was put behind the parameters, and the policy wants it among them",
@@ -71,8 +71,8 @@ extension Mistake {
                 "set the policy form-md5-key=appended for the app or this release, or sign private_key "
                 + "as a parameter",
             schemes: [.formMD5],
-            correction: .text { spelling in
-                let form = FormMD5String(spelling.text)
+            correction: .text { input in
+                let form = FormMD5String(input.text)
                 return form.keyPlace == .pair ? [FormMD5String.text(of: form.parts, keyPlace: .appended)] : []
             }),
         Mistake(
@@ -82,8 +82,8 @@ extension Mistake {
                 "set the policy form-md5-key=pair for the app or this release, or put the key behind the "
                 + "last parameter",
             schemes: [.formMD5],
-            correction: .text { spelling in
-                let form = FormMD5String(spelling.text)
+            correction: .text { input in
+                let form = FormMD5String(input.text)
                 return form.keyPlace == .appended ? [FormMD5String.text(of: form.parts, keyPlace: .pair)] : []
             }),
         Mistake(
@@ -92,8 +92,8 @@ extension Mistake {
             remedy:
                 "write the private key where the policy form-md5-key says, and as docs/protocol.md spells it",
             schemes: [.formMD5],
-            correction: .text { spelling in
-                let parts = FormMD5String(spelling.text).parts
+            correction: .text { input in
+                let parts = FormMD5String(input.text).parts
                 let joined = [UInt8](parts.joined(separator: [.ampersand]))
                 let keyed = ["&", "&key=", "&secret="].map { mark in
                     SigningString(bytes: joined + [UInt8](mark), secretAt: joined.count + mark.utf8.count)
@@ -106,8 +106,8 @@ extension Mistake {
     ]
 
     /// Drafts of RFC 9421 up to 05 wrote names without quotes, and some no last line.
-    private static func unquoted(_ spelling: SigningInput) -> [SigningString] {
-        let lines = spelling.text.bytes.split(at: .newline)
+    private static func unquoted(_ input: SigningInput) -> [SigningString] {
+        let lines = input.text.bytes.split(at: .newline)
         let plain = lines.dropLast().map { line -> [UInt8] in
             guard line.first == UInt8(ascii: "\""),
                 let end = line.dropFirst().firstIndex(of: UInt8(ascii: "\""))
@@ -123,18 +123,18 @@ extension Mistake {
     }
 
     /// Source: draft-cavage-http-signatures-12 §2.3.
-    private static func cavage(_ spelling: SigningInput) -> [SigningString] {
-        let draft = spelling.draft
+    private static func cavage(_ input: SigningInput) -> [SigningString] {
+        let draft = input.draft
         let target = [UInt8]("(request-target): \(draft.method.lowercased()) ") + draft.target
         var rest: [[UInt8]] = []
-        for line in spelling.text.bytes.split(at: .newline).dropLast() {
+        for line in input.text.bytes.split(at: .newline).dropLast() {
             guard let end = line.dropFirst().firstIndex(of: UInt8(ascii: "\"")) else { continue }
             let (name, value) = (Array(line[1..<end]), Array(line[(end + 1)...]))
             if name == [UInt8]("@authority") { rest.append([UInt8]("host") + value) }
             if name.first != UInt8(ascii: "@") { rest.append(name + value) }
         }
         var heads = [[target]]
-        if case .unix(let created) = spelling.claim.created {
+        if case .unix(let created) = input.claim.created {
             heads += [
                 [target, [UInt8]("(created): \(created)")], [[UInt8]("(created): \(created)"), target],
             ]

@@ -37,18 +37,18 @@ extension Mistake {
         Mistake(
             code: "host-with-port", sentence: "the host was signed with the default port",
             remedy: "leave the default port out (RFC 9421 §2.2.3)", schemes: [.messageSignatures],
-            correction: .text { spelling in
-                let host = spelling.draft.authority.lowercased()
+            correction: .text { input in
+                let host = input.draft.authority.lowercased()
                 return [":443", ":80"].map {
-                    spelling.text.replacing([UInt8]("\(host)\n"), with: [UInt8]("\(host)\($0)\n"))
+                    input.text.replacing([UInt8]("\(host)\n"), with: [UInt8]("\(host)\($0)\n"))
                 }
             }),
         Mistake(
             code: "host-case", sentence: "the host was signed in the case in which it is written",
             remedy: "the host is signed in lower case (RFC 9421 §2.2.3)", schemes: [.messageSignatures],
-            correction: .text { spelling in
-                let host = spelling.draft.authority
-                return [spelling.text.replacing([UInt8](host.lowercased()), with: [UInt8](host))]
+            correction: .text { input in
+                let host = input.draft.authority
+                return [input.text.replacing([UInt8](host.lowercased()), with: [UInt8](host))]
             }),
         Mistake(
             code: "host-case", sentence: "the host was signed in another case than it was sent in",

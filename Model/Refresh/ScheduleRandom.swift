@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// The random choices of one schedule, all from its seed.
-struct Chance: RandomNumberGenerator {
+struct ScheduleRandom: RandomNumberGenerator {
     private var numbers: SplitMix64
 
     init(seed: UInt64) { numbers = SplitMix64(seed: seed) }

@@ -4,20 +4,18 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 
-@testable import CountersignClient
-
 /// A small authority written from the protocol's text without code of the server, so that it does not share
 /// its mistakes.
-actor FakeAuthority {
-    let app = "demo"
-    let releaseID = KeyID("r_1")
+package actor FakeAuthority {
+    package let app = "demo"
+    package let releaseID = KeyID("r_1")
     /// The app's next version, with the same key.
-    let updatedID = KeyID("r_2")
+    package let updatedID = KeyID("r_2")
     /// The release that signed the request that is answered.
     private var signer = ""
-    let release: SigningKey
-    let answerKey: PrivateKey
-    let nextAnswerKey: PrivateKey
+    package let release: SigningKey
+    package let answerKey: PrivateKey
+    package let nextAnswerKey: PrivateKey
     /// Signs with `nextAnswerKey` in place of `answerKey`.
     private var hasRotated = false
     private let opaque: ServerKeys
@@ -26,30 +24,30 @@ actor FakeAuthority {
     private var pending: [[UInt8]: Pending] = [:]
     /// Passwords of accounts on the login ladder, by name.
     private var ladder: [String: String] = [:]
-    private(set) var session: FakeSession?
+    package private(set) var session: FakeSession?
     private var passwordMinimum: Int64 = 1
     /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
     /// The code that resets a password.
-    let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
+    package let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
-    private(set) var now: Int64 = 1_800_000_000
+    package private(set) var now: Int64 = 1_800_000_000
     /// How many of the next logins take too long.
-    var loginsToExpire = 0
+    package var loginsToExpire = 0
     /// The number of accepted session requests.
-    private(set) var accepted = 0
-    private(set) var refreshes = 0
+    package private(set) var accepted = 0
+    package private(set) var refreshes = 0
     /// The number of executions for each idempotency key; under "" the requests without one.
-    private(set) var done: [String: Int] = [:]
+    package private(set) var done: [String: Int] = [:]
     /// In whose name each was done.
-    private(set) var doneFor: [String: String] = [:]
+    package private(set) var doneFor: [String: String] = [:]
     /// The bodies of requests for upload tickets.
-    private(set) var uploadsAsked: [[UInt8]] = []
+    package private(set) var uploadsAsked: [[UInt8]] = []
     private var transcripts: Set<[UInt8]> = []
 
     private var signatures: Set<[UInt8]> = []
 
-    func demandPasswords(of characters: Int64) { passwordMinimum = characters }
+    package func demandPasswords(of characters: Int64) { passwordMinimum = characters }
 
     private struct Pending {
         let binding: LoginBinding
@@ -58,7 +56,7 @@ actor FakeAuthority {
         let sessionKey: (KE3) -> Secret?
     }
 
-    init() throws {
+    package init() throws {
         release = SigningKey(Secret(random: 32))
         answerKey = try PrivateKey(random: .ed25519)
         nextAnswerKey = try PrivateKey(random: .ed25519)
@@ -80,30 +78,30 @@ actor FakeAuthority {
         self.nextAnswerKey = nextAnswerKey
     }
 
-    func copy() -> FakeAuthority {
+    package func copy() -> FakeAuthority {
         FakeAuthority(release, answerKey, nextAnswerKey, opaque, receiver, accounts, session, at: now)
     }
 
-    enum Problem: Error { case broken }
+    package enum Problem: Error { case broken }
 
-    func signWithNextKey(_ hasRotated: Bool) { self.hasRotated = hasRotated }
+    package func signWithNextKey(_ hasRotated: Bool) { self.hasRotated = hasRotated }
 
     private var ownKey: SigningKey { SigningKey(hasRotated ? nextAnswerKey : answerKey) }
 
-    func advance(by seconds: Int64) { now += seconds }
-    func putOnLadder(_ name: String, _ password: String) { ladder[name] = password }
-    func isOnLadder(_ name: String) -> Bool { ladder[name] != nil }
+    package func advance(by seconds: Int64) { now += seconds }
+    package func putOnLadder(_ name: String, _ password: String) { ladder[name] = password }
+    package func isOnLadder(_ name: String) -> Bool { ladder[name] != nil }
     /// The token is out, though it was given for longer.
-    func expire() { session?.expire() }
-    func end(_ reason: String) { session?.ended = reason }
+    package func expire() { session?.expire() }
+    package func end(_ reason: String) { session?.ended = reason }
     /// As after a lost store: the offer that was made is not known any more.
-    func loseSuccessor() { session?.successor = nil }
+    package func loseSuccessor() { session?.successor = nil }
 
     /// To a copy that was changed on its way: signed for the original, which it did not see.
-    func refusal(_ code: String, to draft: Draft) throws -> Response { try refuse(code, draft) }
+    package func refusal(_ code: String, to draft: Draft) throws -> Response { try refuse(code, draft) }
 
     /// What a backend answered to a first copy, given again: signed by us, with what it said then.
-    func repetition(of code: String, to draft: Draft) throws -> Response {
+    package func repetition(of code: String, to draft: Draft) throws -> Response {
         guard let session else { throw Problem.broken }
         let signer = Credentials(
             keyID: KeyID(session.token(session.epoch)), key: session.key(of: session.epoch))
@@ -116,7 +114,7 @@ actor FakeAuthority {
     }
 
     /// A signed time response that is bound to its contents alone, not to a request.
-    func unboundTime(_ nonce: String) throws -> Response {
+    package func unboundTime(_ nonce: String) throws -> Response {
         guard let own = KeyID(MessageSignatures.authorityKeyID) else { throw Problem.broken }
         let body = Array(JSONValue.object([("time", .integer(now)), ("nonce", .string(nonce))]).text.utf8)
         let fields = try MessageSignatures().sign(
@@ -125,11 +123,11 @@ actor FakeAuthority {
     }
 
     /// A response with this body to the same request, signed with the authority's own key.
-    func resigned(_ response: Response, body: [UInt8], to draft: Draft) throws -> Response {
+    package func resigned(_ response: Response, body: [UInt8], to draft: Draft) throws -> Response {
         try reply(response.status, bytes: body, draft, nil)
     }
 
-    func answer(_ draft: Draft) throws -> Response {
+    package func answer(_ draft: Draft) throws -> Response {
         let request = draft.request()
         var workspace = Workspace()
         guard let claim = try MessageSignatures().claim(in: request, workspace: &workspace) else {
@@ -301,7 +299,7 @@ actor FakeAuthority {
     private func logInByPassword(_ draft: Draft, _ name: String, _ password: String) throws -> Response {
         guard ladder[name] == password else { return try refuse("wrong-credentials", draft) }
         ladder[name] = nil
-        let registration = try OpaqueStart.registration(
+        let registration = try ClientRegistration(
             Password(typed: Secret(copying: Array(password.utf8).span)))
         let credential = SystemRandom().bytes(16)
         let account = try AccountName(normalizing: name)
@@ -339,7 +337,7 @@ actor FakeAuthority {
             200, ["login_id": .bytes(id), "ke2": .bytes(ke2), "app": .string(app)], draft, nil)
     }
 
-    func expireLogins(_ count: Int) { loginsToExpire = count }
+    package func expireLogins(_ count: Int) { loginsToExpire = count }
 
     private func finishLogin(
         _ draft: Draft, id: [UInt8], ke3: [UInt8], signature: [UInt8], mac: [UInt8]
@@ -496,9 +494,9 @@ actor FakeAuthority {
 private final class Held {
     private var login: ServerLogin?
 
-    init(_ login: consuming ServerLogin) { self.login = consume login }
+    package init(_ login: consuming ServerLogin) { self.login = consume login }
 
-    func finish(_ ke3: KE3) -> Secret? {
+    package func finish(_ ke3: KE3) -> Secret? {
         guard let login = login.take() else { return nil }
         return try? login.finish(ke3)
     }
@@ -514,5 +512,12 @@ extension Device {
             let name = json["name"]?.string.flatMap(Device.Name.init)
         else { return nil }
         self.init(signingKey: signing, agreementKey: agreement, kind: kind, name: name)
+    }
+}
+
+extension JSONValue {
+    /// Bytes as the routes encode them: base64url without padding.
+    fileprivate static func bytes(_ bytes: [UInt8]) -> JSONValue {
+        .string(Base64.encode(bytes.span, as: .url))
     }
 }

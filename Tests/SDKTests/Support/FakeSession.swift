@@ -1,1 +1,0 @@
-../../ClientTests/Support/FakeSession.swift
