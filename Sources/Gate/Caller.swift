@@ -28,7 +28,7 @@ package final class Caller: @unchecked Sendable {
     package var schemeName: String { withheld?.ticket == nil ? scheme.rawValue : Caller.ticketScheme }
     package static let ticketScheme = "upload-ticket"
 
-    init(_ proof: consuming CompleteProof) {
+    convenience init(_ proof: consuming CompleteProof) {
         self.init(proof.fresh)
     }
 
