@@ -6,7 +6,7 @@ import CountersignWire
 /// It refuses nothing. Where a head is incomplete, ambiguous or merely unusual, the result is nil, and the
 /// strict parser reads the same bytes from their beginning. Of a head that it does take, it says what the
 /// strict parser says, offset for offset; Tests/HTTPTests/HeadScannerTests.swift and the fuzz target `scanner`
-/// compare the two (docs/decisions/0061-head-scanner.md).
+/// compare the two (docs/decisions/0065-head-scanner.md).
 ///
 /// Memory safety: ``whole(at:)`` alone reads without a bounds check. Each caller has checked that the
 /// position plus sixteen is not over the number of bytes. No position is negative, because positions begin at
@@ -323,6 +323,7 @@ extension HeadScanner {
             memory -> Int? in
             var fields = OutputSpan(buffer: memory, initializedCount: 0)
             var names = FieldNames()
+            var staying = FieldMask()
             var contentLength: Int?
             var option: ConnectionOption?
             var position = end
@@ -345,6 +346,7 @@ extension HeadScanner {
                     guard option != nil else { return nil }
                 default: break
                 }
+                if field.traits.staysHere { staying.insert(fields.count) }
                 names.insert(field.known)
                 fields.append(field)
             }
@@ -354,7 +356,8 @@ extension HeadScanner {
             response.fields.replaceAll(with: fields.span)
             response.names = names
             response.status = status
-            response.endingHere = option.map { named($0, in: fields.span) } ?? FieldMask()
+            if let option { staying.formUnion(named(option, in: fields.span)) }
+            response.passedOn = FieldMask.all.subtracting(staying)
             do throws(Refusal) {
                 try response.setFraming(
                     contentLength: contentLength, isChunked: names.contains(.transferEncoding),
