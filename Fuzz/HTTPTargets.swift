@@ -84,7 +84,7 @@ private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Req
         precondition(length == strict && scanned.head == parsed.head && scanned.status == parsed.status)
         precondition(scanned.framing == parsed.framing && scanned.keepsAlive == parsed.keepsAlive)
         precondition(scanned.declaredLength == parsed.declaredLength && scanned.hasBody == parsed.hasBody)
-        precondition(scanned.names == parsed.names && scanned.endingHere == parsed.endingHere)
+        precondition(scanned.names == parsed.names && scanned.passedOn == parsed.passedOn)
         precondition(areSame(scanned.fields, parsed.fields))
     }
 }

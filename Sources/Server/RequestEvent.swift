@@ -143,7 +143,8 @@ struct EventID {
     /// The text's bytes: 36 digits and hyphens.
     var bytes: InlineArray<36, UInt8> {
         var text = InlineArray<36, UInt8>(repeating: UInt8(ascii: "-"))
-        text.mutableSpan.withUnsafeMutableBytes(write)
+        var span = text.mutableSpan
+        span.withUnsafeMutableBytes(write)
         return text
     }
 

@@ -142,22 +142,22 @@ package struct FieldIdentity: BitwiseCopyable, Sendable {
 }
 
 /// What the forwarding of a field depends on.
-package struct FieldTraits: OptionSet, BitwiseCopyable, Sendable {
-    package let rawValue: UInt8
+@usableFromInline package struct FieldTraits: OptionSet, BitwiseCopyable, Sendable {
+    @usableFromInline package let rawValue: UInt8
 
-    package init(rawValue: UInt8) { self.rawValue = rawValue }
+    @inlinable package init(rawValue: UInt8) { self.rawValue = rawValue }
 
     /// The name has not been looked up. Such a field is not forwarded.
-    package static var isUnidentified: FieldTraits { FieldTraits(rawValue: 1) }
+    @inlinable package static var isUnidentified: FieldTraits { FieldTraits(rawValue: 1) }
     /// Ends at this hop. Source: RFC 9110 §7.6.1.
-    package static var endsAtHop: FieldTraits { FieldTraits(rawValue: 2) }
+    @inlinable package static var endsAtHop: FieldTraits { FieldTraits(rawValue: 2) }
     /// `Countersign-…`, or a backend may read it as such. Only the gateway may write these fields.
-    package static var isReserved: FieldTraits { FieldTraits(rawValue: 4) }
+    @inlinable package static var isReserved: FieldTraits { FieldTraits(rawValue: 4) }
     /// No backend should act on it, so it may be forwarded although no signature covers it.
-    package static var isHarmless: FieldTraits { FieldTraits(rawValue: 8) }
+    @inlinable package static var isHarmless: FieldTraits { FieldTraits(rawValue: 8) }
 
-    /// The fields that are not forwarded, in either direction.
-    package static var staysHere: FieldTraits { [.isUnidentified, .endsAtHop, .isReserved] }
+    /// Whether the field is not forwarded, in either direction.
+    @inlinable package var staysHere: Bool { rawValue & 0b111 != 0 }
 }
 
 /// The set of these fields that a head has.

@@ -50,6 +50,23 @@ def test_what_the_backend_sees(front, backend):
     assert front.event(seen.get("countersign-event"))
 
 
+def test_each_request_of_a_connection_has_its_own_identity(front, backend):
+    other = front.add_release(version="2.0")
+    keys = [front.key, front.key, other, front.key, other, other]
+    with front.connect() as connection:
+        for key in keys:
+            connection.send(key.request())
+            assert connection.answer().status == 200
+    seen = backend.wait(len(keys))
+    assert [one.get("countersign-release") for one in seen] == [key.key_id for key in keys]
+    assert [one.get("countersign-version") for one in seen] == ["2.0" if key is other else "1.0" for key in keys]
+    for one in seen:
+        ours = [name for name, _ in one.fields if name.startswith(("countersign-", "x-forwarded-", "forwarded"))]
+        assert len(ours) == len(set(ours)), ours
+    events = {one.get("countersign-event") for one in seen}
+    assert len(events) == len(keys) and all(front.event(event) for event in events)
+
+
 @pytest.mark.parametrize("field", [
     ("te", "trailers"), ("upgrade", "h2c"), ("trailer", "x-t"), ("keep-alive", "timeout=9"), ("proxy-connection", "close"),
     ("proxy-authorization", "Basic eDp5"), ("countersign-account", "1"), ("countersign_account", "1"),

@@ -1,8 +1,8 @@
-import CountersignSchemes
 import CountersignWire
 import Testing
 
 @testable import CountersignGate
+@testable import CountersignSchemes
 
 /// A release that was found once is found again without asking its source, until the source changes.
 @Suite struct RecentReleasesTests {
@@ -12,7 +12,9 @@ import Testing
     private let second = KeyID(ours: "r_two-x")
 
     private func claim(_ id: KeyID, scheme: SchemeName = .messageSignatures) throws -> Claim {
-        let mac = try #require(MAC([UInt8](repeating: 0, count: 32).span))
+        let bytes = [UInt8](repeating: 0, count: 32)
+        let made = MAC(bytes.span)
+        let mac = try #require(made)
         let claim = Claim(scheme: scheme, keyID: id, algorithm: .ofKey, mac: mac)
         claim.release = id
         return claim

@@ -190,7 +190,7 @@ private struct ResponseReading: Equatable {
     private var framing: UpstreamResponse.Framing
     private var flags: [Bool]
     private var numbers: [Int?]
-    private var endingHere: FieldMask
+    private var passedOn: FieldMask
 
     init(_ response: UpstreamResponse, length: Int) {
         head = response.head
@@ -199,7 +199,7 @@ private struct ResponseReading: Equatable {
         framing = response.framing
         flags = [response.keepsAlive, response.hasBody]
         numbers = [response.status, response.declaredLength, length]
-        endingHere = response.endingHere
+        passedOn = response.passedOn
     }
 
     init?(scanning bytes: [UInt8], answeringHEAD: Bool) {

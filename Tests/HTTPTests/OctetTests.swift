@@ -1,3 +1,4 @@
+import CountersignWire
 import Testing
 
 @testable import CountersignHTTP
@@ -5,6 +6,51 @@ import Testing
 /// Runs of bytes are looked at eight or sixteen at a time: every byte, at every place in them, beside one
 /// byte at a time.
 @Suite struct OctetTests {
+    @Test(arguments: 0..<16) func blocksHaveTheClassesOfTheirBytes(place: Int) {
+        func isName(_ byte: UInt8) -> Bool {
+            OctetClass.isTokenWithoutUnderscore(byte) && !"!#$%&'*+.^`|~".utf8.contains(byte)
+        }
+        for byte in UInt8.min...UInt8.max {
+            var bytes = SIMD16<UInt8>(repeating: UInt8(ascii: "x"))
+            bytes[place] = byte
+            let block = OctetBlock(bytes: bytes)
+            func expect(_ mask: OctetBlock.Mask, _ isMember: (UInt8) -> Bool, line: Int = #line) {
+                #expect((0..<16).allSatisfy { mask[$0] == isMember(bytes[$0]) }, "\(byte), line \(line)")
+            }
+            expect(block.areControls) { !OctetClass.isFieldValue($0) || $0 == OctetClass.tab }
+            expect(block.areOfNames, isName)
+            expect(block.areOfTargets, OctetClass.isTarget)
+            expect(block.areOfHosts, OctetClass.isHost)
+            expect(block.equals(byte)) { $0 == byte }
+            #expect(OctetBlock.isAny(block.areControls) == (byte < 0x20 || byte == 0x7F))
+            let first = OctetBlock.firstIndex(block.areControls)
+            #expect(first == (byte < 0x20 || byte == 0x7F ? place : 16))
+        }
+    }
+
+    @Test func comparesEveryByte() {
+        let texts: [StaticString] = [
+            "t", "te", "abc", "host", "close", "chunked", "keep-alive", "100-continue", "http://",
+            "http2-settings-23",
+        ]
+        for text in texts {
+            let lower = Array("\(text)".utf8)
+            func equals(_ bytes: [UInt8]) -> Bool {
+                FieldLines.equals(in: bytes.span, at: ByteRange(from: 0, to: bytes.count), text: text)
+            }
+            // Each byte at each place, in the same text in upper case.
+            for place in lower.indices {
+                for byte in UInt8.min...UInt8.max {
+                    var bytes = Array("\(text)".uppercased().utf8)
+                    bytes[place] = byte
+                    let expected = OctetClass.lowercased(byte) == lower[place]
+                    #expect(equals(bytes) == expected, "\(text): byte \(byte) at \(place)")
+                }
+            }
+            #expect(!equals(lower + [0]) && !equals(Array(lower.dropLast())))
+        }
+    }
+
     /// 40 bytes of which the one at `place` is `byte`.
     private func bytes(_ byte: UInt8, at place: Int) -> [UInt8] {
         var bytes = [UInt8](repeating: UInt8(ascii: "x"), count: 40)

@@ -23,12 +23,26 @@ struct FieldMaskTests {
         #expect(!FieldMask.all.contains(index))
     }
 
+    @Test("the first index from each place on")
+    func firstIndices() {
+        let few: FieldMask = [0, 5, 63, 64, 100, 127]
+        for start in 0...FieldMask.limit {
+            let expected = (start..<FieldMask.limit).first { few.contains($0) } ?? FieldMask.limit
+            #expect(few.firstIndex(from: start) == expected)
+            #expect(FieldMask().firstIndex(from: start) == FieldMask.limit)
+            #expect(FieldMask.all.firstIndex(from: start) == start)
+        }
+    }
+
     @Test func sets() {
         let few: FieldMask = [1, 63, 64, 127]
         #expect(few.intersects([64]) && !few.intersects([0, 2, 65]))
         #expect(few.subtracting([63, 127]) == [1, 64])
         #expect(
             FieldMask.all.subtracting(few).intersects([0]) && !FieldMask.all.subtracting(few).intersects(few))
+        var common = few
+        common.formIntersection([2, 63, 64])
+        #expect(common == [63, 64])
         var both = few
         both.formUnion([2])
         #expect(both == [1, 2, 63, 64, 127])

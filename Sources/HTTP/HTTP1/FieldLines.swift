@@ -91,7 +91,7 @@ enum FieldLines {
     /// The fields that are passed on in either direction, of those that are not in `endingHere`.
     static func passedOn(_ fields: [Request.Field], except endingHere: FieldMask) -> FieldMask {
         var chosen = FieldMask.all.subtracting(endingHere)
-        for index in fields.indices where !fields[index].traits.isDisjoint(with: .staysHere) {
+        for index in fields.indices where fields[index].traits.staysHere {
             chosen.remove(index)
         }
         return chosen

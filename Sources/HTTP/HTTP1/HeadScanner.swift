@@ -5,13 +5,13 @@ import CountersignWire
 ///
 /// It refuses nothing. Where a head is incomplete, ambiguous or merely unusual, the result is nil, and the
 /// strict parser reads the same bytes from their beginning. Of a head that it does take, it says what the
-/// strict parser says, offset for offset; Tests/HTTPTests/HeadScannerTests.swift and the fuzz targets `head`
-/// and `answer` compare the two.
+/// strict parser says, offset for offset; Tests/HTTPTests/HeadScannerTests.swift and the fuzz target `scanner`
+/// compare the two (docs/decisions/0065-head-scanner.md).
 ///
-/// Memory safety: ``whole(at:)`` alone reads without a bounds check. Each caller has checked that the position
-/// plus sixteen is not over the number of bytes; and no position is negative, because positions begin at 0 and
-/// only grow, by at most the number of bytes and a few. A block that reaches past the end has zeros there. Zero
-/// is a control character, where every search ends, so that no search goes on past the end.
+/// Memory safety: ``whole(at:)`` alone reads without a bounds check. Each caller has checked that the
+/// position plus sixteen is not over the number of bytes. No position is negative, because positions begin at
+/// 0 and only grow, by at most the number of bytes and a few. A block that reaches past the end has zeros
+/// there. Zero is a control character, where every search ends, so that no search goes on past the end.
 struct HeadScanner: ~Escapable {
     /// The fields of the largest head that the scanner takes: those that fit into a kilobyte of the stack.
     private static let mostFields = 48
@@ -238,8 +238,8 @@ extension HeadScanner {
         return true
     }
 
-    /// Lower-cases names that have only letters, digits and hyphens, a word at a time. The last word of a name
-    /// overlaps the one before it.
+    /// Lower-cases names that have only letters, digits and hyphens, a word at a time. The last word of a
+    /// name overlaps the one before it.
     private func lowercase(_ fields: Span<Request.Field>, in head: inout [UInt8]) {
         head.withUnsafeMutableBytes { head in
             for index in 0..<fields.count {
@@ -323,6 +323,7 @@ extension HeadScanner {
             memory -> Int? in
             var fields = OutputSpan(buffer: memory, initializedCount: 0)
             var names = FieldNames()
+            var staying = FieldMask()
             var contentLength: Int?
             var option: ConnectionOption?
             var position = end
@@ -345,6 +346,7 @@ extension HeadScanner {
                     guard option != nil else { return nil }
                 default: break
                 }
+                if field.traits.staysHere { staying.insert(fields.count) }
                 names.insert(field.known)
                 fields.append(field)
             }
@@ -354,7 +356,8 @@ extension HeadScanner {
             response.fields.replaceAll(with: fields.span)
             response.names = names
             response.status = status
-            response.endingHere = option.map { named($0, in: fields.span) } ?? FieldMask()
+            if let option { staying.formUnion(named(option, in: fields.span)) }
+            response.passedOn = FieldMask.all.subtracting(staying)
             do throws(Refusal) {
                 try response.setFraming(
                     contentLength: contentLength, isChunked: names.contains(.transferEncoding),

@@ -22,10 +22,10 @@ struct UpstreamResponse {
     var declaredLength: Int?
     /// False for a response to HEAD, and for 1xx, 204 and 304.
     var hasBody = true
-    /// The fields that `Connection` names, which end at this hop.
-    var endingHere = FieldMask()
+    /// All fields except those that end at this hop and those reserved for the gateway.
+    var passedOn = FieldMask()
 
-    /// Writes all fields except those that end at this hop and those reserved for the gateway.
+    /// Writes the fields that are passed on.
     func writeFields(to output: Buffer) {
         guard let first = fields.first else { return }
         FieldLines.copy(fields, where: passedOn, of: head.span, from: Int(first.name.start), to: output)
@@ -33,15 +33,12 @@ struct UpstreamResponse {
 
     /// The same fields as values, for an observer.
     var keptFields: [UpstreamResponseField] {
-        let chosen = passedOn
-        return fields.indices.filter { chosen.contains($0) }.map { index in
+        fields.indices.filter { passedOn.contains($0) }.map { index in
             UpstreamResponseField(
                 name: String(decoding: head[fields[index].name.range], as: UTF8.self),
                 value: Array(head[fields[index].value.range]))
         }
     }
-
-    private var passedOn: FieldMask { FieldLines.passedOn(fields, except: endingHere) }
 }
 
 /// Parses the head of an upstream's response as strictly as a request's: an ambiguous response could
@@ -114,7 +111,7 @@ struct ResponseParser {
         var isChunked = false
         var keepsAlive = minorVersion == 1
         let named = try HopByHop.named(in: response.fields, of: response.head.span)
-        response.endingHere = named
+        response.passedOn = FieldLines.passedOn(response.fields, except: named)
         for field in response.fields {
             switch field.known {
             case .contentLength:

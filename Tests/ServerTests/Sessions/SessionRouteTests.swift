@@ -11,6 +11,33 @@ import Testing
 @Suite struct SessionRouteTests {
     private let prefix = "/countersign/v1"
 
+    /// A proxy in front sends requests of many callers over one connection.
+    @Test("each request of a connection goes on with its own caller's lines, and with its own event")
+    func sharedConnection() async throws {
+        let server = try SessionServer()
+        let release = Credentials(keyID: server.release.id, key: server.release.key)
+        let (alice, bob) = (try await server.signIn("alice"), try await server.signIn("bob"))
+        let callers: [(signer: Credentials, account: String?)] = [
+            (alice.credentials, "name:alice"), (release, nil), (bob.credentials, "name:bob"),
+            (bob.credentials, "name:bob"), (alice.credentials, "name:alice"), (release, nil), (release, nil),
+        ]
+        var attachment: AnyObject?
+        var events: Set<String> = []
+        for caller in callers {
+            let request = try server.signed("GET", "/a", as: caller.signer)
+            let told = try await server.send(request, over: &attachment)
+            let fields = try #require(told["headers"])
+            #expect(fields["countersign-account"]?.string == caller.account)
+            #expect((fields["countersign-session"] == nil) == (caller.account == nil))
+            #expect(fields["countersign-release"]?.string == "\(server.release.id)")
+            #expect(fields["countersign-client"]?.string == "192.0.2.1")
+            let event = try #require(fields["countersign-event"]?.string)
+            #expect(event.utf8.count == 36)
+            events.insert(event)
+        }
+        #expect(events.count == callers.count)
+    }
+
     @Test("what a session is told of itself and of the others")
     func reading() async throws {
         let server = try SessionServer()

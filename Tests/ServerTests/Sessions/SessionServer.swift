@@ -81,16 +81,30 @@ final class SessionServer {
     func call(
         _ method: String, _ target: String, as signer: Credentials, _ body: JSONValue? = nil
     ) async throws -> Told {
+        try await send(signed(method, target, as: signer, body))
+    }
+
+    func signed(
+        _ method: String, _ target: String, as signer: Credentials, _ body: JSONValue? = nil
+    ) throws -> Request {
         var draft = Draft(method: method, target: Array(target.utf8), authority: SessionServer.host)
         if let body { draft.body = Array(body.text.utf8) }
         let nonce = Base64.encode(SystemRandom().bytes(16).span, as: .url)
         try MessageSignatures().sign(&draft, as: signer, at: clock.now, nonce: nonce)
-        return try await send(draft.request())
+        return draft.request()
     }
 
     func send(_ request: Request) async throws -> Told {
+        var attachment: AnyObject?
+        return try await send(request, over: &attachment)
+    }
+
+    /// `attachment` is the state of a connection between its requests.
+    func send(_ request: Request, over attachment: inout AnyObject?) async throws -> Told {
         let exchange = HeldExchange(request, loop)
+        exchange.attachment = attachment
         await gateway.handle(exchange)
+        attachment = exchange.attachment
         let answer = try #require(exchange.answer)
         let fields = answer.fields.map { Draft.Field(name: $0.name, value: $0.value) }
         return Told(
