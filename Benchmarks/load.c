@@ -74,7 +74,7 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
 }
 
 #define TEXT(name, size) \
-    char name##_bytes[size]; \
+    char name##_bytes[size] = ""; \
     struct text name = {name##_bytes, 0, size}
 
 /* Keys and digests. */
