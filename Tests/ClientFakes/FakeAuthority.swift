@@ -7,15 +7,15 @@ import CountersignWire
 /// A small authority written from the protocol's text without code of the server, so that it does not share
 /// its mistakes.
 package actor FakeAuthority {
-    package let app = "demo"
-    package let releaseID = KeyID("r_1")
+    package nonisolated let app = "demo"
+    package nonisolated let releaseID = KeyID("r_1")
     /// The app's next version, with the same key.
-    package let updatedID = KeyID("r_2")
+    package nonisolated let updatedID = KeyID("r_2")
     /// The release that signed the request that is answered.
     private var signer = ""
-    package let release: SigningKey
-    package let answerKey: PrivateKey
-    package let nextAnswerKey: PrivateKey
+    package nonisolated let release: SigningKey
+    package nonisolated let answerKey: PrivateKey
+    package nonisolated let nextAnswerKey: PrivateKey
     /// Signs with `nextAnswerKey` in place of `answerKey`.
     private var hasRotated = false
     private let opaque: ServerKeys
@@ -29,7 +29,7 @@ package actor FakeAuthority {
     /// Earlier sessions, which ended when the present one began.
     private var former: [FakeSession] = []
     /// The code that resets a password.
-    package let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
+    package nonisolated let resetCode = "ABCD-EFGH-JKMN-PQRS-TVWX"
     /// Seconds since 1970, by the authority.
     package private(set) var now: Int64 = 1_800_000_000
     /// How many of the next logins take too long.
