@@ -16,7 +16,7 @@ func comfortableOptions() -> CountersignOptions {
 func patientOptions() -> CountersignOptions {
     var options = CountersignOptions()
     options.cookies = CountersignOptions.Cookies.ignored
-    options.retry = RetryPolicy(attempts: 5, firstDelay: .milliseconds(200), longestDelay: .seconds(30))
+    options.retry = APIRetryPolicy(attempts: 5, firstDelay: .milliseconds(200), longestDelay: .seconds(30))
     options.retry.attempts = 4
     options.retry.firstDelay = .seconds(1)
     options.retry.longestDelay = .seconds(10)

@@ -26,6 +26,26 @@ func use(_ client: LegacyClient) async throws {
     try await client.logOut()
 }
 
+/// Cookies, repetitions, a log and a log-out that the server is told of.
+func comfortableLegacyOptions() -> LegacyOptions {
+    var options = LegacyOptions()
+    options.cookies = .keptUntilSignOut
+    options.retry = .standard
+    options.log = .handler(from: .info) { entry in
+        print(entry)
+    }
+    options.logoutPath = "/user/logout"
+    return options
+}
+
+func signOut(_ client: LegacyClient) async throws {
+    switch try await client.logOut() {
+    case LegacyClient.LogOutResult.serverKnows: print("signed out everywhere")
+    case .serverWasNotTold: print("signed out here")
+    }
+    print(client.cookies.cookies.isEmpty)
+}
+
 /// Interceptors, streams and events work as with `CountersignClient`.
 func stream(_ client: LegacyClient, _ film: String) async throws {
     let request = APIRequest(.post, "/films")

@@ -79,19 +79,30 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         return app
     }
 
-    /// The apps with routes that only observe, and the time in whole Unix seconds when the last of these
-    /// enforcements ends.
-    package func observed(at now: Int64) -> [String: Int64] {
-        var ends: [String: Int64] = [:]
-        for (app, policy) in lock.read({ snapshot.policies }) {
+    /// An app with routes that only observe.
+    package struct ObservedApp: Sendable, Equatable {
+        /// When the last of these enforcements ends, in whole Unix seconds.
+        package fileprivate(set) var until: Int64
+        /// Which unsigned requests are observed.
+        package let host: LegacyHostClaim
+    }
+
+    /// The apps with routes that only observe.
+    package func observed(at now: Int64) -> [AppName: ObservedApp] {
+        let policies = lock.read { snapshot.policies }
+        let hosts = policies.compactMapValues(\.legacyHost)
+        var apps: [AppName: ObservedApp] = [:]
+        for (app, policy) in policies {
             for enforcement in [policy.enforcement] + policy.routes.rules.compactMap(\.enforcement) {
                 guard enforcement.isObserving(at: now), case .observe(let until) = enforcement else {
                     continue
                 }
-                ends[app.description] = max(ends[app.description] ?? 0, until)
+                let earlier = apps[app]
+                let host = earlier?.host ?? LegacyHostClaim(of: app, among: hosts)
+                apps[app] = ObservedApp(until: max(earlier?.until ?? 0, until), host: host)
             }
         }
-        return ends
+        return apps
     }
 
     /// The release's or app's own text for a refusal, in a language that the client accepts; nil if there

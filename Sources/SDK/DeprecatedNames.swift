@@ -39,3 +39,7 @@ public typealias HTTPMethod = APIMethod
 /// The former name of ``APIPolling``.
 @available(*, deprecated, renamed: "APIPolling")
 public typealias Polling = APIPolling
+
+/// The former name of ``APIRetryPolicy``.
+@available(*, deprecated, renamed: "APIRetryPolicy")
+public typealias RetryPolicy = APIRetryPolicy

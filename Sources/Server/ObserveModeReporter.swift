@@ -6,8 +6,7 @@ import CountersignWire
 struct ObserveModeReporter {
     private let keys: ReleaseKeyDirectory
     private let log: EventLog?
-    /// When observation ends, in whole Unix seconds, by app.
-    private var told: [String: Int64] = [:]
+    private var told: [AppName: ReleaseKeyDirectory.ObservedApp] = [:]
 
     init(_ keys: ReleaseKeyDirectory, log: EventLog?) {
         self.keys = keys
@@ -17,15 +16,26 @@ struct ObserveModeReporter {
     mutating func logChanges(at now: Int64) {
         let observed = keys.observed(at: now)
         guard observed != told else { return }
-        for (app, until) in observed.sorted(by: { $0.key < $1.key }) where told[app] != until {
+        for (name, app) in observed.sorted(by: { $0.key.description < $1.key.description })
+        where told[name] != app {
             log?.note(
                 subject: "enforcement",
-                message: "app \(app): requests without a valid proof reach the backend until "
-                    + CivilTime.rfc3339Text(until))
+                message: "app \(name): requests without a valid proof reach the backend until "
+                    + CivilTime.rfc3339Text(app.until) + ObserveModeReporter.exception(for: app.host))
         }
-        for app in told.keys.sorted() where observed[app] == nil {
-            log?.note(subject: "enforcement", message: "app \(app): requests are refused again")
+        for name in told.keys.sorted(by: { $0.description < $1.description }) where observed[name] == nil {
+            log?.note(subject: "enforcement", message: "app \(name): requests are refused again")
         }
         told = observed
+    }
+
+    /// The requests that belong to no app, so that no app's enforcement lets them through.
+    private static func exception(for claim: LegacyHostClaim) -> String {
+        guard !claim.isEffective else { return "" }
+        let refused = ", except those that name no known release (unsigned, unknown key), which are refused"
+        guard let host = claim.host else { return refused + ": the app's policy names no legacy-host" }
+        let others = claim.conflicts.filter { $0.host == host }.map(\.other.description)
+            .joined(separator: ", ")
+        return refused + ": legacy-host \(host) is also named by \(others)"
     }
 }

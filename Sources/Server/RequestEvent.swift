@@ -54,7 +54,8 @@ final class RequestEvent: @unchecked Sendable {
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
         line.add("code", value: refusal?.code.name ?? "ok")
-        if let detail = refusal?.detail, !detail.isEmpty {
+        if let refusal, !refusal.detail.isEmpty || !refusal.remedy.isEmpty {
+            let detail = [refusal.detail, refusal.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
             // The text in place of a key id or a name may be a token that was put there by mistake.
             let bytes = Array(detail.utf8)
             line.add(

@@ -34,6 +34,8 @@ package struct Refusal: Error, Sendable, Equatable {
     package var code: Code
     /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
     package var detail: String
+    /// What an operator can change; for the log alone. Empty if there is nothing.
+    package var remedy = ""
     /// `update-required`: where the new version is.
     package var link: String?
     /// `too-many-attempts`, `unavailable`: seconds.

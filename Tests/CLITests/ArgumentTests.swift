@@ -70,6 +70,9 @@ import Testing
             let fault = #expect(throws: OperationalError.self) { try found(words) }
             #expect(fault?.message.contains("did you mean `app policy`?") == true)
         }
+        // Two swapped letters are one mistake, and a command of the word's length comes first.
+        let swapped = #expect(throws: OperationalError.self) { try found(["route", "tset"]) }
+        #expect(swapped?.message.contains("did you mean `route test`?") == true)
     }
 
     @Test("each command's help names all it takes", arguments: Tool.commands.map(\.name))

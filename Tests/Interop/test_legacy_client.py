@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import ssl
 import subprocess
 import time
 import urllib.request
@@ -336,3 +337,24 @@ class TestTheMove:
                 assert len(logged(gateway, "/login/token.php", 1)) == 1
             finally:
                 gateway.admin("app", "policy", "old", "--set", "token-lifetime=")
+
+    def test_signing_out_ends_the_session_at_the_gateway(self, moved, tmp_path):
+        """By the path of the app's policy: the token and the login token of the former session open nothing."""
+        gateway, pin = moved
+        gateway.start()
+        gateway.admin("app", "policy", "old", "--set", "legacy-paths=logout:/user/logout")
+        url = f"https://127.0.0.1:{gateway.port}"
+        context = ssl._create_unverified_context()  # noqa: S323
+
+        def after(order: dict) -> bytes:
+            """What a request with the former token gets."""
+            request = urllib.request.Request(order["url"], headers=dict(order["fields"]))
+            with urllib.request.urlopen(request, context=context, timeout=20) as answer:
+                return answer.read()
+
+        for path, told in (("/user/logout", {"server": "knows"}), ("", {})):
+            with Client(url, tmp_path / f"vault{len(path)}", "form-md5", "md5-salt", pin=pin, logout=path) as client:
+                assert client.log_in() == {"state": ACTIVE}
+                kept_back = client.do("signed", method="GET", path="/kept")
+                assert client.do("logOut") == told | {"state": "signed out: signedOut"}
+                assert (b'"code":-100' in after(kept_back)) == bool(told), path

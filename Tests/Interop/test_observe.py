@@ -13,7 +13,7 @@ from gateway import Gateway, run
 from l1_client import signed as form_signed
 from test_routes import code, unsigned
 
-OBSERVED = ("unsigned", "unknown-key", "bad-signature", "stale", "replayed", "body-mismatch", "scheme-not-allowed")
+OBSERVED = ("unsigned", "unknown-key", "bad-signature", "stale", "replayed", "body-mismatch", "token-expired", "scheme-not-allowed")
 
 
 @pytest.fixture
@@ -38,6 +38,14 @@ class Mix:
         self.sent_before: list[bytes] = []
         gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "0.9", "--scheme", "form-md5", "--key-id", "old",
                       "--secret-stdin", stdin="old-secret")
+        gateway.admin("app", "policy", "demo", "--set", "legacy-session=authority", "--set", "legacy-login=on",
+                      "--set", "legacy-renewal=on", "--set", "token-lifetime=1s")
+        account = {"name": "ada", "user_id": 100, "rung": "plain-post", "value": "pw-ada"}
+        gateway.admin("account", "import", "demo", "-", stdin=json.dumps(account))
+        form = b"username=ada&password=pw-ada"
+        login = gateway.send(unsigned(gateway, "/login/login.php", "POST", "Content-Type: application/x-www-form-urlencoded", body=form))
+        self.token = json.loads(login.body)["token"]
+        time.sleep(2)  # It expires after one second.
 
     def next(self) -> tuple[bytes, str]:
         self.number += 1
@@ -74,6 +82,9 @@ class Mix:
     def body_mismatch(self, target: str) -> bytes:
         return self.key.request("POST", target, b"amount=1")[:-1] + b"9"
 
+    def token_expired(self, target: str) -> bytes:
+        return unsigned(self.gateway, target, "GET", f"Authorization: Bearer {self.token}")
+
     def scheme_not_allowed(self, target: str) -> bytes:
         parameters = form_signed({"a": "1"}, "old", "old-secret", "ios", "0.9")
         return unsigned(self.gateway, f"{target}?{urllib.parse.urlencode(parameters)}")
@@ -81,9 +92,9 @@ class Mix:
 
 def test_a_thousand_requests_each_with_its_verdict(gateway, backend):
     """And enforced, exactly those with a verdict are refused."""
-    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures,form-md5", "--set", "window=60s")
+    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures,form-md5,token", "--set", "window=60s")
     mix = Mix(gateway, seed=14)
-    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures")
+    gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures,token")
     sent = [mix.next() for _ in range(1_000)]
     extra = len(backend.seen)
     with gateway.connect() as connection:
@@ -101,7 +112,7 @@ def test_a_thousand_requests_each_with_its_verdict(gateway, backend):
     gateway.admin("app", "policy", "demo", "--set", "enforcement=enforce")
     reached = len(backend.seen)
     mix.sent_before.clear()
-    enforced = [mix.next() for _ in range(300)]
+    enforced = [mix.next() for _ in range(1_000)]
     reached = len(backend.seen)
     for number, (request, kind) in enumerate(enforced):
         answer = gateway.send(request)

@@ -227,6 +227,87 @@ def test_the_meter_counts_what_is_open(gateway):
     assert events and all(event["app"] == "demo" and "scheme" not in event for event in events)
 
 
+def test_an_unsigned_refusal_names_the_level_and_the_command(gateway):
+    """In the log; to the caller, who has proved nothing, with `debug` alone."""
+    gateway.add_app("demo", legacy_host="127.0.0.1", require="session")
+    gateway.admin("route", "set", "demo", "/news", "--require", "signed", "--methods", "GET,POST")
+    for target, need in (
+            ("/a", "/ asks for `session`; `countersign route set demo / --require open` lets anybody call it"),
+            ("/news/1", "/news asks for `signed`; `countersign route set demo /news --require open --methods GET,POST` lets")):
+        for debug, shown in (("off", False), ("on", True)):
+            gateway.admin("app", "policy", "demo", "--set", f"debug={debug}")
+            refused = gateway.send(unsigned(gateway, target))
+            assert code(refused) == "unsigned"
+            assert need in gateway.event(json.loads(refused.body)["instance"])["detail"]
+            assert (need in json.loads(refused.body).get("detail", "")) == shown
+            assert ("countersign route" in refused.body.decode()) == shown
+    # The command does what it says.
+    gateway.admin("route", "set", "demo", "/news", "--require", "open", "--methods", "GET,POST")
+    assert code(gateway.send(unsigned(gateway, "/news/1"))) == "ok"
+    # A signed request's refusal names a command that changes the rule which applies.
+    gateway.admin("route", "set", "demo", "/paid", "--require", "session", "--methods", "GET")
+    refused = gateway.send(gateway.add_release().request("GET", "/paid"))
+    assert "route set demo /paid --require signed --methods GET`" in gateway.event(json.loads(refused.body)["instance"])["detail"]
+    # A host of no app's names no level.
+    gateway.admin("app", "policy", "demo", "--set", "legacy-host=other.test")
+    refused = gateway.send(unsigned(gateway, "/a"))
+    assert "asks for" not in gateway.event(json.loads(refused.body)["instance"])["detail"]
+
+
+def tested(gateway: Gateway, app: str = "demo", target: str = "/a") -> tuple[bool, str]:
+    """Whether an unsigned request passes by `route test`, and what that says."""
+    done = [gateway.admin("route", "test", app, "GET", target, *form) for form in (("--json",), ())]
+    return json.loads(done[0].out)["unsigned_pass"], done[1].out
+
+
+def test_what_lets_no_unsigned_request_through_says_so(gateway):
+    """Level `open` and `enforcement=observe`, where the app names no legacy-host, or another names it, too."""
+    host = "127.0.0.1"
+    assert "demo names none: `countersign app policy demo --set legacy-host=HOST`" in gateway.admin(
+        "app", "add", "demo", "--require", "open").err
+    assert "`open` lets no unsigned request through yet" in gateway.admin("route", "set", "demo", "/x", "--require", "open").err
+    assert gateway.admin("route", "set", "demo", "/y", "--require", "signed").err == ""
+    assert "unsigned requests are still refused" in gateway.admin(
+        "route", "set", "demo", "/y", "--require", "signed", "--enforcement", "observe").err
+    assert "unsigned requests are still refused" in gateway.admin("app", "policy", "demo", "--set", "enforcement=observe").err
+    passes, said = tested(gateway)
+    assert not passes and "not for unsigned requests: the app's policy names no legacy-host" in said
+    assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
+    logged = wait_for_note(gateway, "app demo: requests without a valid proof")
+    assert "except those that name no known release (unsigned, unknown key), which are refused" in logged
+
+    assert "note" not in gateway.admin("app", "policy", "demo", "--set", f"legacy-host={host}").err
+    passes, said = tested(gateway)
+    assert passes and "not for" not in said and code(gateway.send(unsigned(gateway, "/a"))) == "ok"
+    wait_for_note(gateway, "app demo: requests without a valid proof", but=logged)
+    assert "demo names that legacy-host, too: unsigned requests to 127.0.0.1 belong to neither app" in gateway.admin(
+        "app", "add", "twin", "--set", f"legacy-host={host}").err
+    passes, said = tested(gateway)
+    assert not passes and "legacy-host 127.0.0.1 is also named by twin" in said
+    assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
+    wait_for_note(gateway, "legacy-host 127.0.0.1 is also named by twin")
+
+    # One port of the host is the twin's as well: there no app's rules apply, elsewhere demo's.
+    port = f"{host}:{gateway.port}"
+    said = gateway.admin("app", "policy", "twin", "--set", f"legacy-host={port}").err
+    assert f"unsigned requests to {port} belong to neither app" in said
+    assert tested(gateway)[0] and not tested(gateway, "twin")[0]
+    assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
+    assert code(gateway.send(unsigned(gateway, "/a", host=host))) == "ok"
+    assert gateway.admin("app", "policy", "twin", "--set", "legacy-host=other.test").err == ""
+
+
+def wait_for_note(gateway: Gateway, words: str, but: str = "") -> str:
+    """The newest message of the log about enforcement that has these words."""
+    deadline = time.monotonic() + 15
+    while True:
+        found = [line["message"] for line in gateway.events() if line.get("log") == "enforcement"]
+        if found and words in found[-1] and found[-1] != but:
+            return found[-1]
+        assert time.monotonic() < deadline, found
+        time.sleep(0.2)
+
+
 def test_levels_of_a_person(tmp_path):
     with Gateway(tmp_path / "gateway") as gateway:
         gateway.add_app("demo", require="session", registration="open")

@@ -33,6 +33,7 @@ struct Driver {
             settings.remembers = .sessionAndWhatSignsInLikeThePassword
         }
         if options["remembers"] == "nothing" { settings.remembers = .nothing }
+        if !options["logout"].isEmpty { settings.logoutPath = options["logout"] }
         client = try LegacyClient(
             scheme: scheme, baseURL: options["url"],
             login: LegacyLogin(rung, signing: options["scheme"] == "auth-v4" ? .none : .likeRequests),
@@ -60,7 +61,8 @@ struct Driver {
     private func done(_ order: Order) async throws(CountersignError) -> [(String, JSONValue)] {
         switch order["do"] {
         case "logIn": try await client.logIn(order["name"], order["password"])
-        case "logOut": try await client.logOut()
+        case "logOut":
+            if try await client.logOut() == .serverKnows { return [("server", "knows")] }
         case "resume": await client.resume()
         case "adopt":
             try await client.adopt(

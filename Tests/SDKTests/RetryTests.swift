@@ -7,11 +7,11 @@ import Testing
 
 /// The requests that are repeated after a wait, how often, and those that never are.
 @Suite(.timeLimit(.minutes(2))) struct RetryTests {
-    private static let quick = RetryPolicy(
+    private static let quick = APIRetryPolicy(
         attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
     private static let offline = TransportError(.offline, fate: .notSent)
 
-    private func world(_ retry: RetryPolicy = quick) async throws -> (World, CountersignClient) {
+    private func world(_ retry: APIRetryPolicy = quick) async throws -> (World, CountersignClient) {
         let world = try await World { $0.retry = retry }
         return (world, try await world.signedIn())
     }
@@ -183,7 +183,7 @@ import Testing
     }
 
     @Test func waitsDoubleAndAreBounded() {
-        let policy = RetryPolicy(attempts: 6, firstDelay: .seconds(1), longestDelay: .seconds(5))
+        let policy = APIRetryPolicy(attempts: 6, firstDelay: .seconds(1), longestDelay: .seconds(5))
         let limits = (2...7).map { policy.delay(beforeAttempt: $0, askedFor: nil, random: .max) }
         for (limit, seconds) in zip(limits, [1, 2, 4, 5, 5]) {
             #expect(limit.map { $0 <= .seconds(seconds) && $0 > .milliseconds(seconds * 999) } == true)
@@ -192,8 +192,8 @@ import Testing
         #expect(policy.delay(beforeAttempt: 2, askedFor: nil, random: 0) == .zero)
         #expect(policy.delay(beforeAttempt: 2, askedFor: 5, random: .max) == .seconds(5))
         #expect(policy.delay(beforeAttempt: 2, askedFor: 6, random: .max) == nil)
-        #expect(RetryPolicy(attempts: 0).attempts == 1 && RetryPolicy(attempts: 99).attempts == 10)
-        var wild = RetryPolicy.standard
+        #expect(APIRetryPolicy(attempts: 0).attempts == 1 && APIRetryPolicy(attempts: 99).attempts == 10)
+        var wild = APIRetryPolicy.standard
         wild.attempts = .max
         #expect(wild.delay(beforeAttempt: 10, askedFor: nil, random: 1) != nil)
         #expect(wild.delay(beforeAttempt: 11, askedFor: nil, random: 1) == nil)

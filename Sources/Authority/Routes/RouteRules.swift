@@ -122,7 +122,6 @@ extension RouteRule {
         self.init(prefix: Array(words[0].utf8), methods: methods, level: level, enforcement: enforcement)
     }
 
-    package var prefixText: String { String(decoding: prefix, as: UTF8.self) }
     package var methodTexts: [String] { methods.map { String(decoding: $0, as: UTF8.self) } }
 
     fileprivate var text: String {

@@ -99,28 +99,39 @@ struct Arguments: Sendable, Equatable {
 /// What a misspelt word was probably meant to be.
 enum SpellingSuggestion {
     static func text(for word: String, among known: [String], prefix: String = "") -> String {
-        let ranked = Set(known).map { (distance: distance(from: word, to: $0), name: $0) }
-            .sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }
+        // Of names at the same distance, the one that is as long as the word: swapped and wrong letters are
+        // more frequent than missing ones.
+        let ranked = Set(known).map { name in
+            (
+                distance: distance(from: word, to: name),
+                growth: abs(word.utf8.count - name.utf8.count), name: name
+            )
+        }.sorted { ($0.distance, $0.growth, $0.name) < ($1.distance, $1.growth, $1.name) }
         guard let best = ranked.first, best.distance <= max(2, word.count / 3),
             best.distance < word.count
         else { return "" }
         return "; did you mean `\(prefix)\(best.name)`?"
     }
 
-    /// Levenshtein's, by rows. Words from a command line are short, and cut here for certainty.
+    /// How many bytes to insert, remove, replace or swap with their neighbour: the restricted
+    /// Damerau–Levenshtein distance, by rows. Words from a command line are short; the limit bounds the work
+    /// for others.
     private static func distance(from left: String, to right: String) -> Int {
         let left = Array(left.utf8.prefix(64))
         let right = Array(right.utf8.prefix(64))
-        var row = Array(0...right.count)
+        var beforeLast: [Int] = []
+        var last = Array(0...right.count)
         for (i, a) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = i + 1
+            var row = [i + 1]
             for (j, b) in right.enumerated() {
-                let change = diagonal + (a == b ? 0 : 1)
-                diagonal = row[j + 1]
-                row[j + 1] = min(change, row[j] + 1, row[j + 1] + 1)
+                var least = min(last[j] + (a == b ? 0 : 1), last[j + 1] + 1, row[j] + 1)
+                if i > 0, j > 0, a == right[j - 1], b == left[i - 1] {
+                    least = min(least, beforeLast[j - 1] + 1)
+                }
+                row.append(least)
             }
+            (beforeLast, last) = (last, row)
         }
-        return row[right.count]
+        return last[right.count]
     }
 }

@@ -28,9 +28,13 @@ extension Command {
         let level = try run.routeLevel("require") ?? .session
         let settings =
             run.arguments.values("set") + (run.arguments.value("slots").map { ["slots=\($0)"] } ?? [])
-        let app = try run.deployment(absence: .create).addApp(
-            name, settings: settings, requiring: level, at: run.now)
-        let routes = try app.policy().routes
+        let deployment = try run.deployment(absence: .create)
+        let app = try deployment.addApp(name, settings: settings, requiring: level, at: run.now)
+        let policy = try app.policy()
+        let routes = policy.routes
+        run.noteUnsignedRequests(
+            of: name, in: deployment, open: level == .open,
+            observed: policy.enforcement.isObserving(at: run.now))
         try run.print([
             "app": .string(app.name.description), "created": .integer(app.created),
             "routes": .array(routes.rules.map { RouteText.json($0) }),
@@ -100,6 +104,15 @@ extension Command {
             try deployment.setPolicy(assignments, of: name)
         }
         let app = try deployment.app(name)
+        if assignments.contains(where: { $0.hasPrefix("legacy-host=") || $0.hasPrefix("enforcement=") }) {
+            let policy = try app.policy()
+            let rules = policy.routes.rules
+            run.noteUnsignedRequests(
+                of: name, in: deployment, open: rules.contains { $0.level == .open },
+                observed: ([policy.enforcement] + rules.compactMap(\.enforcement)).contains {
+                    $0.isObserving(at: run.now)
+                })
+        }
         let rows = PolicyKey.all.map {
             (key: $0, shown: shown($0, of: app), isSet: app.settings[$0.name] != nil)
         }

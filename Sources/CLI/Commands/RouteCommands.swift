@@ -51,6 +51,9 @@ extension Command {
         for note in RouteText.notes(on: rule, among: try deployment.routes(of: name)) {
             run.console.note(note)
         }
+        run.noteUnsignedRequests(
+            of: name, in: deployment, open: rule.level == .open,
+            observed: enforcement?.isObserving(at: run.now) ?? false)
         try run.print(["app": .string(name.description), "route": RouteText.json(rule)]) {
             let which = methods.isEmpty ? "" : methods.joined(separator: ",") + " of "
             let observed = enforcement.map { ", \(RouteText.enforcement($0))" } ?? ""
@@ -114,7 +117,9 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let name = try run.appName()
-        let policy = try run.deployment().app(name).policy()
+        let deployment = try run.deployment()
+        let policy = try deployment.app(name).policy()
+        let claim = try deployment.legacyHostClaim(of: name)
         let method = Array(try run.required("METHOD").utf8)
         let target = try run.required("TARGET")
         let targets =
@@ -122,7 +127,7 @@ extension Command {
             ? try run.console.read().split(separator: UInt8(ascii: "\n")).map { Array($0) }
             : [Array(target.utf8)]
         let tests = try targets.map { (target) throws(OperationalError) in
-            try RouteTest(policy, method: method, target: target, at: run.now)
+            try RouteTest(policy, host: claim, method: method, target: target, at: run.now)
         }
         if target == "-" {
             try run.print(["app": .string(name.description), "tests": .array(tests.map(\.json))]) {
@@ -140,9 +145,14 @@ private struct RouteTest {
     let target: String
     private let policy: Policy
     private let outcome: Result<RouteRules.Decision, Refusal>
+    /// Which unsigned requests belong to the app.
+    private let host: LegacyHostClaim
     private let now: Int64
 
-    init(_ policy: Policy, method: [UInt8], target: [UInt8], at now: Int64) throws(OperationalError) {
+    init(
+        _ policy: Policy, host: LegacyHostClaim, method: [UInt8], target: [UInt8], at now: Int64
+    ) throws(OperationalError) {
+        self.host = host
         self.target = String(decoding: target, as: UTF8.self)
         guard target.first == UInt8(ascii: "/") else {
             throw OperationalError(
@@ -167,6 +177,11 @@ private struct RouteTest {
         decision.enforcement ?? policy.enforcement
     }
 
+    /// Whether the rules let unsigned requests through, if they belong to the app.
+    private func mayPassUnsigned(_ decision: RouteRules.Decision) -> Bool {
+        decision.level == .open || enforcement(decision).isObserving(at: now)
+    }
+
     var text: String {
         switch outcome {
         case .success(let decision):
@@ -175,6 +190,7 @@ private struct RouteTest {
             let enforcement = enforcement(decision)
             return "`\(decision.level.rawValue)` by the rule \(rule.prefixText)\(methods)"
                 + (enforcement.isObserving(at: now) ? ", \(RouteText.enforcement(enforcement))" : "")
+                + (mayPassUnsigned(decision) ? RouteText.exception(for: host) : "")
         case .failure(let refusal): return "refused as \(refusal.code.rawValue): \(refusal.detail)"
         }
     }
@@ -185,12 +201,13 @@ private struct RouteTest {
             [
                 "target": .string(target), "require": .string(decision.level.rawValue),
                 "observed": .bool(enforcement(decision).isObserving(at: now)),
+                "unsigned_pass": .bool(host.isEffective && mayPassUnsigned(decision)),
                 "rule": RouteText.json(policy.routes.rules[decision.index]), "refused": .null,
             ]
         case .failure(let refusal):
             [
-                "target": .string(target), "require": .null, "observed": false, "rule": .null,
-                "refused": .string(refusal.code.rawValue),
+                "target": .string(target), "require": .null, "observed": false, "unsigned_pass": false,
+                "rule": .null, "refused": .string(refusal.code.rawValue),
             ]
         }
     }
@@ -232,6 +249,18 @@ enum RouteText {
                     + "folder): a rule for the folder covers them")
         }
         return notes
+    }
+
+    /// Why unsigned requests are refused where level or enforcement would let them through; empty if some
+    /// of them belong to the app.
+    static func exception(for claim: LegacyHostClaim) -> String {
+        guard !claim.isEffective else { return "" }
+        guard let host = claim.host else {
+            return ", but not for unsigned requests: the app's policy names no legacy-host"
+        }
+        let others = claim.conflicts.filter { $0.host == host }.map(\.other.description)
+        return ", but not for unsigned requests: legacy-host \(host) is also named by "
+            + others.joined(separator: ", ")
     }
 
     static func enforcement(_ enforcement: Enforcement?) -> String {
@@ -279,6 +308,27 @@ extension Invocation {
                 .usage, message: "--\(option) `\(text)`: expected open, signed, session or device")
         }
         return level
+    }
+
+    /// Notes to which unsigned requests an app's rules cannot apply. `open` and `observed`: whether the rules
+    /// or the policy let unsigned requests through on some route.
+    func noteUnsignedRequests(
+        of app: AppName, in deployment: Deployment, open: Bool, observed: Bool
+    ) {
+        // The change has been made: a note that cannot be written does not make it fail.
+        guard let claim = try? deployment.legacyHostClaim(of: app) else { return }
+        if claim.host == nil {
+            let belonging =
+                "an unsigned request belongs to the app whose legacy-host it is sent to, and \(app) "
+                + "names none: `countersign app policy \(app) --set legacy-host=HOST`"
+            if open { console.note("note: `open` lets no unsigned request through yet: \(belonging)") }
+            if observed { console.note("note: unsigned requests are still refused: \(belonging)") }
+        }
+        for conflict in claim.conflicts {
+            console.note(
+                "note: \(conflict.other) names that legacy-host, too: unsigned requests to \(conflict.host) "
+                    + "belong to neither app, and the rules of neither let them through")
+        }
     }
 
     /// Upper-case names, sorted; none where the option is not given.

@@ -1,6 +1,7 @@
 import CountersignSeal
 import struct CountersignTransport.TransportError
 import CountersignVault
+import CountersignWire
 
 extension LegacyAccount {
     /// A renewal that is in progress, and the session that it renews.
@@ -55,10 +56,12 @@ extension LegacyAccount {
             return
         }
         let replacement: LegacySession
+        var signIn: LegacySignIn?
         if let session = now.kept.session, let loginToken = session.loginToken {
             replacement = try await renewToken(of: session, with: loginToken)
         } else {
-            replacement = try await signInWithRememberedCredentials(of: now)
+            let login = try await signInWithRememberedCredentials(of: now)
+            (replacement, signIn) = (login.session, login)
         }
         var kept = now.kept
         kept.session = replacement
@@ -67,7 +70,7 @@ extension LegacyAccount {
             if try readVault().kept.session == nil { throw .notSignedIn }
             return
         }
-        setStatus(.active(replacement))
+        if let signIn { begin(signIn) } else { setStatus(.active(replacement)) }
     }
 
     private func renewToken(
@@ -102,9 +105,25 @@ extension LegacyAccount {
         }
     }
 
+    /// Tells the server that a session is over. `cookie` is the value of `Cookie`, nil for none.
+    package func endAtServer(
+        _ session: LegacySession, cookie: String?
+    ) async throws(ClientOperationError) -> Response {
+        guard let path = exchange.server.tokens.logoutPath else {
+            throw .incomplete("no path to sign out at was named")
+        }
+        do {
+            return try await exchange.end(session, at: path, cookie: cookie)
+        } catch {
+            // A second copy ends nothing else: it is repeated, as a renewal is.
+            guard case .transport(let problem) = error, problem.fate != .notSent else { throw error }
+            return try await exchange.end(session, at: path, cookie: cookie)
+        }
+    }
+
     /// Signs in with the remembered credentials. Without any, the session has ended.
     private func signInWithRememberedCredentials(of now: LegacyStore.Found) async throws(ClientOperationError)
-        -> LegacySession
+        -> LegacySignIn
     {
         guard remembering == .whatSignsIn, let route = exchange.server.login,
             let remembered = now.kept.remembered,
@@ -115,7 +134,7 @@ extension LegacyAccount {
         }
         do {
             let answer = try await exchange.logIn(remembered.account, value: remembered.value, at: route)
-            return LegacySession(account: remembered.account, response: answer)
+            return LegacySignIn(LegacySession(account: remembered.account, response: answer), by: answer)
         } catch {
             guard case .wrongCredentials = error else { throw error }
             if try write(LegacyPersistedState(), expecting: now.expectation) {

@@ -1,6 +1,7 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignVault
+import CountersignWire
 
 /// The login at a legacy server, as far as it is known here.
 package enum LegacySessionStatus: Sendable, Equatable {
@@ -41,6 +42,7 @@ package actor LegacyAccount {
     let remembering: Remembering
     private let sessionStorage: SessionStorage
     private let announce: @Sendable (LegacySessionStatus) -> Void
+    private let reportSignIn: @Sendable (LegacySignIn) -> Void
 
     private var found: LegacyStore.Found?
     /// The status without the stop for an update.
@@ -72,11 +74,15 @@ package actor LegacyAccount {
         case sealedByPresence
     }
 
-    /// `announce` receives every change, in order; it must not wait.
+    /// `announce` receives every change, in order; `reportSignIn` each login that began a session, before the
+    /// change that it brings. Neither may wait.
     package init(
         _ exchange: LegacyExchange, store: LegacyStore, remembering: Remembering = .nothing,
-        sessionStorage: SessionStorage = .plain, announce: @escaping @Sendable (LegacySessionStatus) -> Void
+        sessionStorage: SessionStorage = .plain,
+        reportSignIn: @escaping @Sendable (LegacySignIn) -> Void = { _ in },
+        announce: @escaping @Sendable (LegacySessionStatus) -> Void
     ) {
+        self.reportSignIn = reportSignIn
         self.exchange = exchange
         self.store = store
         self.remembering = remembering
@@ -104,22 +110,23 @@ package actor LegacyAccount {
         try requireTraffic()
         _ = try readVault()
         guard logOuts == before else { throw .notSignedIn }
-        let session: LegacySession
+        let answer: LegacyLoginResponse
         do {
-            session = LegacySession(
-                account: name, response: try await exchange.logIn(name, value: value, at: route))
+            answer = try await exchange.logIn(name, value: value, at: route)
         } catch {
             throw recordingUpdateStop(error)
         }
         try keep(
-            session, remembering: RememberedSignIn(account: name, rung: route.rung, value: value),
+            LegacySignIn(LegacySession(account: name, response: answer), by: answer),
+            remembering: RememberedSignIn(account: name, rung: route.rung, value: value),
             since: before)
     }
 
     /// Throws if a user has signed out since; overwrites every other change.
     private func keep(
-        _ session: LegacySession, remembering remembered: RememberedSignIn, since before: Int
+        _ signIn: LegacySignIn, remembering remembered: RememberedSignIn, since before: Int
     ) throws(ClientOperationError) {
+        let session = signIn.session
         while true {
             let now = try readVault()
             guard logOuts == before else { throw .notSignedIn }
@@ -128,7 +135,7 @@ package actor LegacyAccount {
             kept.remembered = remembering == .whatSignsIn ? remembered : nil
             if try write(kept, under: nextKey, expecting: now.expectation) {
                 (sealKey, nextKey) = (nextKey ?? sealKey, nil)
-                return setStatus(.active(session))
+                return begin(signIn)
             }
         }
     }
@@ -189,13 +196,19 @@ package actor LegacyAccount {
         }
     }
 
-    /// Removes everything that is stored here. Legacy servers have no route for this: their session ends with
-    /// the next login, or expires.
-    package func logOut() throws(ClientOperationError) {
+    /// Removes everything that is stored here. Returns the session that the server is to be told of by
+    /// ``endAtServer(_:cookie:)``; nil if it has no path for that, or if no token can be read.
+    @discardableResult
+    package func logOut() throws(ClientOperationError) -> LegacySession? {
         logOuts += 1
+        // A vault that cannot be read does not keep the user signed in.
+        let former = (try? store.read(opening: sealKey))?.kept.session
         try write(LegacyPersistedState(), expecting: .anything)
         (sealKey, nextKey) = (nil, nil)
         setStatus(.signedOut(.byUser))
+        guard let former, former.token ?? former.loginToken != nil, exchange.server.tokens.logoutPath != nil
+        else { return nil }
+        return former
     }
 
     // MARK: What requests need
@@ -299,6 +312,12 @@ package actor LegacyAccount {
         if case (.sealedByPresence, .locked) = (sessionStorage, found.form) { true } else { false }
     }
 
+    /// Announces a session that a login began.
+    func begin(_ signIn: LegacySignIn) {
+        reportSignIn(signIn)
+        setStatus(.active(signIn.session))
+    }
+
     func setStatus(_ new: LegacySessionStatus) {
         status = new
         show()
@@ -321,6 +340,16 @@ extension LegacySessionStatus {
 
     fileprivate static func unreadable(_ problem: VaultError) -> LegacySessionStatus {
         if case .locked = problem { .locked } else { .unavailable }
+    }
+}
+
+/// A login that began a session: the session, and the server's response.
+package struct LegacySignIn: Sendable {
+    package let session: LegacySession
+    package let response: Response
+
+    init(_ session: LegacySession, by answer: LegacyLoginResponse) {
+        (self.session, response) = (session, answer.response)
     }
 }
 

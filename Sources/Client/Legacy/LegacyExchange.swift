@@ -12,7 +12,7 @@ package struct LegacyExchange: Sendable {
     private let now: @Sendable () -> Int64
     private let random: any RandomSource
 
-    /// `own` carries logins and renewals. Four of them may run while this process holds the vault's lease,
+    /// `own` carries logins, renewals and log-outs. Four of them may run while this process holds the vault's lease,
     /// for which other processes wait two minutes: the transport must have a timeout.
     package init(
         _ server: LegacyServer, transport: any Transport, own: any Transport,
@@ -76,6 +76,24 @@ package struct LegacyExchange: Sendable {
         // Our gateway accepts it signed or not; auth-v4 signs JSON alone.
         if server.signing.name != .authV4 { draft = try sign(draft) }
         return try LegacyTokenResponse(try await carry(draft, by: own), at: time)
+    }
+
+    /// Ends a session at `path` by its token and login token. Its token goes where requests have it. `cookie`
+    /// is the value of `Cookie`, for servers whose sessions have one; nil for none.
+    func end(
+        _ session: LegacySession, at path: String, cookie: String?
+    ) async throws(ClientOperationError) -> Response {
+        try server.requireBearerSecretsAllowed()
+        var draft = Draft(
+            method: "POST", target: Array(path.utf8), authority: server.host, transport: server.transport)
+        addFields(to: &draft)
+        if let cookie { draft.setField("Cookie", to: cookie) }
+        draft.setField("Content-Type", to: "application/x-www-form-urlencoded")
+        session.loginToken?.withExposedBytes { Form.append("loginToken", value: $0, to: &draft.body) }
+        if let token = session.token { try addToken(to: &draft, userID: session.userID, token: token) }
+        // As for renewals: auth-v4 signs JSON alone.
+        if server.signing.name != .authV4 { draft = try sign(draft) }
+        return try await carry(draft, by: own)
     }
 
     private func addFields(to draft: inout Draft) {

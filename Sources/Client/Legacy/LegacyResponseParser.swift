@@ -89,9 +89,11 @@ struct LegacyLoginResponse: Sendable {
     let token: Secret?
     let loginToken: Secret?
     let expires: Int64?
+    let response: Response
 
     /// `at` is when it came, in Unix seconds by the device's clock.
     init(_ response: Response, at now: Int64) throws(ClientOperationError) {
+        self.response = response
         let answer = try TokenResponseFields(response, of: "login")
         guard let userID = answer.number("userId") else {
             throw .notUnderstood("login: expected `userId`, a number")

@@ -138,6 +138,8 @@ package struct LegacyTokens: Sendable {
     package var place = Place.authorizationField
     /// The path that exchanges a login token for a new token.
     package var renewalPath = "/login/token.php"
+    /// The path that ends the session of a token; nil if the server has none.
+    package var logoutPath: String?
     package var unauthorized = Unauthorized.isAnAnswer
 
     package init() {}

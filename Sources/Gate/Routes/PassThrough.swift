@@ -20,7 +20,7 @@ package struct PassThrough: Sendable {
 extension Gate {
     /// The reason to forward a refused request to the backend; nil if the refusal stands. The refusal stands
     /// if it is not about the request's proof (framing, limits, hosts, revocation, an outage) or if the
-    /// request belongs to no app.
+    /// request belongs to no app. Throws the refusal of an unsigned request with what its route requires.
     package func passThrough(
         for request: Request, judgement: Judgement, after refusal: Refusal
     ) throws(Refusal) -> PassThrough? {
@@ -34,7 +34,10 @@ extension Gate {
             PassThrough(cause: cause, app: owner.app, release: judgement.release)
         }
         if route.level == .open, refusal.code == .unsigned { return passage(.open) }
-        guard (route.enforcement ?? owner.policy.enforcement).isObserving(at: clock.now) else { return nil }
+        guard (route.enforcement ?? owner.policy.enforcement).isObserving(at: clock.now) else {
+            guard refusal.code == .unsigned else { return nil }
+            throw refusal.naming(owner.policy.routes.rules[route.index], of: owner.app, under: owner.policy)
+        }
         return passage(.observed(refusal.code))
     }
 
@@ -47,6 +50,23 @@ extension Gate {
         guard let release = judgement.release else { return hosted.map { ($0.name, $0.policy) } }
         guard release.policy.legacyHost == nil || hosted?.name == release.app else { return nil }
         return (release.app, release.policy)
+    }
+}
+
+extension Refusal {
+    /// The same refusal with the level that the request lacks and the command that changes it. Only the log
+    /// and developers (`debug`) read these: the caller is told the detail of `unsigned`, has proved nothing,
+    /// and need not learn the app's name.
+    fileprivate func naming(_ rule: RouteRule, of app: String, under policy: Policy) -> Refusal {
+        let need =
+            "\(rule.prefixText) asks for `\(rule.level.rawValue)`; "
+            + "`\(rule.command(setting: .open, of: app))` lets anybody call it"
+        var refusal = self
+        switch policy.detail {
+        case .exact: refusal.detail += (detail.isEmpty ? "" : ": ") + need
+        case .coarse: refusal.remedy = need
+        }
+        return refusal
     }
 }
 

@@ -62,6 +62,16 @@ package struct RouteRule: Sendable, Equatable {
     /// of methods.
     package func replaces(_ other: RouteRule) -> Bool { prefix == other.prefix && methods == other.methods }
 
+    /// The path, for people.
+    package var prefixText: String { String(decoding: prefix, as: UTF8.self) }
+
+    /// The command that gives the routes of this rule another level.
+    func command(setting level: Level, of app: String) -> String {
+        let names = methods.map { String(decoding: $0, as: UTF8.self) }
+        return "countersign route set \(app) \(prefixText) --require \(level.rawValue)"
+            + (names.isEmpty ? "" : " --methods \(names.joined(separator: ","))")
+    }
+
     private static func isPrefix(_ path: [UInt8]) -> Bool {
         guard path.first == UInt8(ascii: "/"), path.count <= 256 else { return false }
         if path.count == 1 { return true }

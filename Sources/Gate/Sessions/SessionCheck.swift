@@ -78,22 +78,18 @@ package struct SessionCheck: Sendable {
 
 extension AppRelease {
     func refusalForMissingSession(on route: RouteRules.Decision) -> Refusal {
-        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
+        let rule = policy.routes.rules[route.index]
         return Refusal(
             .sessionEnded,
-            detail:
-                "this route needs a session: \(path) asks for `\(route.level.rawValue)`; `countersign route "
-                + "set \(app) \(path) "
-                + "--require signed` lets a release in by itself")
+            detail: "this route needs a session: \(rule.prefixText) asks for `\(route.level.rawValue)`; "
+                + "`\(rule.command(setting: .signed, of: app))` lets a release in by itself")
     }
 
     /// What a route of level `device` requires and how to lower that, for the detail of a refusal.
     func deviceRequirement(of route: RouteRules.Decision) -> String {
-        let path = String(decoding: policy.routes.rules[route.index].prefix, as: UTF8.self)
-        return
-            "\(path) asks for `\(route.level.rawValue)`; `countersign route set \(app) \(path) "
-            + "--require session` "
-            + "does without the device's signature"
+        let rule = policy.routes.rules[route.index]
+        return "\(rule.prefixText) asks for `\(route.level.rawValue)`; "
+            + "`\(rule.command(setting: .session, of: app))` does without the device's signature"
     }
 }
 

@@ -6,7 +6,7 @@ import CountersignWire
 /// A client's cookies, in memory: those that its server has set, for later requests. Each client has a store
 /// of its own; the client does not touch the platform's shared store.
 ///
-/// Off by default (``CountersignOptions/cookies``). The client adds the `Cookie` field before it signs the
+/// Off by default (``CountersignOptions/cookies``, ``LegacyOptions/cookies``). The client adds the `Cookie` field before it signs the
 /// request, so the signature covers it; a request that has its own `Cookie` field stays unchanged. When the
 /// session ends, or another account signs in, the client removes all cookies: they belong to the former
 /// account. Whatever `Domain` says, a cookie goes only to the client's own host.
@@ -72,29 +72,35 @@ public final class CookieStore: Sendable {
     }
 }
 
-extension ClientCore {
+/// A client's cookies, as its options keep them.
+struct CookieJar: Sendable {
+    let store: CookieStore
+    let rule: CountersignOptions.Cookies
+    let base: BaseURL
+    let clock: DeviceClock
+
     /// The value of `Cookie` for a request that has no such field; nil if cookies are off or none matches.
-    func cookieField(for draft: Draft) -> String? {
-        guard options.cookies == .keptUntilSignOut else { return nil }
+    func field(for draft: Draft) -> String? {
+        guard rule == .keptUntilSignOut else { return nil }
         let setting = setting(of: draft.target)
-        return cookies.field(path: setting.path, isEncrypted: setting.isEncrypted, at: setting.time)
+        return store.field(path: setting.path, isEncrypted: setting.isEncrypted, at: setting.time)
     }
 
     /// Stores the cookies of a response to a request for `target`, which was made at `removals` of the store.
-    func takeCookies(_ fields: [HeaderField], target: [UInt8], unlessRemovedSince removals: Int) {
-        guard options.cookies == .keptUntilSignOut else { return }
-        cookies.take(fields, setting: setting(of: target), unlessRemovedSince: removals)
+    func take(_ fields: [HeaderField], target: [UInt8], unlessRemovedSince removals: Int) {
+        guard rule == .keptUntilSignOut else { return }
+        store.take(fields, setting: setting(of: target), unlessRemovedSince: removals)
     }
 
     private func setting(of target: [UInt8]) -> Cookie.Setting {
         Cookie.Setting(
             host: base.origin.host.description,
             path: String(decoding: target.prefix { $0 != UInt8(ascii: "?") }, as: UTF8.self),
-            isEncrypted: base.origin.security == .tls, time: options.clock.wall())
+            isEncrypted: base.origin.security == .tls, time: clock.wall())
     }
 }
 
 extension CountersignClient {
     /// The cookies that the server has set; empty unless ``CountersignOptions/cookies`` keeps them.
-    public var cookies: CookieStore { core.cookies }
+    public var cookies: CookieStore { core.jar.store }
 }

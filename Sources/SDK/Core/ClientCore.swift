@@ -19,7 +19,7 @@ final class ClientCore: Sendable {
     let stateMachine: ClientStateMachine
     let events: Broadcast<CountersignEvent>
     let hints: UpdateHints
-    let cookies: CookieStore
+    let jar: CookieJar
     private let names: CallNames
     /// The environment for the client's own requests: logins, refreshes, sessions.
     let environment: ClientEnvironment
@@ -31,7 +31,8 @@ final class ClientCore: Sendable {
         (release, base, options, carrier) = (parts.release, parts.base, parts.options, parts.carrier)
         (trust, keeper, vault, item) = (parts.trust, parts.keeper, parts.vault, parts.item)
         (stateMachine, events, environment) = (parts.stateMachine, parts.events, parts.environment)
-        cookies = parts.cookies
+        jar = CookieJar(
+            store: parts.cookies, rule: parts.options.cookies, base: parts.base, clock: parts.options.clock)
         hints = UpdateHints(parts.events)
         names = CallNames(host: parts.base.origin.host.description)
     }

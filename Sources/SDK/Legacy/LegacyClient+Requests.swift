@@ -1,5 +1,6 @@
 import CountersignClient
 import CountersignMemory
+import CountersignSeal
 import CountersignTransport
 import CountersignTrust
 import CountersignWire
@@ -15,8 +16,8 @@ extension LegacyClient {
     ///
     /// If the token has expired (`-101`), the client renews it, once for all requests that find out, and
     /// sends the request again: the server has refused the first copy. It does **not** repeat a request whose
-    /// response was lost, because these servers cannot recognize a second copy. An `err` of any other code,
-    /// and any status, is a response.
+    /// response was lost, because these servers cannot recognize a second copy; ``LegacyOptions/retry``
+    /// repeats those with a safe method. An `err` of any other code, and any status, is a response.
     ///
     /// Throws ``CountersignError/accountChanged`` instead of sending it again in the name of another account
     /// that has signed in meanwhile; ``CountersignError/notSignedIn``, and sends nothing, if no account is
@@ -85,7 +86,8 @@ extension LegacyClient {
     public func poll(_ request: APIRequest, every interval: Duration) -> APIPolling {
         APIPolling(interval: interval) {
             let limit = self.options.largestAnswer
-            let callOptions = CallOptions(reading: .whole(limit: limit), owner: LegacyCallOwner())
+            let callOptions = CallOptions(
+                reading: .whole(limit: limit), owner: LegacyCallOwner(), occasion: .round)
             return { () async throws(CountersignError) in
                 try await self.send(request, options: callOptions).collect(upTo: limit)
             }
@@ -137,6 +139,7 @@ extension LegacyClient {
         var reading: CallTransport.Reading
         var progress: @Sendable (TransferProgress) -> Void = { _ in }
         var owner = LegacyCallOwner()
+        var occasion = ClientCore.CallOptions.Occasion.single
     }
 
     /// Sends one call of the app through the interceptors to the server, with as many copies as it needs.
@@ -152,7 +155,7 @@ extension LegacyClient {
             await resolve(callOptions.owner, for: request.caller)
             let server: @Sendable (APIRequest) async throws(CountersignError) -> APIAnswer = {
                 request throws(CountersignError) in
-                try await self.sendOnce(request, call: call, trace: trace, options: callOptions)
+                try await self.sendWithRetries(request, call: call, trace: trace, options: callOptions)
             }
             let answer = try await InterceptorChain(options.interceptors[...], server: server)(request)
             let after = options.clock.elapsed(since: start)
@@ -167,12 +170,28 @@ extension LegacyClient {
         }
     }
 
+    /// Sends the request, and repeats it by ``LegacyOptions/retry``.
+    private func sendWithRetries(
+        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
+        options callOptions: CallOptions
+    ) async throws(CountersignError) -> APIAnswer {
+        guard callOptions.occasion == .single else {
+            return try await sendOnce(request, call: call, trace: trace, options: callOptions)
+        }
+        let repetition = CallRepetition(
+            policy: options.retry, recognition: .none, trace: trace, random: SystemRandom())
+        return try await repetition.send(request) { request throws(CountersignError) in
+            try await sendOnce(request, call: call, trace: trace, options: callOptions)
+        }
+    }
+
     private func sendOnce(
         _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
         options callOptions: CallOptions
     ) async throws(CountersignError) -> APIAnswer {
         try await admit(request.caller)
         await resolve(callOptions.owner, for: request.caller)
+        let removals = kept.jar.store.removals
         let (draft, body) = try await draft(of: request)
         let transport = CallTransport(
             self, call: call, trace: trace, streamed: body.streamed, reading: callOptions.reading,
@@ -187,6 +206,7 @@ extension LegacyClient {
         }
         let (fields, rest) = transport.takeAnswer()
         hints.note(fields)
+        kept.jar.take(fields, target: draft.target, unlessRemovedSince: removals)
         let whole = response.message.body
         let length: TransferProgress.Total = rest == nil ? .bytes(Int64(whole.count)) : .told(by: fields)
         return APIAnswer(
@@ -201,6 +221,9 @@ extension LegacyClient {
             authority: base.origin.authority, transport: base.origin.security == .tls ? .tls : .plain)
         draft.fields = request.fields.map(Draft.Field.init)
         if request.value(of: "user-agent") == nil { draft.setField("User-Agent", to: options.userAgent) }
+        if request.value(of: "cookie") == nil, let value = kept.jar.field(for: draft) {
+            draft.setField("Cookie", to: value)
+        }
         let need = account.signing.need(ofFormBody: draft.request().hasFormType)
         let body = try await LegacyBody(request.body, need: need, most: options.largestAnswer)
         (draft.body, draft.streamed) = (body.bytes, body.digest)

@@ -4,6 +4,7 @@ import CountersignSeal
 import CountersignTransport
 import CountersignTrust
 import CountersignVault
+import CountersignWire
 
 /// Connects an app to a server that is **not Countersign's yet**: signs requests by the server's scheme,
 /// signs users in by its login, and renews their token in the background. For a team that changes the app
@@ -35,6 +36,7 @@ public final class LegacyClient: Sendable {
     let hints: UpdateHints
     /// Nil if no presence is needed.
     let presence: LegacyPresence?
+    let kept: LegacyCookies
 
     /// Opens nothing, and sends nothing: the vault is read at the first call.
     /// - Parameters:
@@ -54,6 +56,7 @@ public final class LegacyClient: Sendable {
         (base, account, self.vault, carrier) = (parts.base, parts.account, parts.vault, parts.carrier)
         (report, presence, self.options) = (parts.report, parts.presence, options)
         names = CallNames(host: parts.base.origin.host.description)
+        kept = parts.cookies
         hints = UpdateHints(parts.report.events)
         calls = LegacyCalls(account)
     }
@@ -81,6 +84,9 @@ public final class LegacyClient: Sendable {
     /// oldest of more than a thousand waiting events. Holds no secrets: a path comes without its query, which
     /// contains the token with form-md5. Ends when the client does.
     public var events: AsyncStream<CountersignEvent> { report.events.stream() }
+
+    /// The cookies that the server has set; empty unless ``LegacyOptions/cookies`` keeps them.
+    public var cookies: CookieStore { kept.jar.store }
 }
 
 extension LegacyClient {
@@ -113,18 +119,56 @@ extension LegacyClient {
         return state
     }
 
-    /// Removes everything that is stored here, for good. Legacy servers have no standard route for it: the
-    /// session there ends with the next login, or expires. If your server has such a route, call it first,
-    /// like any request.
-    public func logOut() async throws(CountersignError) {
+    /// Removes everything that is stored here, for good, whether or not the server can be reached. Then tells
+    /// the server, if ``LegacyOptions/logoutPath`` names its path: within twenty seconds, and once more if the
+    /// response is lost. The client does not keep the tokens to tell it later: a session of which the server
+    /// was not told ends with the next login, or expires. So does one that ``LegacyOptions/gate`` still
+    /// locks, since its token cannot be read.
+    @discardableResult
+    public func logOut() async throws(CountersignError) -> LogOutResult {
+        let former: LegacySession?
+        let cookie = options.logoutPath.flatMap { kept.field(for: $0) }
         do throws(ClientOperationError) {
             try await open()
             let key = try? await account.keyName()
-            try await account.logOut()
+            former = try await account.logOut()
+            kept.removeAll()
             try await forgetKept()
             if let key { await presence?.remove(key) }
         } catch {
             throw CountersignError(error)
+        }
+        guard let former, let path = options.logoutPath else { return .serverWasNotTold }
+        return await tellServer(ofEndOf: former, at: path, cookie: cookie)
+    }
+
+    /// Whether the server knows that a session has ended; on this device it has.
+    public enum LogOutResult: Sendable, Hashable {
+        /// It has answered so. Legacy servers sign no response.
+        case serverKnows
+        /// It has no path for that, could not be reached, or has refused.
+        case serverWasNotTold
+    }
+
+    /// Events show it like a call of the app.
+    private func tellServer(
+        ofEndOf session: LegacySession, at path: String, cookie: String?
+    ) async -> LogOutResult {
+        let call = names.next(.post, path: path)
+        let start = options.clock.monotonic()
+        report.events.tell(.began(call))
+        do throws(ClientOperationError) {
+            let response = try await account.endAtServer(session, cookie: cookie)
+            let after = options.clock.elapsed(since: start)
+            report.events.tell(.answered(call, status: response.status, signer: .nobody, after: after))
+            let code = LegacyRefusals.code(of: response)
+            // A token that has ended before is refused so by some servers.
+            let isOver = code == "session-ended" || code == "token-expired"
+            return isOver || response.status < 300 && code == nil ? .serverKnows : .serverWasNotTold
+        } catch {
+            let after = options.clock.elapsed(since: start)
+            report.events.tell(.failed(call, CountersignEvent.Failure(CountersignError(error)), after: after))
+            return .serverWasNotTold
         }
     }
 

@@ -1,5 +1,6 @@
 import CountersignClient
 import CountersignMemory
+import CountersignSchemes
 import CountersignSeal
 import CountersignTransport
 import CountersignTrust
@@ -15,6 +16,7 @@ struct LegacyComposition {
     let carrier: any RequestTransport
     let report: LegacyStatePublisher
     let presence: LegacyPresence?
+    let cookies: LegacyCookies
 
     init(
         scheme: LegacyScheme, baseURL: String, login: LegacyLogin?, vault place: VaultPlace, trust: Trust,
@@ -52,12 +54,21 @@ struct LegacyComposition {
         } catch {
             throw CountersignError(error)
         }
+        options.log.follow(events.stream())
         let report = LegacyStatePublisher(events)
+        let cookies = LegacyCookies(
+            CookieJar(store: CookieStore(), rule: options.cookies, base: base, clock: options.clock),
+            loginTarget: Array((login?.route.path ?? login?.route.rung.endpoint.path ?? "/").utf8))
+        self.cookies = cookies
         account = LegacyAccount(
             exchange, store: store,
             remembering: options.remembers == .sessionAndWhatSignsInLikeThePassword ? .whatSignsIn : .nothing,
-            sessionStorage: presence == nil ? .plain : .sealedByPresence
-        ) { report.take($0) }
+            sessionStorage: presence == nil ? .plain : .sealedByPresence,
+            reportSignIn: { cookies.begin($0) }
+        ) { status in
+            cookies.take(status)
+            report.take(status)
+        }
         (self.base, self.options, self.carrier, self.report) = (base, options, carrier, report)
     }
 
@@ -74,7 +85,9 @@ struct LegacyComposition {
         server.login = login?.route
         if let path = login?.route.path { _ = try base.target(path) }
         _ = try base.target(options.renewalPath)
+        if let path = options.logoutPath { _ = try base.target(path) }
         server.tokens.renewalPath = options.renewalPath
+        server.tokens.logoutPath = options.logoutPath
         server.tokens.place =
             place(options.tokenPlace, scheme: scheme) == .formParameters
             ? .formParameters : .authorizationField

@@ -59,6 +59,10 @@ public struct LegacyOptions: Sendable {
     public var tokenPlace = TokenPlace.asTheSchemeHasIt
     /// The path that exchanges a login token for a new token, as `loginToken` in a form.
     public var renewalPath = "/login/token.php"
+    /// The path that ends a session at the server, for ``LegacyClient/logOut()``; nil if the server has none.
+    /// The token and the login token go there as they do with renewals and requests. A gateway has such a
+    /// path if its policy `legacy-paths` names one.
+    public var logoutPath: String?
     /// What a plain 401 means.
     public var unauthorized = Unauthorized.isAnAnswer
     /// What outlives the process.
@@ -71,6 +75,13 @@ public struct LegacyOptions: Sendable {
     public var whenLocked = CountersignOptions.Pause.fail
     /// The interceptors between the app and its server, the outermost first.
     public var interceptors: [any APIInterceptor] = []
+    /// How often the client repeats a request after a temporary failure: only if its method is safe, since
+    /// these servers cannot recognize a second copy of any other.
+    public var retry = APIRetryPolicy.never
+    /// Whether the server's cookies are kept, among them those that the response to a login sets.
+    public var cookies = CountersignOptions.Cookies.ignored
+    /// Where the client writes its log.
+    public var log = CountersignLog.off
     /// Where the client may send passwords and bearer tokens.
     public var bearerSecrets = BearerSecrets.onlyToThePinnedCertificate
     /// TLS, or none for a server without it.

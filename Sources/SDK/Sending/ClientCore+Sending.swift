@@ -72,7 +72,7 @@ extension ClientCore {
         try await admit(request.caller, owner: callOptions.owner, occasion: callOptions.occasion)
         try await resolve(callOptions.owner, for: request.caller)
         let body = try await PreparedBody(request.body)
-        let removals = cookies.removals
+        let removals = jar.store.removals
         let draft = try draft(request, body: body)
         let transport = CallTransport(
             self, call: call, trace: trace, body: body.body, reading: callOptions.reading,
@@ -114,7 +114,7 @@ extension ClientCore {
         if request.value(of: "user-agent") == nil {
             draft.fields.append(Draft.Field(name: "User-Agent", value: options.userAgent))
         }
-        if request.value(of: "cookie") == nil, let value = cookieField(for: draft) {
+        if request.value(of: "cookie") == nil, let value = jar.field(for: draft) {
             draft.setField("Cookie", to: value)
         }
         if let key = request.idempotencyKey { draft.setField("Idempotency-Key", to: key) }
@@ -142,7 +142,7 @@ extension ClientCore {
         let message = result.response.message
         var (fields, rest) = transport.takeAnswer()
         hints.note(fields)
-        takeCookies(fields, target: target, unlessRemovedSince: removals)
+        jar.take(fields, target: target, unlessRemovedSince: removals)
         if let check = result.bodyCheck { rest = rest?.checked(check.expectation) }
         let length: TransferProgress.Total =
             rest == nil ? .bytes(Int64(message.body.count)) : .told(by: fields)

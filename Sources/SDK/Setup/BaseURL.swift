@@ -112,7 +112,6 @@ extension Trust.Rule {
     /// The URL is parsed as ``CountersignClient`` parses it, so the rule is for the host that the client
     /// calls. Throws ``CountersignError/misuse(_:)`` for a URL that is not `https://HOST…`, and `TrustError`
     /// for invalid pins.
-    /// pins that are none.
     public static func host(
         ofBaseURL baseURL: String, pins: [String], backups: [String], mode: Mode = .enforce
     ) throws -> Trust.Rule {

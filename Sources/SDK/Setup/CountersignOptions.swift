@@ -143,7 +143,7 @@ public struct CountersignOptions: Sendable {
     /// The interceptors between the app and its server, the outermost first.
     public var interceptors: [any APIInterceptor] = []
     /// How often the client repeats a request after a temporary failure.
-    public var retry = RetryPolicy.never
+    public var retry = APIRetryPolicy.never
     /// Whether the server's cookies are kept.
     public var cookies = Cookies.ignored
     /// Where the client writes its log.

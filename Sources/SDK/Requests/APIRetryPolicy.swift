@@ -12,7 +12,7 @@ import CountersignTrust
 /// response; nor a request of the app alone that may have arrived, because without a session the server
 /// recognizes its key from the same address only. It never repeats a body that can be read once only, or a
 /// request to a server that is not trusted.
-public struct RetryPolicy: Sendable, Hashable {
+public struct APIRetryPolicy: Sendable, Hashable {
     /// How often a request is sent at most, including the first time: 1 to 10.
     public var attempts: Int
     /// The longest wait before the second attempt; the limit at most doubles with each later one.
@@ -30,9 +30,9 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 
     /// The app repeats requests itself, except for the one copy after a lost response.
-    public static let never = RetryPolicy(attempts: 1)
+    public static let never = APIRetryPolicy(attempts: 1)
     /// Three attempts within about two seconds, or as long as the server asks for.
-    public static let standard = RetryPolicy(attempts: 3)
+    public static let standard = APIRetryPolicy(attempts: 3)
 
     /// The wait before an attempt: a random time up to a limit that doubles, so that clients which failed
     /// together do not return together. Nil if there is no further attempt.
@@ -50,11 +50,25 @@ public struct RetryPolicy: Sendable, Hashable {
     }
 }
 
-extension ClientCore {
-    /// Sends the request, and repeats it by ``CountersignOptions/retry``.
-    func sendWithRetries(
-        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
-        options callOptions: CallOptions
+/// Repeats a call by a policy: what is repeated, and when.
+struct CallRepetition: Sendable {
+    let policy: APIRetryPolicy
+    let recognition: Recognition
+    let trace: Locked<CallTransport.Trace>
+    let random: any RandomSource
+
+    /// Which copies of a request the server executes once.
+    enum Recognition: Sendable {
+        /// Those with the same idempotency key.
+        case byKey
+        /// None: only safe methods are repeated.
+        case none
+    }
+
+    /// Sends the request by `once` until the policy has no further attempt for it.
+    func send(
+        _ request: APIRequest,
+        once: (APIRequest) async throws(CountersignError) -> APIAnswer
     ) async throws(CountersignError) -> APIAnswer {
         var attempt = 1
         // Whether the server may have executed an attempt whose response was lost.
@@ -62,11 +76,8 @@ extension ClientCore {
         while true {
             let delay: Duration
             do throws(CountersignError) {
-                let answer = try await sendOnce(request, call: call, trace: trace, options: callOptions)
-                guard
-                    let wait = retryDelay(
-                        for: request, options: callOptions, attempt: attempt, after: answer.response)
-                else {
+                let answer = try await once(request)
+                guard let wait = delayBeforeNext(request, attempt: attempt, after: answer.response) else {
                     return answer
                 }
                 delay = wait
@@ -74,9 +85,7 @@ extension ClientCore {
                 if case .transport(let failure) = error, failure.fate != .notSent {
                     hasLostAttempt = true
                 }
-                guard
-                    let wait = retryDelay(for: request, options: callOptions, attempt: attempt, after: error)
-                else {
+                guard let wait = delayBeforeNext(request, attempt: attempt, after: error) else {
                     throw hasLostAttempt ? error.withUnknownOutcome : error
                 }
                 delay = wait
@@ -91,18 +100,16 @@ extension ClientCore {
         }
     }
 
-    private func retryDelay(
-        for request: APIRequest, options callOptions: CallOptions, attempt: Int, after response: APIResponse
+    private func delayBeforeNext(
+        _ request: APIRequest, attempt: Int, after response: APIResponse
     ) -> Duration? {
         guard !request.method.isUnsafe, [429, 502, 503, 504].contains(response.status) else { return nil }
-        return retryDelay(
-            for: request, options: callOptions, attempt: attempt,
-            askedFor: response.value(of: "retry-after").flatMap { Int($0) }
-        )
+        let askedFor = response.value(of: "retry-after").flatMap { Int($0) }
+        return delayBeforeNext(request, attempt: attempt, askedFor: askedFor)
     }
 
-    private func retryDelay(
-        for request: APIRequest, options callOptions: CallOptions, attempt: Int, after error: CountersignError
+    private func delayBeforeNext(
+        _ request: APIRequest, attempt: Int, after error: CountersignError
     ) -> Duration? {
         guard !Task.isCancelled else { return nil }
         switch error {
@@ -110,25 +117,40 @@ extension ClientCore {
             // Without a session a key is valid for one address, which changes with the network.
             let isTold = request.caller == .account || !request.method.isUnsafe
             guard isTold || error.fate == .notSent else { return nil }
-            return retryDelay(for: request, options: callOptions, attempt: attempt, askedFor: nil)
+            return delayBeforeNext(request, attempt: attempt, askedFor: nil)
         // A refusal without a time would be repeated.
         case .refused(let refusal) where refusal.retryAfter != nil && [429, 503].contains(refusal.status):
-            return retryDelay(
-                for: request, options: callOptions, attempt: attempt, askedFor: refusal.retryAfter)
+            return delayBeforeNext(request, attempt: attempt, askedFor: refusal.retryAfter)
         default: return nil
         }
     }
 
     /// Nil if the request is not to be sent again.
-    private func retryDelay(
-        for request: APIRequest, options callOptions: CallOptions, attempt: Int, askedFor: Int?
-    )
-        -> Duration?
-    {
-        guard callOptions.occasion == .single, request.body.isRepeatable else { return nil }
-        guard !request.method.isUnsafe || request.isKeyed else { return nil }
-        let random = environment.random.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        return options.retry.delay(beforeAttempt: attempt + 1, askedFor: askedFor, random: random)
+    private func delayBeforeNext(_ request: APIRequest, attempt: Int, askedFor: Int?) -> Duration? {
+        guard request.body.isRepeatable else { return nil }
+        switch recognition {
+        case .byKey: guard !request.method.isUnsafe || request.isKeyed else { return nil }
+        case .none: guard !request.method.isUnsafe else { return nil }
+        }
+        let number = random.bytes(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        return policy.delay(beforeAttempt: attempt + 1, askedFor: askedFor, random: number)
+    }
+}
+
+extension ClientCore {
+    /// Sends the request, and repeats it by ``CountersignOptions/retry``.
+    func sendWithRetries(
+        _ request: APIRequest, call: CountersignEvent.Call, trace: Locked<CallTransport.Trace>,
+        options callOptions: CallOptions
+    ) async throws(CountersignError) -> APIAnswer {
+        guard callOptions.occasion == .single else {
+            return try await sendOnce(request, call: call, trace: trace, options: callOptions)
+        }
+        let repetition = CallRepetition(
+            policy: options.retry, recognition: .byKey, trace: trace, random: environment.random)
+        return try await repetition.send(request) { request throws(CountersignError) in
+            try await sendOnce(request, call: call, trace: trace, options: callOptions)
+        }
     }
 }
 
