@@ -159,6 +159,14 @@ final class Stream: @unchecked Sendable {
         share != nil && (hasJustWaited || unmeasured >= Stream.measureEvery)
     }
 
+    /// Whether the share leaves time to go on without waiting. If not, the next read or write that can wait
+    /// waits for a turn.
+    private var mayUseTurn: Bool {
+        guard mustShareTurn else { return true }
+        unmeasured = mustWaitForTurn ? Stream.measureEvery : 0
+        return unmeasured == 0
+    }
+
     private func shareTurn(until deadline: Int64) async throws(StreamError) {
         unmeasured = 0
         guard mustWaitForTurn else { return }
@@ -271,7 +279,7 @@ final class Stream: @unchecked Sendable {
     func writeIfReady(_ buffer: Buffer) -> Bool {
         if let share { loop.charged = share }
         while !buffer.isEmpty {
-            guard !isClosed, !mustShareTurn, case .done(let count) = writeOnce(buffer.filled) else {
+            guard !isClosed, mayUseTurn, case .done(let count) = writeOnce(buffer.filled) else {
                 return false
             }
             didMove(count)

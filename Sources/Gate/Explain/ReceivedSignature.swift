@@ -209,7 +209,8 @@ struct CredentialLocation: Sendable {
     /// that is refused, so it is looked for where a scheme looks for its names, and no further.
     private static func value(of name: [UInt8], in text: Span<UInt8>) -> [UInt8]? {
         var start = 0
-        for _ in 0..<SignatureParameterNames.mostPairs where start < text.count {
+        for _ in 0..<SignatureParameterNames.mostPairs {
+            guard start < text.count else { return nil }
             let end = text.firstIndex(of: .ampersand, from: start) ?? text.count
             let mark = start + name.count
             if mark <= end, text.extracting(start..<mark).matches(name.span),
