@@ -41,6 +41,7 @@ import Testing
     /// The parser as the engine calls it, with a piece of the head and then with all of it.
     @Test func readsPiecesAsTheStrictParserReadsTheWhole() {
         var source = HeadSource(seed: 3)
+        let next = Array("GET / HTTP/1.0\r\nHost: h\r\n\r\n".utf8)
         for _ in 0..<250 {
             let bytes = source.request()
             let whole = RequestReading(parsing: bytes)
@@ -53,7 +54,9 @@ import Testing
                     if parsed == nil { parsed = try parser.parse(bytes.span, into: &request) }
                 } catch {}
                 let reading = parsed.map { RequestReading(request, parsed: $0) }
-                guard reading == whole else {
+                // The pieces leave nothing behind for the strict parser's next head.
+                if parsed != nil { parsed = try? parser.parse(next.span, into: &request) }
+                guard reading == whole, (parsed == nil) == (whole == nil) else {
                     Issue.record("\(cut): \(String(decoding: bytes, as: UTF8.self).debugDescription)")
                     return
                 }

@@ -284,10 +284,9 @@ extension HeadScanner {
             guard !field.value.isEmpty, isHost(field.value) else { return false }
             control.host = field.value
         case .contentLength:
+            // Beside a Transfer-Encoding, before or after it, it is for the strict parser to refuse.
             guard control.framing == .none, let length = decimal(field.value) else { return false }
             control.framing = length == 0 ? .none : .length(length)
-            // A Transfer-Encoding beside it, before or after, is for the strict parser to refuse.
-            return !control.names.contains(.transferEncoding)
         case .transferEncoding:
             guard !control.names.contains(.contentLength), equals(field.value, text: "chunked") else {
                 return false
@@ -356,7 +355,8 @@ extension HeadScanner {
             response.fields.replaceAll(with: fields.span)
             response.names = names
             response.status = status
-            if let option { staying.formUnion(named(option, in: fields.span)) }
+            // A field `Keep-Alive` ends at this hop anyway.
+            if option == .close { staying.formUnion(named(.close, in: fields.span)) }
             response.passedOn = FieldMask.all.subtracting(staying)
             do throws(Refusal) {
                 try response.setFraming(
@@ -371,9 +371,11 @@ extension HeadScanner {
 
     /// The status and the position after `HTTP/1.1 SP 3DIGIT [SP reason] CRLF`.
     private func statusLine() -> (status: Int, end: Int)? {
-        guard isAt(0, text: "HTTP/1.1 "), let status = decimal(ByteRange(from: 9, to: 12)), status >= 200,
-            status < 600
-        else { return nil }
+        let digits = (bytes[9] &- 0x30, bytes[10] &- 0x30, bytes[11] &- 0x30)
+        guard isAt(0, text: "HTTP/1.1 "), (2...5).contains(digits.0), digits.1 < 10, digits.2 < 10 else {
+            return nil
+        }
+        let status = Int(digits.0) * 100 + Int(digits.1) * 10 + Int(digits.2)
         let end = endOfValue(from: 12)
         guard isLineEnd(at: end), end == 12 || bytes[12] == OctetClass.space else { return nil }
         return (status, end &+ 2)
