@@ -75,7 +75,7 @@ package struct GateBench: Sendable {
         let warmUp = 20
         for round in 0..<rounds + warmUp {
             let drafts = try subject.drafts(count: requestsARound)
-            let requests = drafts.map { ReceivedRequest($0) }
+            let requests = drafts.map { $0.request() }
             sample = drafts.last.map { Sample(request: $0, keyID: subject.signer.keyID, secret: secret) }
             let before = AllocationCounter.count
             let start = GateBench.clock()
@@ -92,17 +92,18 @@ package struct GateBench: Sendable {
             sample: key == nil && regions == .one && holder == .release ? sample : nil)
     }
 
-    /// Judges each request once. A profiler counts the instructions of this function: see
-    /// `Benchmarks/verdicts.py`.
+    static func judgeEach(_ requests: [Request], by gate: Gate) throws {
+        for request in requests { try judgeOnce(request, by: gate) }
+    }
+
+    /// A profiler counts the instructions of this function: see `Benchmarks/verdicts.py`.
     @inline(never)
-    static func judgeEach(_ requests: [ReceivedRequest], by gate: Gate) throws {
-        for received in requests {
-            let judgement = gate.beginJudgement()
-            guard try gate.judgeIfReady(received.request, recordingIn: judgement) != nil else {
-                throw OperationalError(.failed, message: "bench: the replay file waits")
-            }
-            gate.endJudgement(judgement)
+    private static func judgeOnce(_ request: Request, by gate: Gate) throws {
+        let judgement = gate.beginJudgement()
+        guard try gate.judgeIfReady(request, recordingIn: judgement) != nil else {
+            throw OperationalError(.failed, message: "bench: the replay file waits")
         }
+        gate.endJudgement(judgement)
     }
 
     /// CPU time of this thread, which excludes other work on the machine.
@@ -138,10 +139,10 @@ extension GateBench {
 
     /// The same as ``judgeEach(_:by:)``, which a profiler does not count.
     @inline(never)
-    private static func warmUp(_ requests: [ReceivedRequest], by gate: Gate) throws {
-        for received in requests {
+    private static func warmUp(_ requests: [Request], by gate: Gate) throws {
+        for request in requests {
             let judgement = gate.beginJudgement()
-            _ = try gate.judgeIfReady(received.request, recordingIn: judgement)
+            _ = try gate.judgeIfReady(request, recordingIn: judgement)
             gate.endJudgement(judgement)
         }
     }
@@ -162,7 +163,8 @@ extension GateBench {
                 .messageSignatures, draft: BenchRequests.get, key: SigningKey(pair), now: now)
         case .formMD5: return try await Subject(.formMD5, draft: BenchRequests.form, key: secret, now: now)
         case .authV1: return try await Subject(.authV1, draft: BenchRequests.query, key: secret, now: now)
-        case .authV2: return try await Subject(.authV2, draft: BenchRequests.parameters, key: secret, now: now)
+        case .authV2:
+            return try await Subject(.authV2, draft: BenchRequests.parameters, key: secret, now: now)
         case .authV4: return try await Subject(.authV4, draft: BenchRequests.object, key: secret, now: now)
         case .sigV4: return try await Subject(.sigV4, draft: BenchRequests.amazon, key: secret, now: now)
         }
@@ -216,9 +218,7 @@ private final class Subject {
         }
     }
 
-    func requests(count: Int) throws -> [ReceivedRequest] {
-        try drafts(count: count).map { ReceivedRequest($0) }
-    }
+    func requests(count: Int) throws -> [Request] { try drafts(count: count).map { $0.request() } }
 
     /// Grows the table to the size that it has after a minute with a thousand requests a second, and touches
     /// its pages: growth happens once and is no part of a verdict.
@@ -274,13 +274,6 @@ extension GateBench {
         let letters = Array(random.withExposedBytes { Base64.encode($0, as: .url) }.utf8)
         return Secret(copying: letters.span)
     }
-}
-
-/// A parsed request, held as a connection holds it.
-final class ReceivedRequest {
-    let request: Request
-
-    init(_ draft: Draft) { request = draft.request() }
 }
 
 private struct FixedClock: TimeSource {

@@ -27,7 +27,8 @@ enum Tool {
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
-        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .bench, .lab,
+        .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .benchVerdict,
+        .bench, .lab,
         .version,
     ]
 

@@ -40,6 +40,14 @@ package final class AppRelease: Sendable {
     }
 }
 
+extension AppRelease {
+    /// What the request's route requires.
+    func decision(for request: Request) throws(Refusal) -> RouteRules.Decision {
+        if let uniform = schemePolicy.uniformRoute { return uniform }
+        return try policy.routes.decision(for: request)
+    }
+}
+
 /// The part of a policy that applies to one scheme. A class, so that a verdict copies none of it.
 final class SchemePolicy: Sendable {
     let isAllowed: Bool
@@ -59,6 +67,9 @@ final class SchemePolicy: Sendable {
     /// The label of the signature that counts; nil where the message marks it, and for schemes with one
     /// signature only.
     let label: String?
+    let hasLabel: Bool
+    /// What all of the backend's routes require; nil where they differ.
+    let uniformRoute: RouteRules.Decision?
 
     init(_ policy: Policy, scheme: SchemeName) {
         isAllowed = policy.schemes.contains(scheme)
@@ -68,6 +79,8 @@ final class SchemePolicy: Sendable {
         unsignedPayload = policy.unsignedPayload
         presignedLifetime = Int64(max(policy.presignedLifetime ?? policy.window(for: scheme), 0))
         label = scheme == .messageSignatures ? policy.signatureLabel : nil
+        hasLabel = label != nil
+        uniformRoute = policy.routes.uniformDecision
         settings = policy.schemeSettings
         requiredFields = RequiredFields(policy.requiredFields)
         if case .acrossKeys = scheme.traits.replayDetection {

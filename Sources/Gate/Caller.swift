@@ -28,17 +28,15 @@ package final class Caller: @unchecked Sendable {
     package var schemeName: String { withheld?.ticket == nil ? scheme.rawValue : Caller.ticketScheme }
     package static let ticketScheme = "upload-ticket"
 
-    convenience init(_ proof: consuming CompleteProof) {
-        self.init(proof.fresh)
-    }
-
-    private init(_ fresh: borrowing FreshProof) {
-        release = fresh.release
-        session = fresh.session
-        edition = fresh.edition
-        coveredFields = fresh.claim.coveredFields
-        created = fresh.created
-        body = fresh.claim.body
+    /// `session` is the proof's own, or the one whose token the request bears.
+    init(_ proof: consuming CompleteProof, session: Session?, update: UpdateNotice?) {
+        release = proof.fresh.release
+        self.session = session
+        self.update = update
+        edition = proof.fresh.edition
+        coveredFields = proof.fresh.claim.coveredFields
+        created = proof.fresh.created
+        body = proof.fresh.claim.body
         withheld = nil
     }
 

@@ -4,24 +4,22 @@ import Glibc
 
 /// A signature proof whose signed time lies within the policy's window. Only ``FreshnessCheck`` can make one.
 package struct FreshProof: ~Copyable, Sendable {
-    /// The claim whose signature was verified; it does not change any more.
-    let claim: Claim
-    let release: AppRelease
-    let session: Session?
-    let edition: AppRelease.Edition
-    /// Whether the request's method is safe.
-    let isSafe: Bool
+    private let signature: SignatureProof
     /// Whole Unix seconds; nil where the scheme does not sign a time.
     let created: Int64?
     /// When freshness was checked; after the body check, when the body was checked.
     var now: Int64
 
+    /// The claim whose signature was verified; it does not change any more.
+    var claim: Claim { signature.claim }
+    var release: AppRelease { signature.release }
+    var session: Session? { signature.session }
+    var edition: AppRelease.Edition { signature.edition }
+    /// Whether the request's method is safe.
+    var isSafe: Bool { signature.isSafe }
+
     fileprivate init(_ proof: consuming SignatureProof, created: Int64?, now: Int64) {
-        claim = proof.claim
-        release = proof.release
-        session = proof.session
-        edition = proof.edition
-        isSafe = proof.isSafe
+        signature = proof
         self.created = created
         self.now = now
     }

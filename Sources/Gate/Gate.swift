@@ -121,12 +121,12 @@ package final class Gate: Sendable {
                 judgement.lease = work
                 return nil
             }
-            let caller = Caller(admission.admitted())
-            try finish(
-                caller, sending: request, recordingIn: judgement, from: network, to: destination, at: now,
+            let admitted = admission.admitted()
+            let session = try finish(
+                admitted, sending: request, recordingIn: judgement, from: network, to: destination, at: now,
                 lease: work)
             workspaces.put(back: work)
-            return caller
+            return Caller(admitted, session: session, update: judgement.update)
         } catch {
             workspaces.put(back: work)
             judgement.refusal = error
@@ -146,11 +146,11 @@ package final class Gate: Sendable {
         defer { workspaces.put(back: work) }
         do {
             try await admission.insert(into: replay)
-            let caller = Caller(admission.admitted())
-            try finish(
-                caller, sending: request, recordingIn: judgement, from: network, to: destination,
+            let admitted = admission.admitted()
+            let session = try finish(
+                admitted, sending: request, recordingIn: judgement, from: network, to: destination,
                 at: clock.now, lease: work)
-            return caller
+            return Caller(admitted, session: session, update: judgement.update)
         } catch {
             judgement.refusal = error
             throw error
@@ -201,7 +201,7 @@ package final class Gate: Sendable {
         var key = try keys.key(for: claim, recent: &work.recent)
         judgement.record(claim, key: key)
         // If the message has several signatures, a policy may choose one.
-        if let label = try key.labelOverride(for: claim, in: request) {
+        if key.mayChooseLabel(for: claim), let label = try key.labelOverride(for: claim, in: request) {
             claim = try schemes.claim(
                 in: request, labelled: label, scheme: claim.scheme, workspace: &work.workspace)
             key = try keys.key(for: claim, ofAppOf: key, recent: &work.recent)
@@ -229,29 +229,31 @@ package final class Gate: Sendable {
         return try bodyCheck.check(request, fresh: fresh, at: now)
     }
 
-    /// The last stage: checks the session and the device of a request that the replay guard admitted.
+    /// The last stage: finds and checks the session and the device of a request that the replay guard
+    /// admitted.
     private func finish(
-        _ caller: Caller, sending request: Request, recordingIn judgement: Judgement,
+        _ admitted: borrowing CompleteProof, sending request: Request, recordingIn judgement: Judgement,
         from network: () -> [UInt8], to destination: RequestDestination, at now: Int64,
         lease work: WorkspaceLease
-    ) throws(Refusal) {
-        // Nothing proves a request without a claim.
-        guard let claim = judgement.claim else { throw Refusal(.unsigned) }
-        caller.update = judgement.update
+    ) throws(Refusal) -> Session? {
         judgement.step = .session
+        let release = admitted.fresh.release
+        let claim = admitted.fresh.claim
+        var session = admitted.fresh.session
         if destination != .login {
-            try bearers.identify(caller, sending: request, claim: claim, lease: work)
+            session = try bearers.session(
+                of: release, proven: session, sending: request, claim: claim, lease: work)
         }
-        let route =
-            destination == .backend ? try caller.release.policy.routes.decision(for: request) : nil
-        try sessions.check(caller, on: route, to: destination, at: now)
+        let route = destination == .backend ? try release.decision(for: request) : nil
+        try sessions.check(session, of: release, on: route, to: destination, at: now)
         judgement.step = .device
         if let route, case .device = route.level {
             try devices.check(
-                caller, sending: request, on: route, signed: claim.label, from: network, at: now,
-                lease: work)
+                session, of: release, sending: request, on: route, signed: claim.label, from: network,
+                at: now, lease: work)
         }
         judgement.step = .end
+        return session
     }
 
     /// The same stages for a caller without a signature, whose proof is an upload ticket or a token.
@@ -277,8 +279,8 @@ package final class Gate: Sendable {
         judgement.step = .device
         if route.level == .device {
             try devices.check(
-                caller, sending: request, on: route, signed: ByteRange.empty, from: { [] }, at: clock.now,
-                lease: work)
+                caller.session, of: caller.release, sending: request, on: route, signed: ByteRange.empty,
+                from: { [] }, at: clock.now, lease: work)
         }
         judgement.step = .end
         return caller

@@ -174,11 +174,12 @@ final class ObjectPool<Object: AnyObject & Sendable>: Sendable {
 
     func take() -> Object { takeFirst() ?? idle.with { $0.popLast() } ?? make() }
 
-    func put(back object: Object) {
-        let address = UInt(bitPattern: Unmanaged.passRetained(object).toOpaque())
+    func put(back object: consuming Object) {
+        let owned = Unmanaged.passRetained(object)
+        let address = UInt(bitPattern: owned.toOpaque())
         if first.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
-        Unmanaged.passUnretained(object).release()
-        idle.with { if $0.count < limit { $0.append(object) } }
+        let rest = owned.takeRetainedValue()
+        idle.with { if $0.count < limit { $0.append(rest) } }
     }
 
     private func takeFirst() -> Object? {

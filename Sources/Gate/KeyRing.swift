@@ -28,16 +28,14 @@ package final class KeyRing: Sendable {
             if claim.release != nil { release = try recent.release(of: claim, from: releases) }
             switch claim.holder {
             case .release:
-                if let release {
-                    return VerificationKey(key: release.key, nextKey: release.nextKey, release: release)
-                }
+                if let release { return VerificationKey(owner: .release(release)) }
             case .session(let token):
                 if let (session, key) = try sessions.session(for: token) {
-                    return VerificationKey(key: key, nextKey: nil, release: release, session: session)
+                    return VerificationKey(owner: .session(session, key: key, release: release))
                 }
             case .unknown: break
             }
-            return VerificationKey(key: decoyKeys.key(for: claim), nextKey: nil, release: nil)
+            return VerificationKey(owner: .nobody(decoy: decoyKeys.key(for: claim)))
         } catch {
             throw Refusal(error, in: "keys")
         }
@@ -140,21 +138,37 @@ struct RecentReleases: Sendable {
 /// The key to verify a claim with, and the release or session that owns it. A key without an owner is a
 /// decoy.
 package struct VerificationKey: Sendable {
-    let key: SigningKey
-    /// Tried if `key` does not verify the signature.
-    let nextKey: SigningKey?
-    /// The release that the claim names; nil if there is no such release.
-    let release: AppRelease?
-    let session: Session?
-
-    init(key: SigningKey, nextKey: SigningKey?, release: AppRelease?, session: Session? = nil) {
-        self.key = key
-        self.nextKey = nextKey
-        self.release = release
-        self.session = session
+    enum Owner: Sendable {
+        case release(AppRelease)
+        /// `release` is the one that the claim names; nil if there is no such release.
+        case session(Session, key: SigningKey, release: AppRelease?)
+        case nobody(decoy: SigningKey)
     }
 
-    var isDecoy: Bool { release == nil && session == nil }
+    let owner: Owner
+
+    var key: SigningKey {
+        switch owner {
+        case .release(let release): release.key
+        case .session(_, let key, _), .nobody(let key): key
+        }
+    }
+
+    /// Tried if `key` does not verify the signature.
+    var nextKey: SigningKey? { if case .release(let release) = owner { release.nextKey } else { nil } }
+
+    /// The release that the claim names; nil if there is no such release.
+    var release: AppRelease? {
+        switch owner {
+        case .release(let release): release
+        case .session(_, _, let release): release
+        case .nobody: nil
+        }
+    }
+
+    var session: Session? { if case .session(let session, _, _) = owner { session } else { nil } }
+
+    var isDecoy: Bool { if case .nobody = owner { true } else { false } }
 }
 
 /// Random keys that stand in for unknown key ids: verifying with a decoy takes as long as with a real key of

@@ -41,14 +41,18 @@ package final class SignatureVerifier: Sendable {
         from network: () -> [UInt8], at now: Int64, workspace: inout Workspace
     ) throws(Refusal) -> SignatureProof {
         judgement.step = .signature
-        guard let scheme = schemes.scheme(named: claim.scheme) else { throw Refusal(.unsigned) }
-        let policy = key.release?.schemePolicy
-        workspace.settings = policy?.settings ?? SchemeSettings()
-        try scheme.writeStringToSign(for: claim, of: request, into: &workspace)
-        let place = key.isOfKeyPair ? key.place(of: claim, from: network()) : nil
+        guard let entry = schemes.entry(named: claim.scheme) else { throw Refusal(.unsigned) }
+        // Each of these is copied once.
+        let (current, next, session) = (key.key, key.nextKey, key.session)
+        workspace.settings = key.release?.schemePolicy.settings ?? SchemeSettings()
+        try entry.scheme.writeStringToSign(for: claim, of: request, into: &workspace)
+        // Public keys alone are slow to verify with.
+        let isOfKeyPair = current.isOfKeyPair || next?.isOfKeyPair ?? false
+        let place = isOfKeyPair ? key.place(of: claim, from: network()) : nil
         if let place { try failures.check(place, at: now) }
         let signer = try SignatureVerifier.signer(
-            of: claim, request: request, scheme: scheme, key: key, workspace: &workspace)
+            of: claim, request: request, scheme: entry.scheme, current: current, next: next,
+            workspace: &workspace)
         if signer == nil, let place { failures.recordFailure(of: place, at: now) }
         try key.checkKnown(claim)
         guard let signer else { throw SignatureVerifier.mismatch(of: claim, key: key) }
@@ -63,7 +67,7 @@ package final class SignatureVerifier: Sendable {
         guard claim.unmetRequirements.isEmpty else {
             throw Refusal(.badSignature, detail: claim.unmetRequirements.descriptions.joined(separator: "; "))
         }
-        if let ambiguity = scheme.ambiguity(of: request, in: workspace) {
+        if let ambiguity = entry.scheme.ambiguity(of: request, in: workspace) {
             throw Refusal(.malformed, detail: ambiguity)
         }
         try release.schemePolicy.requiredFields.check(request, claim: claim)
@@ -76,25 +80,21 @@ package final class SignatureVerifier: Sendable {
             throw Refusal(
                 .bodyMismatch, detail: "the body is not signed, and app \(release.app) does not allow that")
         }
-        let edition: AppRelease.Edition = signer === key.key ? .current : .next
+        let edition: AppRelease.Edition = signer === current ? .current : .next
         return SignatureProof(
-            claim, release: release, session: key.session, edition: edition, isSafe: request.isSafe)
+            claim, release: release, session: session, edition: edition, isSafe: request.isSafe)
     }
 
     /// The key that verifies the claim's signature for any canonical form of the request; nil if none does.
     /// `workspace` contains the standard form at first, and afterwards the form that verified.
     static func signer(
-        of claim: Claim, request: Request, scheme: any Scheme, key candidate: VerificationKey,
+        of claim: Claim, request: Request, scheme: any Scheme, current: SigningKey, next: SigningKey?,
         workspace: inout Workspace
     ) throws(Refusal) -> SigningKey? {
         var attempt = 0
         repeat {
-            if case .equal = compare(claim, with: candidate.key, workspace: workspace) {
-                return candidate.key
-            }
-            if let next = candidate.nextKey, case .equal = compare(claim, with: next, workspace: workspace) {
-                return next
-            }
+            if case .equal = compare(claim, with: current, workspace: workspace) { return current }
+            if let next, case .equal = compare(claim, with: next, workspace: workspace) { return next }
             attempt += 1
         } while try scheme.writeAlternative(attempt - 1, for: claim, of: request, into: &workspace)
             == .written
@@ -145,9 +145,6 @@ extension VerificationKey {
         throw Refusal(.unknownKey, detail: "keyid \(claim.keyID): no such key for \(claim.scheme.rawValue)")
     }
 
-    /// Whether any of its keys is a public key, with which verification is slow.
-    fileprivate var isOfKeyPair: Bool { key.publicKey != nil || nextKey?.publicKey != nil }
-
     fileprivate func place(of claim: Claim, from network: [UInt8]) -> PublicKeyFailureLimiter.FailureKey? {
         PublicKeyFailureLimiter.FailureKey(isDecoy ? nil : claim.keyID, from: network)
     }
@@ -155,11 +152,11 @@ extension VerificationKey {
     /// The release whose policy applies. A session's request names it beside the token. It must be of the
     /// session's app and platform; otherwise the holder of a session could choose another app's policy.
     fileprivate func callingRelease(_ claim: Claim) throws(Refusal) -> AppRelease {
-        guard let session else {
-            guard let release else { throw Refusal(.unknownKey) }
+        guard case .session(let session, _, let named) = owner else {
+            guard case .release(let release) = owner else { throw Refusal(.unknownKey) }
             return release
         }
-        guard let release else {
+        guard let release = named else {
             guard let named = claim.release else {
                 throw Refusal(
                     .badSignature, detail: claim.unmetRequirements.descriptions.joined(separator: "; "))
@@ -212,6 +209,12 @@ extension Request {
 /// Selects one of several signatures: the one that the message marks, unless the policy of its key's release
 /// names another label.
 extension VerificationKey {
+    /// Whether ``labelOverride(for:in:)`` has anything to decide.
+    func mayChooseLabel(for claim: Claim) -> Bool {
+        if case .ambiguous = claim.selection { return true }
+        return release?.schemePolicy.hasLabel ?? false
+    }
+
     /// The label to read instead of the claim's; nil if the claim's counts. Refuses a message that does not
     /// mark a signature if the policy names no label either.
     func labelOverride(for claim: Claim, in request: Request) throws(Refusal) -> String? {

@@ -3,18 +3,16 @@ import CountersignWire
 /// The schemes that this process supports.
 package final class SchemeRegistry: Sendable {
     package let schemes: [any Scheme]
-    private let evidence: [SchemeEvidence]
-    private let names: [SchemeName]
+    private let entries: [Entry]
     /// Bit i if `schemes[i]` is message-signatures.
     private let messageSignatures: UInt8
 
     /// At most eight.
     package init(_ schemes: [any Scheme]) {
         self.schemes = Array(schemes.prefix(8))
-        evidence = self.schemes.map(\.evidence)
-        names = self.schemes.map(\.name)
+        entries = self.schemes.map { Entry($0) }
         var bits: UInt8 = 0
-        for index in names.indices where names[index] == .messageSignatures {
+        for index in self.schemes.indices where self.schemes[index].name == .messageSignatures {
             bits |= UInt8(truncatingIfNeeded: 1 << index)
         }
         messageSignatures = bits
@@ -25,8 +23,21 @@ package final class SchemeRegistry: Sendable {
         MessageSignatures(), SigV4(), FormMD5(), AuthV1(), AuthV2(), AuthV4(),
     ])
 
-    package func scheme(named name: SchemeName) -> (any Scheme)? {
-        for index in names.indices where names[index] == name { return schemes[index] }
+    /// A scheme behind a reference, so that calling it copies no existential value.
+    package final class Entry: Sendable {
+        package let scheme: any Scheme
+        fileprivate let name: SchemeName
+        fileprivate let evidence: SchemeEvidence
+
+        fileprivate init(_ scheme: any Scheme) {
+            (self.scheme, name, evidence) = (scheme, scheme.name, scheme.evidence)
+        }
+    }
+
+    package func scheme(named name: SchemeName) -> (any Scheme)? { entry(named: name)?.scheme }
+
+    package func entry(named name: SchemeName) -> Entry? {
+        for entry in entries where entry.name == name { return entry }
         return nil
     }
 
@@ -39,9 +50,9 @@ package final class SchemeRegistry: Sendable {
             names: .find(in: request, formBodies: formBodies), registry: self,
             messageSignatures: messageSignatures)
         let parameters = traces.names.evidence
-        for index in evidence.indices
-        where evidence[index].isPossible(in: request, parameters: parameters) {
-            traces.note(schemes[index].detect(in: request, names: traces.names), at: index)
+        for index in entries.indices
+        where entries[index].evidence.isPossible(in: request, parameters: parameters) {
+            traces.note(entries[index].scheme.detect(in: request, names: traces.names), at: index)
         }
         return traces
     }
@@ -61,9 +72,10 @@ package final class SchemeRegistry: Sendable {
     package func claim(
         in request: Request, traces: DetectedSchemes, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
-        for index in schemes.indices where traces.mayClaim(index) {
+        for index in entries.indices where traces.mayClaim(index) {
             guard
-                let claim = try schemes[index].claim(in: request, names: traces.names, workspace: &workspace)
+                let claim = try entries[index].scheme.claim(
+                    in: request, names: traces.names, workspace: &workspace)
             else { continue }
             if let other = traces.firstPresent(after: index) {
                 throw Refusal(

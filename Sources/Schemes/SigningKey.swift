@@ -56,6 +56,9 @@ package final class SigningKey: Sendable {
         derived = DerivedKeyCache(secret)
     }
 
+    /// Whether a public key verifies, and no shared secret.
+    package var isOfKeyPair: Bool { if case .none = pair { false } else { true } }
+
     /// The public key that verifies; nil for a shared secret.
     package var publicKey: PublicKey? {
         switch pair {

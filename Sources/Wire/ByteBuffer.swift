@@ -38,7 +38,7 @@
         used += 1
     }
 
-    @inlinable package mutating func append(_ bytes: borrowing Span<UInt8>) {
+    @inlinable @inline(__always) package mutating func append(_ bytes: borrowing Span<UInt8>) {
         bytes.withUnsafeBufferPointer { append($0) }
     }
 
@@ -52,7 +52,8 @@
         append(bytes)
         // Most texts have no upper case, which eight bytes at a time show.
         let ones: UInt64 = 0x0101_0101_0101_0101
-        let written = UnsafeMutableRawBufferPointer(UnsafeMutableBufferPointer(rebasing: memory[start..<used]))
+        let written = UnsafeMutableRawBufferPointer(
+            UnsafeMutableBufferPointer(rebasing: memory[start..<used]))
         var index = 0
         while index < written.count {
             if index + 8 <= written.count {

@@ -81,7 +81,9 @@ extension ReplayEntry {
     /// The entry under the key id is inserted as well, as in earlier versions: neither an upgrade nor a
     /// downgrade forgets an admitted request.
     var sharedByAllKeys: ReplayEntry? {
-        guard case .acrossKeys = scheme.traits.replayDetection, let all = ReplayEntry.allKeys else { return nil }
+        guard case .acrossKeys = scheme.traits.replayDetection, let all = ReplayEntry.allKeys else {
+            return nil
+        }
         return ReplayEntry(keyID: all, scheme: scheme, replayKey: replayKey, created: created, now: now)
     }
 

@@ -63,6 +63,9 @@ package struct RouteRules: Sendable, Equatable {
         package let index: Int
     }
 
+    /// The decision for all routes; nil if the rules differ.
+    var uniformDecision: Decision? { differ ? nil : uniform }
+
     /// What the request's route requires. The path as sent may match one rule, and the path as a lenient
     /// backend reads it, without case and with extensions, another; the stricter rule applies. If rules
     /// differ, a path that is ambiguous in any other way is refused as `malformed`.

@@ -9,28 +9,34 @@ struct BearerTokenResolver: Sendable {
 
     init(_ source: any SessionSource) { self.source = source }
 
-    /// Sets the caller's session to that of its token; the session may have ended. Refuses as `session-ended`
-    /// if there is no such session, if it belongs to another app, or if the request states another user id.
-    func identify(
-        _ caller: Caller, sending request: Request, claim: Claim, lease work: WorkspaceLease
-    ) throws(Refusal) {
-        if caller.session != nil || isLeftToBackend(caller.release) { return try refuseMisplacedToken(in: request) }
-        if caller.scheme == .messageSignatures {
-            guard let token = try ownToken(of: caller, in: request) else { return }
-            caller.session = try session(of: caller.release.app, bearing: token)
-            return
+    /// The session of the caller: `proven`, or that of its token; nil for none. It may have ended. Refuses as
+    /// `session-ended` if there is no such session, if it belongs to another app, or if the request states
+    /// another user id.
+    func session(
+        of release: AppRelease, proven: Session?, sending request: Request, claim: Claim,
+        lease work: WorkspaceLease
+    ) throws(Refusal) -> Session? {
+        if proven != nil || isLeftToBackend(release) {
+            try refuseMisplacedToken(in: request)
+            return proven
         }
-        let users = try StatedUserIDs(in: request, scheme: caller.scheme)
-        guard let token = try legacyToken(in: claim, of: caller, lease: work, request: request) else {
+        if case .messageSignatures = release.scheme {
+            // Such a request has its token in this field or nowhere.
+            guard request.names.contains(.authorization), let token = try ownToken(of: claim, in: request)
+            else { return nil }
+            return try session(of: release.app, bearing: token)
+        }
+        let users = try StatedUserIDs(in: request, scheme: release.scheme)
+        guard let token = try legacyToken(in: claim, lease: work, request: request) else {
             // The backend would believe the stated user id, which only a session can prove.
             guard users.ids.isEmpty else { throw Refusal(.sessionEnded, detail: "userId without a token") }
-            return
+            return nil
         }
-        let session = try session(of: caller.release.app, bearing: token)
+        let session = try session(of: release.app, bearing: token)
         for id in users.ids where !session.account.isStated(as: id.span) {
             throw Refusal(.sessionEnded, detail: "userId is not the one that the token belongs to")
         }
-        caller.session = session
+        return session
     }
 
     /// Whether the backend issues the caller's tokens.
@@ -68,23 +74,23 @@ struct BearerTokenResolver: Sendable {
     /// The authority's token, recognised by its prefix; the field may also contain a token of the backend.
     /// The signature must cover it; otherwise a man in the middle could replace it with another session's
     /// token.
-    private func ownToken(of caller: Caller, in request: Request) throws(Refusal) -> [UInt8]? {
+    private func ownToken(of claim: Claim, in request: Request) throws(Refusal) -> [UInt8]? {
         guard let (index, token) = try bearer(in: request) else { return nil }
         guard token.starts(with: "b_".utf8) else {
             try refuseMisplacedToken(in: request)
             return nil
         }
-        try requireCoverage(ofField: index, for: caller)
+        try requireCoverage(ofField: index, by: claim)
         return token
     }
 
     /// The token from the signed parameters or from the field. If it is in both, the two must be equal.
     private func legacyToken(
-        in claim: Claim, of caller: Caller, lease work: WorkspaceLease, request: Request
+        in claim: Claim, lease work: WorkspaceLease, request: Request
     ) throws(Refusal) -> [UInt8]? {
         let signed = claim.token(in: work.workspace)
         guard let (index, token) = try bearer(in: request) else { return signed }
-        if caller.scheme == .sigV4 { try requireCoverage(ofField: index, for: caller) }
+        if claim.scheme == .sigV4 { try requireCoverage(ofField: index, by: claim) }
         guard signed == nil || signed == token else {
             throw Refusal(.malformed, detail: "two tokens that differ")
         }
@@ -92,8 +98,8 @@ struct BearerTokenResolver: Sendable {
     }
 
     /// Refuses a token in a field that the signature does not cover: anyone could have set it.
-    private func requireCoverage(ofField index: Int, for caller: Caller) throws(Refusal) {
-        guard caller.coveredFields.contains(index) else {
+    private func requireCoverage(ofField index: Int, by claim: Claim) throws(Refusal) {
+        guard claim.coveredFields.contains(index) else {
             throw Refusal(.badSignature, detail: "authorization bears a token and is not covered")
         }
     }

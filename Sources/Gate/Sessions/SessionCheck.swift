@@ -27,11 +27,19 @@ package struct SessionCheck: Sendable {
         _ caller: Caller, on route: RouteRules.Decision?, to destination: RequestDestination = .backend,
         at now: Int64
     ) throws(Refusal) {
-        guard let session = caller.session else {
-            if let route, route.level >= .session { throw caller.release.refusalForMissingSession(on: route) }
+        try check(caller.session, of: caller.release, on: route, to: destination, at: now)
+    }
+
+    /// The same for the caller's session, nil for none, and release.
+    func check(
+        _ session: Session?, of release: AppRelease, on route: RouteRules.Decision?,
+        to destination: RequestDestination, at now: Int64
+    ) throws(Refusal) {
+        guard let session else {
+            if let route, route.level >= .session { throw release.refusalForMissingSession(on: route) }
             return
         }
-        try SessionCheck.check(session, of: caller.release, to: destination, at: now)
+        try SessionCheck.check(session, of: release, to: destination, at: now)
         source.noteUse(of: session, at: now)
     }
 
@@ -118,21 +126,22 @@ struct DeviceSignatureVerifier: Sendable {
     /// `label` is that of the signature that admitted the caller; `network` returns the client's network
     /// address.
     func check(
-        _ caller: Caller, sending request: Request, on route: RouteRules.Decision, signed label: ByteRange,
+        _ session: Session?, of release: AppRelease, sending request: Request,
+        on route: RouteRules.Decision, signed label: ByteRange,
         from network: () -> [UInt8], at now: Int64, lease work: WorkspaceLease
     ) throws(Refusal) {
-        guard let session = caller.session else { throw caller.release.refusalForMissingSession(on: route) }
+        guard let session else { throw release.refusalForMissingSession(on: route) }
         guard session.kind == .device else {
             throw Refusal(
                 .forbidden,
                 detail: "session \(session.id) has no device key to sign with, and "
-                    + caller.release.deviceRequirement(of: route))
+                    + release.deviceRequirement(of: route))
         }
         guard let claim = try scheme.deviceClaim(in: request, over: label, workspace: &work.workspace) else {
             throw Refusal(
                 .deviceUnsigned,
                 detail: "no signature with tag=\"\(MessageSignatures.deviceTag)\": "
-                    + caller.release.deviceRequirement(of: route))
+                    + release.deviceRequirement(of: route))
         }
         guard claim.holder == .session(SessionToken(id: session.id, epoch: session.epoch)) else {
             throw Refusal(

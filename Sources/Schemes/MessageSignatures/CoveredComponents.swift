@@ -209,6 +209,8 @@ package struct UnmetRequirements: OptionSet, Sendable {
 
     package init(rawValue: UInt16) { self.rawValue = rawValue }
 
+    package var isEmpty: Bool { rawValue == 0 }
+
     package static let method = UnmetRequirements(rawValue: 1 << 0)
     package static let authority = UnmetRequirements(rawValue: 1 << 1)
     package static let path = UnmetRequirements(rawValue: 1 << 2)

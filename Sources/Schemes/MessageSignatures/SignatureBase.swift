@@ -187,7 +187,8 @@ extension SignatureBase {
         }
     }
 
-    private static func refusal(for problem: ParseError, component: Component, list: ComponentList) -> Refusal {
+    private static func refusal(for problem: ParseError, component: Component, list: ComponentList) -> Refusal
+    {
         Refusal(
             .badSignature,
             detail: "component \(list.identifier(component)): \(problem) of the field's value")

@@ -1,10 +1,11 @@
 #if os(Linux)
     import CCrypto
     import CountersignSodium
+    import Synchronization
 
-    /// Verification or signing with one key, prepared once: each message uses a copy of the prepared context.
-    /// The prepared context never changes after `init`, so threads may share it; with a lock, the gate's
-    /// event loops would wait for each other.
+    /// Verification or signing with one key, prepared once: each message uses a copy of the prepared context,
+    /// and one copy is kept for the next message. The prepared context never changes after `init`, so threads
+    /// may share it; with a lock, the gate's event loops would wait for each other.
     final class EVPOperation: @unchecked Sendable {
         /// The padding of an RSA key. Source: RFC 9421 §3.3.1, §3.3.2.
         enum Padding {
@@ -15,6 +16,9 @@
         }
 
         private let prepared: OpaquePointer
+        /// The address of a copy that is not in use, which this owns; 0 for none. An exchange passes the
+        /// ownership on, so that no two threads use the same copy.
+        private let idle = Atomic<UInt>(0)
         /// Keeps the key for as long as the prepared context.
         private let key: KeyHandle
 
@@ -33,7 +37,24 @@
             else { throw SealError.unusableKey(expected: "a key that is made for this algorithm") }
         }
 
-        deinit { EVP_PKEY_CTX_free(prepared) }
+        deinit {
+            EVP_PKEY_CTX_free(prepared)
+            if let copy = OpaquePointer(bitPattern: idle.load(ordering: .acquiring)) {
+                EVP_PKEY_CTX_free(copy)
+            }
+        }
+
+        /// A copy for this thread alone; nil if OpenSSL fails.
+        private func takeCopy() -> OpaquePointer? {
+            OpaquePointer(bitPattern: idle.exchange(0, ordering: .acquiring)) ?? EVP_PKEY_CTX_dup(prepared)
+        }
+
+        /// Keeps the copy, which OpenSSL lets do its operation any number of times, or frees it.
+        private func putBack(_ copy: OpaquePointer) {
+            let address = UInt(bitPattern: copy)
+            if idle.compareExchange(expected: 0, desired: address, ordering: .releasing).exchanged { return }
+            EVP_PKEY_CTX_free(copy)
+        }
 
         private static func set(_ padding: Padding, on context: OpaquePointer) -> Bool {
             switch padding {
@@ -46,8 +67,8 @@
         }
 
         func verify(_ signature: Span<UInt8>, ofDigest digest: Span<UInt8>) -> ConstantTime.Verdict {
-            guard let context = EVP_PKEY_CTX_dup(prepared) else { return .different }
-            defer { EVP_PKEY_CTX_free(context) }
+            guard let context = takeCopy() else { return .different }
+            defer { putBack(context) }
             let holds = signature.withUnsafeBufferPointer { signature in
                 digest.withUnsafeBufferPointer { digest in
                     EVP_PKEY_verify(
@@ -63,8 +84,8 @@
 
         /// Nil if OpenSSL fails.
         func sign(digest: Span<UInt8>) -> [UInt8]? {
-            guard let context = EVP_PKEY_CTX_dup(prepared) else { return nil }
-            defer { EVP_PKEY_CTX_free(context) }
+            guard let context = takeCopy() else { return nil }
+            defer { putBack(context) }
             var signature = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key.pointer)))
             var length = signature.count
             let status = digest.withUnsafeBufferPointer { digest in
