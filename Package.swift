@@ -94,7 +94,7 @@ let package = Package(
             "Authority",
             [
                 "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ]),
         // The client: sign-up, login, refresh, signed calls. Never imports the gate.
         module(

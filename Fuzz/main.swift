@@ -16,7 +16,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "answer-head": fuzzAnswerHead,
     "vault": fuzzVault, "remembered": fuzzRemembered,
     "path": fuzzPath, "names": fuzzSignatureNames, "multipart": fuzzMultipart, "languages": fuzzLanguages,
-    "cookies": fuzzCookies,
+    "cookies": fuzzCookies, "request-log": fuzzRequestLog,
     "planted": fuzzPlanted,
 ]
 

@@ -12,6 +12,8 @@ package final class Deployment: Sendable {
     package let masterKey: MasterKeyRing
     let masterKeySource: MasterKeySource
     let auditChain: AuditChain
+    /// The keys of the log of keyed requests.
+    package let requestKeys: RequestLogKeys
     private let tombstones = Locked<AccountTombstoneKey?>(nil)
     /// Authenticates the rows; every connection to the store needs it.
     package let rows: RowAuthenticator
@@ -46,7 +48,7 @@ package final class Deployment: Sendable {
             try Deployment.beginAuditLog(in: store, under: fresh)
         }
         let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
-        (auditChain, rows) = try Deployment.openAuditLog(in: store, under: keys)
+        (auditChain, rows, requestKeys) = try Deployment.openAuditLog(in: store, under: keys)
         generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
@@ -74,7 +76,7 @@ package final class Deployment: Sendable {
     /// What the audit log's key makes. The log of a store from a version without audit logs begins here.
     private static func openAuditLog(
         in store: any Store, under keys: MasterKeyRing.Keys
-    ) throws(OperationalError) -> (AuditChain, RowAuthenticator) {
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys) {
         guard let check = try store.value(of: .masterKeyCheck),
             let opened = MasterKeyCheck(check, under: keys.current)
         else {
@@ -98,11 +100,16 @@ package final class Deployment: Sendable {
 
     private static func parts(
         of auditKey: Secret
-    ) throws(OperationalError) -> (AuditChain, RowAuthenticator) {
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys) {
         guard let rows = RowAuthenticator(key: auditKey) else {
             throw OperationalError(.failed, message: "libsodium did not start")
         }
-        return (AuditChain(key: auditKey), rows)
+        return (AuditChain(key: auditKey), rows, RequestLogKeys(auditKey))
+    }
+
+    /// The log of keyed requests, for a command; nil if there is none.
+    package func requestLog() throws(OperationalError) -> RequestLog? {
+        try RequestLog(ifAnyIn: folder, keys: requestKeys)
     }
 
     func seal(_ secret: Secret, as binding: SealBinding) -> [UInt8] {

@@ -148,11 +148,10 @@ package struct MasterKeyRotation {
             throw OperationalError(.failed, message: "master key: the rotation did not begin")
         }
         var outcome = Outcome(former: keys.current.idText, current: next.idText)
+        let requests = try deployment.requestLog()
         report(
-            .began(
-                isContinued: isContinued,
-                values: try deployment.store.countSealed(otherThan: keys.slot.next.rawValue)))
-        try sealAll(keys, next: next, outcome: &outcome, report: report)
+            .began(isContinued: isContinued, values: try countSealed(otherThan: keys.slot.next, in: requests)))
+        try sealAll(keys, next: next, requests: requests, outcome: &outcome, report: report)
         guard outcome.left == 0 || unopened == .giveUp else {
             throw OperationalError(
                 .failed,
@@ -208,16 +207,31 @@ package struct MasterKeyRotation {
     /// Step 3. One pass suffices, because the store has refused values under the former key since step 2. The
     /// count after each pass verifies this, and further passes seal what is left.
     private func sealAll(
-        _ keys: MasterKeyRing.Keys, next: MasterKey, outcome: inout Outcome, report: (Stage) -> Void
+        _ keys: MasterKeyRing.Keys, next: MasterKey, requests: RequestLog?, outcome: inout Outcome,
+        report: (Stage) -> Void
     ) throws(OperationalError) {
         for _ in 0..<3 {
             outcome.left = 0
             try sealInSteps(keys, next: next, outcome: &outcome, report: report)
-            let rest = try deployment.store.countSealed(otherThan: keys.slot.next.rawValue)
+            if let requests {
+                let slot = keys.slot.next.rawValue
+                outcome.sealed += Int64(
+                    try requests.sealAgain(in: slot, pausing: pause) { seal($0, keys: keys, next: next) })
+                outcome.left += Int64(try requests.countSealed(otherThan: slot))
+                report(.sealed(outcome.sealed))
+            }
+            let rest = try countSealed(otherThan: keys.slot.next, in: requests)
             if rest == outcome.left { return }
         }
         throw OperationalError(
             .failed, message: "master key: values go on being sealed under the former key; run this again")
+    }
+
+    private func countSealed(
+        otherThan slot: SealSlot, in requests: RequestLog?
+    ) throws(OperationalError) -> Int64 {
+        try deployment.store.countSealed(otherThan: slot.rawValue)
+            + Int64(requests?.countSealed(otherThan: slot.rawValue) ?? 0)
     }
 
     private func sealInSteps(

@@ -21,17 +21,22 @@ package struct SealBinding: Sendable, Equatable {
 
     /// Each part is preceded by its length: without it, `a` ‖ `bc` and `ab` ‖ `c` would give the same bytes.
     fileprivate func associatedData(keyID: [UInt8]) -> [UInt8] {
-        var data = Array("countersign/1 seal".utf8)
-        for part in [Array(kind.utf8), Array(app.utf8), Array(row.utf8), keyID] {
-            data.append(contentsOf: bigEndian(UInt64(part.count)))
-            data.append(contentsOf: part)
+        var data: [UInt8] = []
+        data.reserveCapacity(64 + kind.utf8.count + app.utf8.count + row.utf8.count + keyID.count)
+        data.append(contentsOf: "countersign/1 seal".utf8)
+        for part in [kind, app, row] {
+            append(UInt64(part.utf8.count), to: &data)
+            data.append(contentsOf: part.utf8)
         }
-        data.append(contentsOf: bigEndian(epoch))
+        append(UInt64(keyID.count), to: &data)
+        data.append(contentsOf: keyID)
+        append(epoch, to: &data)
         return data
     }
 
-    private func bigEndian(_ number: UInt64) -> [UInt8] {
-        (0..<8).map { UInt8(truncatingIfNeeded: number >> UInt64(56 - 8 * $0)) }
+    /// Big-endian.
+    private func append(_ number: UInt64, to data: inout [UInt8]) {
+        withUnsafeBytes(of: number.bigEndian) { data.append(contentsOf: $0) }
     }
 }
 
@@ -58,14 +63,23 @@ extension MasterKey {
     ) -> [UInt8] {
         let nonce = random.bytes(MasterKey.nonceCount)
         let data = binding.associatedData(keyID: id)
-        var ciphertext = [UInt8](repeating: 0, count: secret.count + MasterKey.tagCount)
-        key.withPointer { key in
-            secret.withPointer { plain in
-                _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
-                    &ciphertext, nil, plain, UInt64(secret.count), data, UInt64(data.count), nil, nonce, key)
+        let count = MasterKey.sealedCount(of: secret.count)
+        return [UInt8](unsafeUninitializedCapacity: count) { sealed, filled in
+            guard let start = sealed.baseAddress else { return }
+            start.initialize(to: slot.rawValue)
+            nonce.withUnsafeBufferPointer { nonce in
+                guard let first = nonce.baseAddress else { return }
+                (start + 1).initialize(from: first, count: nonce.count)
+                key.withPointer { key in
+                    secret.withPointer { plain in
+                        _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
+                            start + 1 + nonce.count, nil, plain, UInt64(secret.count), data,
+                            UInt64(data.count), nil, first, key)
+                    }
+                }
             }
+            filled = count
         }
-        return [slot.rawValue] + nonce + ciphertext
     }
 
     package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {

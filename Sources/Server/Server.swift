@@ -53,8 +53,13 @@ public enum Server {
             didFail: { storeReadiness.writerDidFail() })
         let tellingWriter = HandoverStoreWriter(
             writer: writer, generation: deployment.generation, handOver: handOver)
+        let requests = try KeyedRequestStorage(
+            configuration.idempotency.storage, of: deployment, writer: writer,
+            predecessor: inheritance?.keyedRequests, handOver: handOver,
+            note: { log?.note(subject: "keyed requests", message: $0) })
         let once = composition.idempotency(
-            of: deployment, writer: writer, settings: configuration.idempotency, handOver: handOver)
+            of: deployment, store: requests.store, writer: writer, settings: configuration.idempotency,
+            handOver: handOver)
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
@@ -99,7 +104,7 @@ public enum Server {
         announce(service)
         let relations = HandoverCoordinator(
             handOver: handOver, service: service, replay: replay, limits: accounts.services.limits,
-            sessions: sessions.live, readiness: readiness, log: log)
+            sessions: sessions.live, requests: requests, readiness: readiness, log: log)
         try relations.begin(in: deployment.folder, after: inheritance)
 
         var observed = ObserveModeReporter(keys, log: log)
@@ -115,6 +120,9 @@ public enum Server {
             guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
             once.expire()
+            logFailure(of: "keyed requests", log: log) { () throws(OperationalError) in
+                try requests.moveIfDue()
+            }
             once.forget(at: SystemTime().now)
             logFailure(of: "master key", log: log) { () throws(OperationalError) in
                 try deployment.masterKey.look()
@@ -140,6 +148,7 @@ public enum Server {
         readiness.beginDraining()
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
         accounts.stop()
+        requests.stop()
         writer.stop()
         // Only now the store contains all that this process did; the successor reads it when this end of the
         // connection closes.

@@ -17,8 +17,8 @@ protocol ServerComposition: Sendable {
     func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin
     func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin
     func idempotency(
-        of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
-        handOver: HandoverState
+        of deployment: Deployment, store: any IdempotencyStore, writer: any StoreWriter,
+        settings: IdempotencySettings, handOver: HandoverState
     ) -> IdempotencyCoordinator
     /// One for each loop.
     func identityFields(
@@ -45,10 +45,11 @@ extension ServerComposition {
     }
 
     func idempotency(
-        of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
-        handOver: HandoverState
+        of deployment: Deployment, store: any IdempotencyStore, writer: any StoreWriter,
+        settings: IdempotencySettings, handOver: HandoverState
     ) -> IdempotencyCoordinator {
-        IdempotencyCoordinator(deployment, writer: writer, settings: settings, handOver: handOver)
+        IdempotencyCoordinator(
+            deployment, store: store, writer: writer, settings: settings, handOver: handOver)
     }
 
     func identityFields(

@@ -183,6 +183,15 @@ extension FailingStore {
     func abandon(_ request: IdempotentRequest) throws(OperationalError) {
         try check(); try base.abandon(request)
     }
+    func heldRequests(
+        after position: Int64, limit: Int
+    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
+        try check()
+        return try base.heldRequests(after: position, limit: limit)
+    }
+    func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
+        try check(); try base.adopt(requests)
+    }
     func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
         try check()
         return try base.forgetRequests(before: time, limit: limit)

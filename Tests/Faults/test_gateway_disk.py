@@ -117,7 +117,8 @@ def payment(gateway: Gateway, key: str) -> bytes:
 def test_a_gateway_whose_disk_fails(tmp_path, error):
     disk = FailingDisk(tmp_path)
     with Till(tmp_path / "till.db") as till, \
-            Gateway(tmp_path / "gateway", "--upstream", till.url, *generous(), environment=disk.environment) as gateway:
+            Gateway(tmp_path / "gateway", "--upstream", till.url, "--idempotency", "store", *generous(),
+                    environment=disk.environment) as gateway:
         add_app(gateway, ACCOUNTS)
         gateway.add_app("short", registration="open", token_lifetime="2s")
         person = Person(gateway, tmp_path / "alice", app="short").signs_up().logs_in()

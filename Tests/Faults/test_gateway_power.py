@@ -16,6 +16,7 @@ import threading
 import pytest
 
 import disk
+import request_log
 from dropping import DroppingProxy
 from gateway import Gateway, run
 from person import PASSWORD, Person
@@ -140,13 +141,13 @@ def text(row: bytes) -> str:
 
 
 def missing(database: pathlib.Path, facts: set[Fact], passwords: dict[str, bytes]) -> list[Fact]:
-    """What the database does not have of it."""
+    """What the database, and the log of keyed requests beside it, do not have of it."""
     with sqlite3.connect(database) as book:
         sessions = {text(row[0]): row[1] for row in book.execute("SELECT id, end_reason FROM session")}
         accounts = {row[0]: row[1:] for row in book.execute("SELECT name, state, sealed_record, pseudonym FROM account")}
-        begun = {row[0] for row in book.execute("SELECT key FROM idempotent_request")}
         records = "\n".join(row[0] for row in book.execute("SELECT record FROM audit"))
     book.close()
+    begun = request_log.begun(database.parent)
 
     def holds(kind: str, name: str, *more: str) -> bool:
         if kind == "session":
@@ -190,10 +191,13 @@ def losing(happened: Run, tmp_path: pathlib.Path, count: int, *, torn: bool = Fa
         target = tmp_path / f"after-{index}"
         now.rebuild(target, tears if torn else None)
         crashes, lost = crashes + 1, lost + now.at_risk
-        absent += len(missing(target / "countersign.db", facts, passwords))
         shutil.copy(happened.before / "master.key", target)
+        absent += len(missing(target / "countersign.db", facts, passwords))
         verified = run("audit", "verify", "--data", target)
         assert verified.returncode == 0, verified.out + verified.err
+        # It reads the log of keyed requests.
+        shown = run("account", "show", "demo", "person-0", "--data", target)
+        assert shown.returncode == 0, shown.out + shown.err
         shutil.rmtree(target)
     return crashes, lost, {fact[0] + "".join(fact[2:]) for fact in facts}, absent
 
@@ -227,7 +231,7 @@ def test_the_gateway_after_it(happened, tmp_path):
     now.rebuild(after / "data")
     (after / "data").chmod(0o700)
     for path in happened.before.iterdir():
-        if path.is_file() and ".db" not in path.name:
+        if path.is_file() and not path.name.startswith(("countersign.db", "requests-")):
             shutil.copy(path, after / "data")
     with Till(tmp_path / "till.db") as till:
         options = list(happened.gateway.options)

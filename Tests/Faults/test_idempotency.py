@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import request_log
 from gateway import Gateway
 from person import Person
 from till import Till
@@ -26,12 +27,17 @@ def till(tmp_path):
         yield running
 
 
-@pytest.fixture
-def front(till, tmp_path):
-    running = before(till, tmp_path)
+@pytest.fixture(params=["log"])
+def front(till, tmp_path, request):
+    """`in_rows` below has it keep keyed requests in the database."""
+    running = before(till, tmp_path, "--idempotency", request.param)
     yield running
     if running.process.poll() is None:
         running.stop()
+
+
+in_rows = pytest.mark.parametrize("front", ["store"], indirect=True)
+in_both = pytest.mark.parametrize("front", ["log", "store"], indirect=True)
 
 
 def before(till, tmp_path, *options: object) -> Gateway:
@@ -50,6 +56,7 @@ def code(answer) -> str:
     return json.loads(answer.body)["code"]
 
 
+@in_both
 def test_a_second_copy_gets_the_first_ones_answer(front, till):
     """Signed anew, with a nonce of its own; the same under another key, and without one, is another payment."""
     first, second = front.send(pay(front, "k-1")), front.send(pay(front, "k-1"))
@@ -191,6 +198,7 @@ def test_another_request_under_a_key_that_runs(front, till):
     assert till.moves == 1
 
 
+@in_both
 def test_a_kill_between_begun_and_finished(front, till):
     """The backend has paid, and the gateway died before it received the response: the payment is not
     repeated, and the client learns that the outcome is unknown."""
@@ -290,14 +298,18 @@ def test_an_answer_that_is_too_long_to_keep(tmp_path, size):
             front.stop()
 
 
-def test_a_second_copy_after_a_restart_and_what_the_database_shows(front, till):
-    """Responses are stored under the master key: a reader of the database cannot read them."""
+@in_both
+def test_a_second_copy_after_a_restart_and_what_the_files_show(front, till):
+    """Responses are stored under the master key: a reader of the database, or of the log, cannot read them."""
     first = front.send(pay(front, "key-3f9a"))
     assert front.stop() == 0
     with sqlite3.connect(front.data / "countersign.db") as book:
         rows = book.execute("SELECT scope, key, status, body FROM idempotent_request").fetchall()
-    assert len(rows) == 1 and rows[0][2] == 201
-    for file in front.data.glob("countersign.db*"):
+    if "store" in front.options:
+        assert len(rows) == 1 and rows[0][2] == 201
+    else:
+        assert not rows and [record.kind for record in request_log.records(front.data)] == [request_log.BEGUN, request_log.FINISHED]
+    for file in [*front.data.glob("countersign.db*"), *request_log.segments(front.data)]:
         content = file.read_bytes()
         assert b'"payment"' not in content and b"key-3f9a" not in content and b"x-payment" not in content.lower()
     front.start()
@@ -315,6 +327,7 @@ def test_the_built_in_echo_too(tmp_path):
         assert code(gateway.send(pay(gateway, "k", b"{}"))) == "forbidden"
 
 
+@in_rows
 def test_a_day_later_the_key_is_forgotten(front, till):
     assert front.send(pay(front, "old")).status == front.send(pay(front, "new")).status == 201
     with sqlite3.connect(front.data / "countersign.db") as book:
@@ -333,7 +346,7 @@ def test_a_day_later_the_key_is_forgotten(front, till):
 
 def test_strangers_with_the_release_s_key_fill_their_part_and_no_more(till, tmp_path):
     """Of a hundred keys a release's callers without a session have ten; what is kept is given again, and sessions go on."""
-    front = before(till, tmp_path, "--limit-kept-keys", 100)
+    front = before(till, tmp_path, "--limit-kept-keys", 100, "--idempotency", "store")
     try:
         front.admin("app", "policy", "demo", "--set", "registration=open")
         answers = [front.send(pay(front, f"k-{number}")) for number in range(11)]

@@ -17,6 +17,7 @@ import time
 
 import pytest
 
+import request_log
 from bearer import asked, bearing, login
 from gateway import BINARY, Gateway, run
 from person import Person
@@ -92,7 +93,7 @@ def values(gateway: Gateway) -> list[bytes]:
                 found += [row[0] for row in database.execute(f"SELECT {column} FROM {table} WHERE length({column}) > 0")]
         names = "'answer-key','assertion-keys','opaque-keys','registration-key','bearer-key','tombstone-key','master-key-check'"
         found += [row[0] for row in database.execute(f"SELECT value FROM meta WHERE name IN ({names})")]
-    return found
+    return found + request_log.sealed(gateway.data)
 
 
 def test_all_is_sealed_under_the_new_key_and_the_former_opens_nothing(place, tmp_path):

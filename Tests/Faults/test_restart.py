@@ -8,6 +8,7 @@ import random
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import threading
 import time
@@ -198,6 +199,37 @@ def test_restarts_under_load(site, is_long, note):
     assert (load.refused, load.cut, load.bad) == ([], [], [])
     load.check_payments()
     note(f"{restarts} restarts under load: {len(load.accepted):,} requests accepted, none refused, cut or accepted twice")
+
+
+@pytest.mark.parametrize("places", [("store", "log"), ("log", "store")], ids=["to the log", "to the store"])
+def test_a_restart_moves_keyed_requests(tmp_path, places):
+    """Both processes use the former place until the old one has ended; nothing is refused, and nothing is forwarded twice."""
+    with Site(tmp_path, "--idempotency", places[0]) as site:
+        gateway = site.gateway
+        with Load(site) as load:
+            time.sleep(0.5)
+            gateway.options = gateway.options[:-1] + (places[1],)
+            site.take_over()
+            deadline = time.monotonic() + 20
+            while bool(list(gateway.data.glob("requests-*.log"))) != (places[1] == "log") or \
+                    (places[1] == "log") == has_rows(gateway):
+                assert time.monotonic() < deadline, "it does not move"
+                time.sleep(0.1)
+            time.sleep(0.5)
+        assert (load.refused, load.cut, load.bad) == ([], [], [])
+        load.check_payments()
+        # Copies with a nonce of their own get the first answer, wherever that was kept.
+        with site.connect() as connection:
+            for key in random.sample(load.keys, 100):
+                connection.send(site.pay(key))
+                answer = connection.answer()
+                assert (answer.status, answer.body, answer.get("countersign-replayed")) == (200, key.encode(), "true"), answer
+        load.check_payments()
+
+
+def has_rows(gateway: Gateway) -> bool:
+    with sqlite3.connect(f"file:{gateway.data / 'countersign.db'}?mode=ro", uri=True) as book:
+        return book.execute("SELECT count(*) FROM idempotent_request").fetchone()[0] > 0
 
 
 def test_an_idle_connection_gets_one_more_answer(site):

@@ -2,7 +2,8 @@
 
 strace tells, in order, what a program wrote where and which fsync came back. A write counts as on the disk once an fsync of its
 file, begun after it, has come back; a new file once an fsync of its folder has. All else is lost, or, torn, there in part. What a
-program says of it, on its standard output or over TCP, is told in between. Only files with `.db` in their name are rebuilt.
+program says of it, on its standard output or over TCP, is told in between. Only the database's files, and those of the log of keyed
+requests, are rebuilt.
 """
 
 import dataclasses
@@ -20,6 +21,7 @@ _CALL = re.compile(r"^(\w+)\((.*)\) += (-?\d+)(?:<(.*)>)?(?: .*)?$")
 _FILE = re.compile(r"^(\d+)<([^>]*)>(?:\(deleted\))?(?:, )?(.*)$", re.DOTALL)
 _WRITE = re.compile(r'^"((?:\\x[0-9a-f]{2})*)"(\.\.\.)?, (\d+)(?:, (\d+))?$')
 _SEND = re.compile(r'^sendto\(\d+<TCP:\[[^\]]*:(\d+)->[^\]]*:(\d+)\]>, "((?:\\x[0-9a-f]{2})*)", ')
+_KEPT = re.compile(r"\.db|/requests-\d+\.log$")
 _OPEN = re.compile(r'^[^,]*, "((?:\\x[0-9a-f]{2})*)", ([A-Z_|]+)')
 
 
@@ -102,7 +104,8 @@ class Disk:
     def __init__(self, folder: pathlib.Path, before: pathlib.Path | None = None):
         """`before` is a copy of the folder from before the run."""
         self.folder = str(folder)
-        self.durable = {f"{folder}/{path.name}": bytearray(path.read_bytes()) for path in before.glob("*.db*")} if before else {}
+        kept = [path for path in before.iterdir() if _KEPT.search(str(path))] if before else []
+        self.durable = {f"{folder}/{path.name}": bytearray(path.read_bytes()) for path in kept}
         self.named = {*self.durable}
         self.pending: dict[str, list[tuple[int, Event]]] = {}
         self.new: dict[str, int] = {}
@@ -117,7 +120,7 @@ class Disk:
                 for path in [path for path, removed in self.removed.items() if removed < event.since]:
                     self._forget(path)
             return
-        if not event.path.startswith(f"{self.folder}/") or ".db" not in event.path or event.path.endswith("-shm"):
+        if not event.path.startswith(f"{self.folder}/") or not _KEPT.search(event.path) or event.path.endswith("-shm"):
             return
         if event.kind == "create":
             if event.path in self.removed:

@@ -53,11 +53,11 @@ class Ext4:
 class FailingDisk:
     """Tests/Support/failing_disk.c and its switch."""
 
-    def __init__(self, folder: pathlib.Path):
+    def __init__(self, folder: pathlib.Path, files: str = ".db"):
         library, self.switch = folder / "failing_disk.so", folder / "failing"
         subprocess.run(["cc", "-O1", "-Wall", "-shared", "-fPIC", "-o", library, ROOT / "Tests/Support/failing_disk.c"],
                        check=True)
-        self.environment = {"LD_PRELOAD": str(library), "FAILING_DISK": str(self.switch)}
+        self.environment = {"LD_PRELOAD": str(library), "FAILING_DISK": str(self.switch), "FAILING_FILES": files}
 
     def fails(self, error: int) -> None:
         staged = self.switch.with_name("staged")

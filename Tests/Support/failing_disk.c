@@ -1,6 +1,7 @@
 // A disk that begins to fail, for one program: LD_PRELOAD it. While the file that FAILING_DISK names is there, writes to and
-// fsyncs of files whose name has `.db` in it fail: with EIO, or with what stands in the file, in decimal. Each failure is a line
-// in the file named so with `.log` behind it, so that a test can see that it happened.
+// fsyncs of files whose name has `.db` in it, or what FAILING_FILES says, fail: with EIO, or with what stands in the file, in
+// decimal; with a negative number, only the fsyncs. Each failure is a line in the file named so with `.log` behind it, so that a
+// test can see that it happened.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,15 +17,17 @@ static int is_failing(int file, const char *call) {
     int error = EIO, descriptor = open(switched, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return 0;
     char text[16] = {0};
-    if (read(descriptor, text, sizeof text - 1) > 0 && atoi(text) > 0) error = atoi(text);
+    if (read(descriptor, text, sizeof text - 1) > 0 && atoi(text) != 0) error = atoi(text);
     close(descriptor);
+    if (error < 0 && strstr(call, "write")) return 0;
 
     char link[64], name[4096];
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t length = readlink(link, name, sizeof name - 1);
     if (length < 0) return 0;
     name[length] = 0;
-    if (!strstr(name, ".db")) return 0;
+    const char *files = getenv("FAILING_FILES");
+    if (!strstr(name, files ? files : ".db")) return 0;
 
     char log[4096];
     snprintf(log, sizeof log, "%s.log", switched);
@@ -33,13 +36,19 @@ static int is_failing(int file, const char *call) {
         dprintf(descriptor, "%s %s\n", call, name);
         close(descriptor);
     }
-    errno = error;
+    errno = abs(error);
     return 1;
 }
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t offset) {
     static ssize_t (*next)(int, const void *, size_t, off64_t);
     if (!next) next = dlsym(RTLD_NEXT, "pwrite64");
+    return is_failing(file, "pwrite") ? -1 : next(file, bytes, count, offset);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t offset) {
+    static ssize_t (*next)(int, const void *, size_t, off_t);
+    if (!next) next = dlsym(RTLD_NEXT, "pwrite");
     return is_failing(file, "pwrite") ? -1 : next(file, bytes, count, offset);
 }
 

@@ -89,7 +89,8 @@ extension Deployment {
         var holdings = AccountHoldings(
             account: account, sessions: try store.sessions(of: account.number),
             devices: try store.knownDevices(of: account.number),
-            requests: try store.idempotentRequests(of: account.number),
+            requests: try store.idempotentRequests(of: account.number)
+                + (requestLog()?.requests(of: account.number) ?? []),
             tickets: try store.uploadTickets(of: account.number), records: [],
             altered: try store.alteredRows(of: account.number))
         let sessions = Set(holdings.sessions.map(\.id.description))
@@ -116,6 +117,9 @@ extension Deployment {
             throw OperationalError(.failed, message: "account \(name): was erased; that is for good")
         }
         try rewriteAudit()
+        // Before the account's row: if this is cut off, the command is run again, and still finds the number.
+        let requests = try requestLog()
+        try requests?.erase(account.number)
         let outcome = try store.erase(
             account.number, named: name, leaving: tombstone(of: name, in: app), at: now,
             recording: auditDraft(for: .accountErase, on: .account(name, of: app)))
@@ -123,6 +127,10 @@ extension Deployment {
             throw OperationalError(.failed, message: "account \(name): was erased meanwhile")
         }
         generation.advance()
+        // Those that began until the sessions had ended.
+        if let requests, try !requests.requests(of: account.number).isEmpty {
+            try requests.erase(account.number)
+        }
         return AccountErasure(ended: ended, files: try scrub(name, rewriting: rewriting))
     }
 

@@ -18,6 +18,20 @@ package enum IdempotencyScope: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// From a text of ``description``; nil for any other.
+    package init?(_ text: String) {
+        let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
+        guard parts.count == 2, let kind = Kind(rawValue: parts[0]) else { return nil }
+        switch kind {
+        case .account:
+            guard let number = Int64(parts[1]) else { return nil }
+            self = .account(number)
+        case .release:
+            guard let id = KeyID(parts[1]) else { return nil }
+            self = .release(id)
+        }
+    }
+
     package var description: String {
         switch self {
         case .account(let number): "\(Kind.account.rawValue) \(number)"
@@ -44,6 +58,15 @@ package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
             case .account(let number): .account(number)
             case .release: .network(Array(address.bytes.prefix(address.bytes.count == 4 ? 4 : 6)))
             }
+    }
+
+    /// From the text of a network; nil for any other.
+    package init?(network text: String) {
+        guard text.hasPrefix("\(IdempotencyHolder.network) "),
+            let bytes = Hex.decode(String(text.dropFirst(IdempotencyHolder.network.utf8.count + 1))),
+            bytes.count <= 6
+        else { return nil }
+        self = .network(bytes)
     }
 
     package var description: String {

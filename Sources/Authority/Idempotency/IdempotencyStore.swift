@@ -2,19 +2,77 @@ import CountersignSeal
 import CountersignWire
 
 /// The stored outcomes of requests with an `Idempotency-Key`, so that a repeated request is answered and
-/// not executed again.
+/// not executed again. No function blocks its caller's thread.
 package protocol IdempotencyStore: Sendable {
     /// Durably marks the request as begun, unless its key exists or there is no room for it; a request
     /// whose key exists is answered even without room. If a holder of few keys finds no room, old requests
     /// of the holder with the most are deleted (``IdempotencyBounds/displaceable(at:)``).
+    func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds
+    ) async throws(Refusal) -> IdempotencyState
+    /// Keeps the answer of a request that was begun. Later calls of this process find it. If it is lost with
+    /// the process or the machine, the request reads as unfinished.
+    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal)
+    /// Forgets a request that did not reach the backend: it may be begun again. If that is lost, the request
+    /// reads as unfinished.
+    func abandon(_ request: IdempotentRequest) async
+    /// Forgets requests that began before that time, soon. Call it from a timer.
+    func forget(before time: Int64)
+}
+
+/// The rows of keyed requests in a ``Store``.
+package protocol IdempotencyTable: Sendable {
+    /// As of ``IdempotencyStore``.
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) throws(OperationalError)
         -> IdempotencyState
-    /// Stores the answer of a request that was begun.
     func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError)
-    /// Forgets a request that did not reach the backend: it may be begun again.
     func abandon(_ request: IdempotentRequest) throws(OperationalError)
     /// Deletes at most `limit` requests that began before that time; returns their number.
     func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int
+    /// At most `limit` requests behind a position, which begins at 0, and the position of the last of them.
+    func heldRequests(
+        after position: Int64, limit: Int
+    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64)
+    /// Takes over requests of another store, whatever the bounds: what is here already stays, except that an
+    /// answer is added to a request without one, and a later beginning replaces an earlier one.
+    func adopt(_ requests: [HeldRequest]) throws(OperationalError)
+}
+
+/// Keyed requests as rows of a ``Store``, in the transactions of its writer.
+package struct StoredRequests: IdempotencyStore {
+    /// Keys that one transaction deletes; other writers wait for it.
+    private static let batchSize = 500
+
+    private let writer: any StoreWriter
+
+    package init(_ writer: any StoreWriter) { self.writer = writer }
+
+    package func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds
+    ) async throws(Refusal) -> IdempotencyState {
+        try await writer.write { (store) throws(OperationalError) in
+            try store.begin(request, within: bounds)
+        }
+    }
+
+    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
+        try await writer.write { (store) throws(OperationalError) in
+            try store.finish(request, with: answer)
+        }
+    }
+
+    package func abandon(_ request: IdempotentRequest) async {
+        try? await writer.write { (store) throws(OperationalError) in try store.abandon(request) }
+    }
+
+    /// In batches, so that other writers can run in between.
+    package func forget(before time: Int64) {
+        let again = self
+        writer.writeLater { (store) throws(OperationalError) in
+            let forgotten = try store.forgetRequests(before: time, limit: StoredRequests.batchSize)
+            if forgotten == StoredRequests.batchSize { again.forget(before: time) }
+        }
+    }
 }
 
 package struct IdempotentRequest: Sendable, Equatable {
@@ -91,8 +149,8 @@ extension Deployment {
         switch answer {
         case .tooLong(let status): return StoredAnswer(status: status, fields: [], body: [])
         case .whole(let status, let fields, let body):
-            let text = AnswerEncoding.encode(fields: fields, body: body)
-            let sealed = seal(Secret(copying: text.span), as: .idempotentAnswer(to: request))
+            var text = AnswerEncoding.encode(fields: fields, body: body)
+            let sealed = seal(Secret(taking: &text), as: .idempotentAnswer(to: request))
             return StoredAnswer(status: status, fields: [], body: sealed)
         }
     }
@@ -117,11 +175,18 @@ extension Deployment {
 /// `count ‖ (length ‖ name ‖ length ‖ value)… ‖ body`; counts and lengths are 4 bytes, big-endian.
 private enum AnswerEncoding {
     static func encode(fields: [StoredAnswer.Field], body: [UInt8]) -> [UInt8] {
-        var bytes = number(fields.count)
+        var bytes: [UInt8] = []
+        let count = fields.reduce(4 + body.count) { $0 + 8 + $1.name.utf8.count + $1.value.count }
+        bytes.reserveCapacity(count)
+        append(fields.count, to: &bytes)
         for field in fields {
-            for part in [Array(field.name.utf8), field.value] { bytes += number(part.count) + part }
+            append(field.name.utf8.count, to: &bytes)
+            bytes.append(contentsOf: field.name.utf8)
+            append(field.value.count, to: &bytes)
+            bytes.append(contentsOf: field.value)
         }
-        return bytes + body
+        bytes.append(contentsOf: body)
+        return bytes
     }
 
     /// Nil if it is not what ``encode(fields:body:)`` writes.
@@ -138,8 +203,8 @@ private enum AnswerEncoding {
         return (fields, bytes.extracting(place...).withUnsafeBufferPointer { Array($0) })
     }
 
-    private static func number(_ count: Int) -> [UInt8] {
-        (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) }
+    private static func append(_ count: Int, to bytes: inout [UInt8]) {
+        withUnsafeBytes(of: UInt32(truncatingIfNeeded: count).bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     private static func number(in bytes: Span<UInt8>, at place: inout Int) -> Int? {

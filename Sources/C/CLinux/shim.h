@@ -1,5 +1,6 @@
 // Linux calls that Glibc's module map leaves out, and the macros of descriptor passing, which do not import.
 #pragma once
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -15,6 +16,16 @@ static const unsigned int cs_memfd_cloexec = 1;
 static inline int cs_accept_closing_on_exec(int socket) {
     int accept4(int socket, struct sockaddr *address, socklen_t *length, int flags);
     return accept4(socket, 0, 0, SOCK_CLOEXEC);
+}
+
+// Reserves blocks for the first `size` bytes of a file without making it longer; returns an errno, or 0. Declared
+// under _GNU_SOURCE only. Source: fallocate(2), FALLOC_FL_KEEP_SIZE.
+static inline int cs_reserve(int file, off_t size) {
+    int fallocate(int file, int mode, off_t offset, off_t size);
+    for (;;) {
+        if (fallocate(file, 1, 0, size) == 0) return 0;
+        if (errno != EINTR) return errno;
+    }
 }
 
 // Sends bytes over a Unix socket, with one descriptor if `descriptor` is not negative. Source: cmsg(3).

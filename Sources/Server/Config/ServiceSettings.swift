@@ -101,6 +101,15 @@ extension Setting {
 
 /// What is kept of requests with an `Idempotency-Key`.
 public struct IdempotencySettings: Sendable, Equatable {
+    /// Where keyed requests are kept.
+    package enum Storage: String, Sendable, CaseIterable {
+        /// In an append-only log in the data folder.
+        case log
+        /// As rows of the store.
+        case store
+    }
+
+    package var storage = Storage.log
     /// Bytes of an answer's body; of a longer one only the status is kept.
     package var answerBytes = 64 << 10
     package var bounds = IdempotencyBounds()
@@ -111,6 +120,15 @@ public struct IdempotencySettings: Sendable, Equatable {
 
 extension Setting {
     static let idempotency: [Setting] = [
+        Setting(
+            "idempotency", placeholder: "PLACE",
+            meaning: "where requests with an Idempotency-Key are kept: `log`, files of the data folder, or "
+                + "`store`, rows of the store; what is kept in the other one is moved",
+            expected: "log or store",
+            set: { configuration, text in
+                IdempotencySettings.Storage(rawValue: text).map { configuration.idempotency.storage = $0 }
+            },
+            show: { .string($0.idempotency.storage.rawValue) }),
         number(
             "limit-kept-answer", at: \.idempotency.answerBytes, in: 0...(1 << 20),
             meaning: "bytes of an answer to an Idempotency-Key that are kept for later copies"),

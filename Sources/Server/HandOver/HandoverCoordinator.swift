@@ -17,6 +17,7 @@ final class HandoverCoordinator {
     private let replay: ReplayFile
     private let limits: LoginLimits
     private let sessions: SessionDirectory
+    private let requests: KeyedRequestStorage
     private let readiness: Readiness
     private let log: EventLog?
     private var control: ControlServer?
@@ -28,9 +29,10 @@ final class HandoverCoordinator {
 
     init(
         handOver: HandoverState, service: Service, replay: ReplayFile, limits: LoginLimits,
-        sessions: SessionDirectory, readiness: Readiness, log: EventLog?
+        sessions: SessionDirectory, requests: KeyedRequestStorage, readiness: Readiness, log: EventLog?
     ) {
         self.sessions = sessions
+        self.requests = requests
         self.handOver = handOver
         self.service = service
         self.replay = replay
@@ -105,6 +107,7 @@ final class HandoverCoordinator {
 
     private func operations() -> ControlServer.Operations {
         let (service, replay, limits, sessions, log) = (service, replay, limits, sessions, log)
+        let requests = requests
         return ControlServer.Operations(
             offers: { () throws(OperationalError) in
                 try HandoverCoordinator.waitForSessionWrites(sessions)
@@ -112,7 +115,8 @@ final class HandoverCoordinator {
                     throw OperationalError(
                         .failed, message: "this kernel makes no memory that can be handed over")
                 }
-                return [
+                // Before all else: a successor that does not know it takes nothing over.
+                return requests.offers(describedBy: sharing.lockFile) + [
                     ("replay-file-lock", sharing.lockFile), ("replay-table-locks", sharing.locks),
                     ("login-limits", limits),
                 ] + service.sockets.listeners.map { ("listener", $0) }

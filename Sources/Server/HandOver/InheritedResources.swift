@@ -12,6 +12,9 @@ final class InheritedResources {
     var adminListeners: [FileDescriptor] = []
     var replay: ReplayFileHandover?
     var limits: FileDescriptor?
+    /// Where the other server keeps keyed requests. A server of an earlier version, which names no place,
+    /// keeps them in the store.
+    private(set) var keyedRequests = IdempotencySettings.Storage.store
     let connection: ControlConnection
 
     private static let patience = 60_000
@@ -49,6 +52,7 @@ final class InheritedResources {
             case ("replay-file-lock", let descriptor?): replayLock = descriptor
             case ("replay-table-locks", let descriptor?): replayLocks = descriptor
             case ("login-limits", let descriptor?): limits = descriptor
+            case (KeyedRequestStorage.logOffer, _?): keyedRequests = .log
             case ("end", nil):
                 guard let replayLock, let replayLocks, !listeners.isEmpty, limits != nil else {
                     throw OperationalError(

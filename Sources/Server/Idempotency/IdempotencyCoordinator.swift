@@ -8,22 +8,24 @@ import CountersignWire
 class IdempotencyCoordinator: @unchecked Sendable {
     /// Seconds for which a key is remembered.
     static let keptSeconds: Int64 = 86_400
-    /// Keys that one transaction deletes; other writers wait for it.
-    private static let batchSize = 500
-
     /// Bytes of an answer's body; a longer body is not kept.
     let largestKeptBody: Int
     private let deployment: Deployment
+    private let store: any IdempotencyStore
+    /// Takes the changes of upload tickets.
     let writer: any StoreWriter
     private let bounds: IdempotencyBounds
     private let running = RunningRequests()
     private let handOver: HandoverState
 
+    /// Without a `store`, keyed requests are rows of the writer's store.
     init(
-        _ deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
+        _ deployment: Deployment, store: (any IdempotencyStore)? = nil, writer: any StoreWriter,
+        settings: IdempotencySettings,
         handOver: HandoverState = HandoverState()
     ) {
         self.handOver = handOver
+        self.store = store ?? StoredRequests(writer)
         self.deployment = deployment
         self.writer = writer
         largestKeptBody = settings.answerBytes
@@ -74,10 +76,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
         // If the store fails, each waiting copy reads the store itself.
         var ending = RunningRequests.Outcome.dropped
         do throws(Refusal) {
-            let bounds = bounds
-            switch try await writer.write({ (store) throws(OperationalError) in
-                try store.begin(request, within: bounds)
-            }) {
+            switch try await store.begin(request, within: bounds) {
             case .begun: return .ours
             case .finished(let stored):
                 let answer = try opened(stored, to: request)
@@ -121,34 +120,23 @@ class IdempotencyCoordinator: @unchecked Sendable {
             }
             running.leave(request, ending: .answered(answer))
         case .notReached:
-            try? await writer.write { (store) throws(OperationalError) in try store.abandon(request) }
+            await store.abandon(request)
             running.leave(request, ending: .dropped)
         case .unknown: running.leave(request, ending: .unknown)
         }
     }
 
     private func keep(_ answer: IdempotentAnswer, to request: IdempotentRequest) async throws(Refusal) {
-        let stored = deployment.sealed(answer, to: request)
-        try await writer.write { (store) throws(OperationalError) in
-            try store.finish(request, with: stored)
-        }
+        try await store.finish(request, with: deployment.sealed(answer, to: request))
     }
 
     /// Ends the waits of copies that have waited too long. Call from a timer.
     func expire() { running.expire(at: EventLoop.monotonicSeconds()) }
 
-    /// Deletes the keys that are older than a day, in batches, so that other writers can run in between. Call
-    /// from a timer; `now` is in whole Unix seconds.
+    /// Deletes the keys that are older than a day. Call from a timer; `now` is in whole Unix seconds.
     func forget(at now: Int64) {
-        IdempotencyCoordinator.forget(before: now - IdempotencyCoordinator.keptSeconds, writer: writer)
+        store.forget(before: now - IdempotencyCoordinator.keptSeconds)
         IdempotencyCoordinator.forgetUploadTickets(expiredBefore: now, writer: writer)
-    }
-
-    private static func forget(before time: Int64, writer: any StoreWriter) {
-        writer.writeLater { (store) throws(OperationalError) in
-            let forgotten = try store.forgetRequests(before: time, limit: batchSize)
-            if forgotten == batchSize { forget(before: time, writer: writer) }
-        }
     }
 
     private static let runsOn = Refusal(

@@ -18,18 +18,23 @@ enum IdempotencyKeyParser {
         _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
     ) throws(Refusal) -> IdempotentRequest? {
         guard request.names.contains(.idempotencyKey), !request.isSafe else { return nil }
-        let places = request.fields.indices.filter { request.fields[$0].known == .idempotencyKey }
-        if caller.scheme != .token {
-            // A scheme that signs no fields protects no key.
-            guard case .only = caller.coveredFields, places.allSatisfy(caller.coveredFields.contains) else {
-                return nil
+        var value: ByteRange?
+        var count = 0
+        for place in request.fields.indices where request.fields[place].known == .idempotencyKey {
+            if caller.scheme != .token {
+                // A scheme that signs no fields protects no key.
+                guard case .only = caller.coveredFields, caller.coveredFields.contains(place) else {
+                    return nil
+                }
             }
+            value = request.fields[place].value
+            count += 1
         }
-        guard places.count == 1, lengths.contains(request.fields[places[0]].value.count) else {
+        guard count == 1, let value, lengths.contains(value.count) else {
             throw Refusal(
                 .malformed, detail: "Idempotency-Key: expected one, of 1 to \(lengths.upperBound) bytes")
         }
-        let key = SHA256.digest(request.head.span.extracting(request.fields[places[0]].value.range))
+        let key = SHA256.digest(request.head.span.extracting(value.range))
         return IdempotentRequest(
             scope: scope(of: caller), from: caller.session == nil ? address() : .unknown, key: bytes(of: key),
             digest: try digest(of: request, expected: caller.body),
@@ -42,23 +47,21 @@ enum IdempotencyKeyParser {
 
     /// What identifies this request: method, target, body and content type, each preceded by its length.
     private static func digest(of request: Request, expected: BodyExpectation) throws(Refusal) -> [UInt8] {
-        var parts = [request.method, request.target].map { Array(request.head[$0.range]) }
+        var parts = RequestPartsHash()
+        parts.add(request.head.span.extracting(request.method.range))
+        parts.add(request.head.span.extracting(request.target.range))
         if case .digests(let sha256?, _) = expected {
             // The gate has compared it with the body, or does while that streams.
-            parts.append(sha256.array)
+            parts.add(sha256.array.span)
+        } else if request.isBodyWhole {
+            parts.add(SHA256.digest(request.body.span).span)
         } else {
-            parts.append(
-                request.isBodyWhole ? bytes(of: SHA256.digest(request.body.span)) : try name(of: expected))
+            parts.add(try name(of: expected).span)
         }
         for field in request.fields where field.known == .contentType {
-            parts.append(Array(request.head[field.value.range]))
+            parts.add(request.head.span.extracting(field.value.range))
         }
-        var text: [UInt8] = []
-        for part in parts {
-            text +=
-                (0..<8).map { UInt8(truncatingIfNeeded: UInt64(part.count) >> (56 - 8 * UInt64($0))) } + part
-        }
-        return bytes(of: SHA256.digest(text.span))
+        return bytes(of: parts.finish())
     }
 
     /// Identifies a streamed body by what its caller signed of it.
@@ -76,7 +79,22 @@ enum IdempotencyKeyParser {
         }
     }
 
-    private static func bytes(of digest: Digest32) -> [UInt8] { digest.indices.map { digest[$0] } }
+    private static func bytes(of digest: Digest32) -> [UInt8] {
+        digest.span.withUnsafeBufferPointer { Array($0) }
+    }
+}
+
+/// SHA-256 of parts, each preceded by its length in 8 bytes, big-endian.
+private struct RequestPartsHash: ~Copyable {
+    private var hash = SHA256()
+
+    mutating func add(_ part: Span<UInt8>) {
+        let count = UInt64(part.count).bigEndian
+        withUnsafeBytes(of: count) { hash.update(Span(_unsafeBytes: $0)) }
+        hash.update(part)
+    }
+
+    consuming func finish() -> Digest32 { hash.finish() }
 }
 
 extension Request {

@@ -66,13 +66,14 @@
         }
 
         func idempotency(
-            of deployment: Deployment, writer: any StoreWriter, settings: IdempotencySettings,
-            handOver: HandoverState
+            of deployment: Deployment, store: any IdempotencyStore, writer: any StoreWriter,
+            settings: IdempotencySettings, handOver: HandoverState
         ) -> IdempotencyCoordinator {
             has(.onceForgotten)
                 ? ForgetfulIdempotencyCoordinator(
-                    deployment, writer: writer, settings: settings, handOver: handOver)
-                : IdempotencyCoordinator(deployment, writer: writer, settings: settings, handOver: handOver)
+                    deployment, store: store, writer: writer, settings: settings, handOver: handOver)
+                : IdempotencyCoordinator(
+                    deployment, store: store, writer: writer, settings: settings, handOver: handOver)
         }
 
         func identityFields(

@@ -152,6 +152,71 @@ extension SQLiteStore {
         }
     }
 
+    package func heldRequests(
+        after position: Int64, limit: Int
+    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
+        try read(whenEmpty: ([], position)) { (database) throws(OperationalError) in
+            let rows = try database.rows(
+                """
+                SELECT key, status, fields, body, digest, begun, scope, network, rowid FROM idempotent_request
+                WHERE rowid > ? ORDER BY rowid LIMIT ?
+                """, binding: .integer(position), .integer(Int64(limit))
+            ) { (row) throws(OperationalError) -> (request: HeldRequest, position: Int64) in
+                guard let scope = IdempotencyScope(row.text(6)), row.isNull(1) || SQLiteStore.answer(row) != nil else {
+                    throw ReleaseRows.unreadable("idempotent request of", named: row.text(6), in: database)
+                }
+                var request = IdempotentRequest(
+                    scope: scope, key: row.blob(0), digest: row.blob(4), begun: row.integer(5))
+                if case .release = scope, !row.isNull(7) {
+                    guard let holder = IdempotencyHolder(network: row.text(7)) else {
+                        throw ReleaseRows.unreadable(
+                            "idempotent request of", named: row.text(6), in: database)
+                    }
+                    request.holder = holder
+                }
+                return (
+                    HeldRequest(request, answer: row.isNull(1) ? nil : SQLiteStore.answer(row)), row.integer(8)
+                )
+            }
+            return (rows.map(\.request), rows.last?.position ?? position)
+        }
+    }
+
+    package func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            for held in requests { try SQLiteStore.adopt(held, in: database) }
+        }
+    }
+
+    private static func adopt(_ held: HeldRequest, in database: Database) throws(OperationalError) {
+        let request = held.request
+        let (scope, key) = (SQLValue.text(request.scope.description), SQLValue.blob(request.key))
+        try database.run(
+            "DELETE FROM idempotent_request WHERE scope = ? AND key = ? AND begun < ?",
+            binding: scope, key, .integer(request.begun))
+        let network: SQLValue =
+            switch request.holder {
+            case .account: .null
+            case .network: .text(request.holder.description)
+            }
+        try database.run(
+            """
+            INSERT INTO idempotent_request (scope, network, key, digest, begun) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
+            """, binding: scope, network, key, .blob(request.digest), .integer(request.begun))
+        guard let answer = held.answer else { return }
+        // An answer under a master key that is no longer the store's is left out.
+        let slot = try database.rows("SELECT value FROM meta WHERE name = 'seal-slot'") { $0.blob(0) }.first
+        let isKept = answer.body.isEmpty || slot == nil || slot == [answer.body[0]]
+        let fields = answer.fields.flatMap { [Array($0.name.utf8), $0.value] }
+        try database.run(
+            """
+            UPDATE idempotent_request SET status = ?, fields = ?, body = ?
+            WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
+            """, binding: .integer(Int64(answer.status)), .blob(ByteStringList.encode(isKept ? fields : [])),
+            .blob(isKept ? answer.body : []), scope, key, .blob(request.digest), .integer(request.begun))
+    }
+
     /// From columns 1 to 3: status, fields, body.
     static func answer(_ row: borrowing Statement) -> StoredAnswer? {
         guard let parts = ByteStringList.decode(row.blob(2)), parts.count.isMultiple(of: 2) else {

@@ -1,0 +1,272 @@
+import CountersignThreads
+import CountersignWire
+
+/// Keyed requests in a ``RequestLog``, with group commit: one thread takes all waiting changes, appends them
+/// with one write, and makes the beginnings among them durable with one `fdatasync`. During it the next
+/// changes gather.
+///
+/// Everything is bounded: the beginnings that wait, and the bytes of answers that do.
+package final class LoggedRequests: IdempotencyStore {
+    package struct Bounds: Sendable {
+        /// Beginnings that may wait.
+        package var waiting = 4_096
+        /// Bytes of answers that may wait: above, the requests that bring answers wait, too.
+        package var bytes = 8 << 20
+        /// Changes that are appended together.
+        package var together = 512
+
+        package init() {}
+    }
+
+    fileprivate enum Job: Sendable {
+        case begin(IdempotentRequest, IdempotencyBounds, UnsafeContinuation<Outcome, Never>)
+        case finish(IdempotentRequest, StoredAnswer)
+        case abandon(IdempotentRequest)
+        case forget(before: Int64)
+    }
+
+    fileprivate enum Outcome: Sendable {
+        case state(IdempotencyState)
+        case refused(Refusal)
+    }
+
+    private struct Queue {
+        var jobs: [Job] = []
+        /// Beginnings among them.
+        var waiting = 0
+        /// Bytes of the answers among them.
+        var bytes = 0
+        var isClosed = false
+        /// Requests that wait until there is room for answers.
+        var stalled: [UnsafeContinuation<Void, Never>] = []
+    }
+
+    private let queue = Monitor(Queue())
+    private let bounds: Bounds
+    private let threads: WorkerThreads
+
+    /// Starts the thread, which then owns `log`. `note` receives messages for operators, and `didFail` is
+    /// called when nothing is written any more; both on that thread.
+    package init(
+        _ log: RequestLog, bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
+        didFail: @escaping @Sendable () -> Void = {}
+    ) throws(OperationalError) {
+        self.bounds = bounds
+        let queue = queue
+        threads = try WorkerThreads(purpose: "to write the log of keyed requests on") {
+            LoggedRequests.run(log, queue: queue, together: bounds.together, note: note, didFail: didFail)
+        }
+    }
+
+    deinit { close() }
+
+    package func begin(
+        _ request: IdempotentRequest, within limits: IdempotencyBounds
+    ) async throws(Refusal) -> IdempotencyState {
+        let outcome = await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome, Never>) in
+            let refusal = queue.with { (queue) -> Refusal? in
+                if queue.isClosed {
+                    return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
+                }
+                guard queue.waiting < bounds.waiting else {
+                    return Refusal(
+                        .unavailable, detail: "\(queue.waiting) keyed requests wait for the disk",
+                        retryAfter: 1)
+                }
+                queue.waiting += 1
+                queue.jobs.append(.begin(request, limits, waiting))
+                if queue.jobs.count == 1 { self.queue.wakeOne() }
+                return nil
+            }
+            if let refusal { waiting.resume(returning: .refused(refusal)) }
+        }
+        switch outcome {
+        case .state(let state): return state
+        case .refused(let refusal): throw refusal
+        }
+    }
+
+    /// Returns before the answer is written, unless too many wait. At the stop all are written.
+    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
+        let bytes = answer.body.count + 256
+        let isStalled = queue.with { queue in
+            guard queue.bytes < bounds.bytes || queue.isClosed else { return true }
+            add(.finish(request, answer), bytes: bytes, to: &queue)
+            return false
+        }
+        guard isStalled else { return }
+        await withUnsafeContinuation { (waiting: UnsafeContinuation<Void, Never>) in
+            let mayGoOn = queue.with { queue in
+                add(.finish(request, answer), bytes: bytes, to: &queue)
+                guard queue.bytes >= bounds.bytes, !queue.isClosed else { return true }
+                queue.stalled.append(waiting)
+                return false
+            }
+            if mayGoOn { waiting.resume() }
+        }
+    }
+
+    package func abandon(_ request: IdempotentRequest) async {
+        queue.with { add(.abandon(request), bytes: 256, to: &$0) }
+    }
+
+    package func forget(before time: Int64) {
+        queue.with { queue in
+            // One at a time: a timer asks for it, however long the disk takes.
+            let isWaiting = queue.jobs.contains { if case .forget = $0 { true } else { false } }
+            if !isWaiting { add(.forget(before: time), bytes: 0, to: &queue) }
+        }
+    }
+
+    private func add(_ job: Job, bytes: Int, to queue: inout Queue) {
+        // What comes after the end is lost, so the request reads as unfinished.
+        guard !queue.isClosed else { return }
+        queue.bytes += bytes
+        queue.jobs.append(job)
+        if queue.jobs.count == 1 { self.queue.wakeOne() }
+    }
+
+    private func close() {
+        queue.with { $0.isClosed = true }
+        queue.wakeAll()
+    }
+
+    /// Refuses further changes, writes the waiting ones, and ends the thread. Do not call it on that thread.
+    package func stop() {
+        close()
+        threads.join()
+    }
+
+    // MARK: The thread
+
+    private static func run(
+        _ log: RequestLog, queue: Monitor<Queue>, together: Int, note: @Sendable (String) -> Void,
+        didFail: @Sendable () -> Void
+    ) {
+        var isFailing = false
+        func report(_ fault: OperationalError?) {
+            guard let fault else {
+                if isFailing { note("keyed requests are accepted again") }
+                return isFailing = false
+            }
+            if !isFailing {
+                let end = log.failure == nil ? "" : ", until a restart"
+                note("keyed requests are refused\(end): \(fault.message)")
+                if log.failure != nil { didFail() }
+            }
+            isFailing = true
+        }
+        while case let jobs = take(from: queue, most: together), !jobs.isEmpty {
+            report(LoggedRequests.write(jobs, to: log))
+            while log.failure == nil, log.isSpacious, queue.with({ $0.jobs.isEmpty }) {
+                guard (try? log.carry(most: 1 << 20)) != nil else { break }
+            }
+            if log.failure == nil, log.isSpacious { try? log.carry(most: 256 << 10) }
+        }
+        try? log.synchronise()
+    }
+
+    private static func take(from queue: Monitor<Queue>, most: Int) -> [Job] {
+        let (jobs, stalled) = queue.wait { (queue) -> ([Job], [UnsafeContinuation<Void, Never>])? in
+            guard !queue.jobs.isEmpty else { return queue.isClosed ? ([], queue.stalled) : nil }
+            var jobs: [Job] = []
+            if queue.jobs.count <= most {
+                swap(&jobs, &queue.jobs)
+            } else {
+                jobs = Array(queue.jobs.prefix(most))
+                queue.jobs.removeFirst(most)
+            }
+            for job in jobs {
+                switch job {
+                case .begin: queue.waiting -= 1
+                case .finish(_, let answer): queue.bytes -= answer.body.count + 256
+                case .abandon: queue.bytes -= 256
+                case .forget: break
+                }
+            }
+            defer { queue.stalled = [] }
+            return (jobs, queue.stalled)
+        }
+        for continuation in stalled { continuation.resume() }
+        return jobs
+    }
+
+    /// Nil if all was written.
+    private static func write(_ jobs: [Job], to log: RequestLog) -> OperationalError? {
+        var beginnings: [RequestLog.Beginning] = []
+        var hasBegun = false
+        var fault: OperationalError?
+        do {
+            try log.transaction(reserving: bytes(of: jobs)) { () throws(OperationalError) in
+                for job in jobs {
+                    switch job {
+                    case .begin(let request, let bounds, _):
+                        let beginning = log.begin(request, within: bounds)
+                        if case .begun = beginning { hasBegun = true }
+                        beginnings.append(beginning)
+                    case .finish(let request, let answer): log.finish(request, with: answer)
+                    case .abandon(let request): log.abandon(request)
+                    case .forget: break
+                    }
+                }
+            }
+            if hasBegun { try log.synchronise() }
+        } catch {
+            fault = error
+        }
+        var next = beginnings.makeIterator()
+        for case .begin(let request, _, let waiting) in jobs {
+            // What is known can be told although nothing can be written.
+            let beginning = next.next() ?? log.find(request)
+            waiting.resume(returning: outcome(of: beginning, in: log, fault: fault))
+        }
+        for case .forget(let time) in jobs where fault == nil {
+            do {
+                _ = try log.forget(before: time)
+                try log.synchronise()
+            } catch {
+                fault = error
+            }
+        }
+        return fault
+    }
+
+    private static func bytes(of jobs: [Job]) -> Int {
+        jobs.reduce(0) { sum, job in
+            switch job {
+            case .begin: sum + RequestLog.beginningBytes
+            case .finish(_, let answer):
+                answer.fields.reduce(sum + 2 * RequestLogRecord.mostBytes + answer.body.count) {
+                    $0 + 8 + $1.name.utf8.count + $1.value.count
+                }
+            case .abandon, .forget: sum + RequestLogRecord.mostBytes
+            }
+        }
+    }
+
+    private static func outcome(
+        of beginning: RequestLog.Beginning?, in log: RequestLog, fault: OperationalError?
+    ) -> Outcome {
+        // A request whose record may not have reached the disk is not forwarded; what is known of others is
+        // told.
+        switch (beginning, fault) {
+        case (.begun, nil): return .state(.begun)
+        case (.unfinished, _): return .state(.unfinished)
+        case (.otherRequest, _): return .state(.otherRequest)
+        case (.full, _): return .state(.full)
+        case (.finished(let entry), _):
+            do {
+                return .state(.finished(try log.answer(of: entry)))
+            } catch {
+                return .refused(refusal(error, in: log))
+            }
+        case (.begun, let fault?), (nil, let fault?): return .refused(refusal(fault, in: log))
+        case (nil, nil): return .refused(Refusal(.unavailable, detail: "the log did not take the request"))
+        }
+    }
+
+    private static func refusal(_ fault: OperationalError, in log: RequestLog) -> Refusal {
+        // After a failure, only a restart helps.
+        Refusal(.unavailable, detail: fault.message, retryAfter: log.failure == nil ? 1 : 60)
+    }
+}

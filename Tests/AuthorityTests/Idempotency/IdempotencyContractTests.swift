@@ -1,0 +1,253 @@
+import CountersignSQLite
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+@testable import CountersignAuthority
+
+/// An implementation of the port `IdempotencyStore`, as the contract opens it.
+struct IdempotencyImplementation: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    /// Opens the store of that folder, at first an empty one; the second part writes what waits and closes it.
+    let open: @Sendable (_ folder: String) throws -> (any IdempotencyStore, close: () -> Void)
+
+    static let all = [
+        IdempotencyImplementation(testDescription: "rows of SQLite") { folder in
+            let store = SQLiteStore(path: try DataFolder(folder, absence: .create).database)
+            try store.prepare()
+            let writer = try GroupWriter(store)
+            return (
+                StoredRequests(writer),
+                {
+                    writer.stop()
+                    store.close()
+                }
+            )
+        },
+        IdempotencyImplementation(testDescription: "log") { folder in
+            let requests = try LoggedRequests(.test(folder))
+            return (requests, { requests.stop() })
+        },
+    ]
+}
+
+extension RequestLog {
+    static func test(_ folder: String, segmentBytes: Int = 1 << 20) throws -> RequestLog {
+        try RequestLog(
+            in: DataFolder(folder, absence: .create), keys: .test, segmentBytes: segmentBytes)
+    }
+}
+
+extension RequestLogKeys {
+    static let test = RequestLogKeys(Secret(copying: [UInt8](repeating: 7, count: 32).span))
+}
+
+/// Every implementation fulfils the contract of the port, whether it stays open or is opened anew between
+/// the calls.
+@Suite struct IdempotencyContractTests {
+    /// The store of a folder, opened anew before each call if that is asked for.
+    private final class Place {
+        let folder = TemporaryFolder()
+        private let implementation: IdempotencyImplementation
+        private let isReopened: Bool
+        private var opened: (any IdempotencyStore, close: () -> Void)?
+
+        init(_ implementation: IdempotencyImplementation, reopening isReopened: Bool) {
+            (self.implementation, self.isReopened) = (implementation, isReopened)
+        }
+
+        deinit { opened?.close() }
+
+        var store: any IdempotencyStore {
+            get throws {
+                if isReopened {
+                    opened?.close()
+                    opened = nil
+                }
+                if let opened { return opened.0 }
+                let made = try implementation.open(folder.data)
+                opened = made
+                return made.0
+            }
+        }
+
+        func begin(
+            _ request: IdempotentRequest, _ bounds: IdempotencyBounds = .init()
+        ) async throws -> IdempotencyState { try await store.begin(request, within: bounds) }
+
+        func finish(_ request: IdempotentRequest, bytes: Int = 0) async throws {
+            let body = [UInt8](repeating: 1, count: bytes)
+            try await store.finish(request, with: StoredAnswer(status: 200, fields: [], body: body))
+        }
+
+        /// Begins keys 0, 1, … of that scope until one is refused; answers how many came about.
+        func fill(_ scope: IdempotencyScope, _ bounds: IdempotencyBounds) async throws -> Int {
+            for key in 0..<100 where try await begin(request(scope, key), bounds) == .full { return key }
+            return 100
+        }
+    }
+
+    private static let cases = IdempotencyImplementation.all.flatMap { [($0, false), ($0, true)] }
+
+    private static func request(_ scope: IdempotencyScope, _ key: Int) -> IdempotentRequest {
+        IdempotentRequest(scope: scope, key: [UInt8(key)], digest: [1], begun: Int64(1_000 + key))
+    }
+
+    private static func release(_ number: Int) throws -> IdempotencyScope {
+        .release(try #require(KeyID("r_\(number)")))
+    }
+
+    @Test(arguments: cases)
+    func onceAndAgain(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        let request = IdempotentRequest(scope: .account(1), key: [1, 0], digest: [2], begun: 500)
+        #expect(try await place.begin(request) == .begun)
+        #expect(try await place.begin(request) == .unfinished)
+        var other = request
+        other.digest = [3]
+        #expect(try await place.begin(other) == .otherRequest)
+        var elsewhere = request
+        elsewhere.scope = .account(2)
+        #expect(try await place.begin(elsewhere) == .begun)
+
+        let answer = StoredAnswer(
+            status: 201,
+            fields: [
+                StoredAnswer.Field(name: "set-cookie", value: [0, 255, 13]),
+                StoredAnswer.Field(name: "set-cookie", value: []),
+            ], body: [UInt8](repeating: 1, count: 100_000))
+        try await place.store.finish(other, with: answer)
+        #expect(try await place.begin(request) == .unfinished, "another's answer is not ours")
+        try await place.store.finish(request, with: answer)
+        var later = request
+        later.begun = 600
+        #expect(try await place.begin(later) == .finished(answer))
+        try await place.store.finish(request, with: StoredAnswer(status: 500, fields: [], body: []))
+        try await place.store.abandon(request)
+        #expect(try await place.begin(request) == .finished(answer), "what is done stays done")
+
+        try await place.store.abandon(elsewhere)
+        #expect(try await place.begin(elsewhere) == .begun)
+        try await place.store.finish(elsewhere, with: StoredAnswer(status: 204, fields: [], body: []))
+        #expect(
+            try await place.begin(elsewhere) == .finished(StoredAnswer(status: 204, fields: [], body: [])))
+
+        let third = try IdempotentRequest(
+            scope: Self.release(1), key: [9], digest: [9], begun: 700)
+        #expect(try await place.begin(third) == .begun)
+        try place.store.forget(before: 700)
+        #expect(try await place.begin(third) == .unfinished)
+        #expect(try await place.begin(later) == .begun)
+        try await place.store.finish(request, with: answer)
+        #expect(try await place.begin(later) == .unfinished, "an answer to a beginning that was forgotten")
+    }
+
+    @Test(arguments: cases)
+    func boundsOfKeys(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
+        bounds.account.keys = 7
+        #expect(try await place.fill(.account(1), bounds) == 7)
+        #expect(
+            try await place.begin(Self.request(.account(1), 3), bounds) == .unfinished,
+            "what is remembered is answered all the same")
+        try await place.store.abandon(Self.request(.account(1), 3))
+        #expect(
+            try await place.begin(Self.request(.account(1), 50), bounds) == .begun,
+            "what was given up makes room")
+        #expect(try await place.begin(Self.request(.account(1), 51), bounds) == .full)
+        // A tenth for one release, half for all of them: what is left is the sessions'.
+        for number in 1...5 { #expect(try await place.fill(Self.release(number), bounds) == 4) }
+        #expect(try await place.fill(Self.release(6), bounds) == 0)
+        for (number, count) in [2: 7, 3: 6, 4: 0].sorted(by: { $0.key < $1.key }) {
+            #expect(try await place.fill(.account(Int64(number)), bounds) == count)
+        }
+        #expect(try await place.fill(Self.release(7), bounds) == 0)
+        try place.store.forget(before: 1_001)
+        #expect(try await place.begin(Self.request(.account(1), 60), bounds) == .begun)
+        #expect(try await place.begin(Self.request(Self.release(1), 60), bounds) == .begun)
+    }
+
+    @Test(arguments: cases)
+    func boundsOfBytes(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_100)
+        bounds.account.bytes = 300
+        for key in 0..<3 {
+            #expect(try await place.begin(Self.request(.account(1), key), bounds) == .begun)
+            try await place.finish(Self.request(.account(1), key), bytes: 100)
+        }
+        #expect(try await place.begin(Self.request(.account(1), 3), bounds) == .full)
+        let release = try Self.release(1)
+        #expect(try await place.begin(Self.request(release, 0), bounds) == .begun)
+        try await place.finish(Self.request(release, 0), bytes: 110)
+        #expect(try await place.begin(Self.request(release, 1), bounds) == .full, "a release has a tenth")
+        #expect(try await place.begin(Self.request(.account(2), 0), bounds) == .begun)
+        try await place.finish(Self.request(.account(2), 0), bytes: 800)
+        #expect(
+            try await place.begin(Self.request(.account(3), 0), bounds) == .full, "there is no more in all")
+        try place.store.forget(before: 1_001)
+        #expect(try await place.begin(Self.request(.account(1), 3), bounds) == .begun)
+        #expect(try await place.begin(Self.request(release, 1), bounds) == .begun)
+    }
+
+    @Test(
+        "where all is full, the oldest finished requests of the holder with the most give way",
+        arguments: cases)
+    func displacement(_ implementation: IdempotencyImplementation, _ isReopened: Bool) async throws {
+        let place = Place(implementation, reopening: isReopened)
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 60, bytes: 1 << 20)
+        bounds.fewKeys = 2
+        // The first holds most; its oldest request still runs.
+        var held: [Int64: Int] = [:]
+        for account in Int64(1)...60 {
+            for key in 0..<60 {
+                let request = Self.request(.account(account), key)
+                guard try await place.begin(request, bounds) == .begun else { break }
+                if account != 1 || key > 0 { try await place.finish(request) }
+                held[account] = key + 1
+            }
+        }
+        let most = try #require(held[1])
+        #expect(held.values.reduce(0, +) == 60 && most > 4 && most < 17)
+        var newcomer = Self.request(.account(99), 0)
+        newcomer.begun = 1_000 + 3_600
+        #expect(try await place.begin(newcomer, bounds) == .full, "within the hour nothing is forgotten")
+        var stranger = try Self.request(Self.release(1), 0)
+        stranger.begun = 1_000_000
+        #expect(try await place.begin(stranger, bounds) == .full, "a stranger displaces no session's")
+        newcomer.begun = 1_000_000
+        #expect(try await place.begin(newcomer, bounds) == .begun)
+        #expect(
+            try await place.begin(Self.request(.account(1), 0), bounds) == .unfinished,
+            "what runs is never forgotten")
+        for key in 1..<most {
+            #expect(try await place.begin(Self.request(.account(1), key)) == .begun, "\(key) was forgotten")
+        }
+        for account in Int64(2)...60 where held[account] != nil {
+            let state = try await place.begin(Self.request(.account(account), 0), bounds)
+            #expect(state == .finished(StoredAnswer(status: 200, fields: [], body: [])))
+        }
+    }
+
+    @Test("of many copies at once one begins", arguments: IdempotencyImplementation.all)
+    func races(_ implementation: IdempotencyImplementation) async throws {
+        let place = Place(implementation, reopening: false)
+        let store = try place.store
+        for round in 0..<20 {
+            let states = try await withThrowingTaskGroup(of: IdempotencyState.self) { group in
+                for copy in 0..<48 {
+                    let request = Self.request(.account(Int64(copy / 8)), round)
+                    group.addTask { try await store.begin(request, within: .init()) }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(states.count { $0 == .begun } == 6 && states.count { $0 == .unfinished } == 42)
+        }
+    }
+}
