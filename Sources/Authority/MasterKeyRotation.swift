@@ -150,7 +150,8 @@ package struct MasterKeyRotation {
         var outcome = Outcome(former: keys.current.idText, current: next.idText)
         let requests = try deployment.requestLog()
         report(
-            .began(isContinued: isContinued, values: try countSealed(otherThan: keys.slot.next, in: requests)))
+            .began(isContinued: isContinued, values: try countSealed(otherThan: keys.slot.next, in: requests))
+        )
         try sealAll(keys, next: next, requests: requests, outcome: &outcome, report: report)
         guard outcome.left == 0 || unopened == .giveUp else {
             throw OperationalError(

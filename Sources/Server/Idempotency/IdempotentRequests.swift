@@ -47,17 +47,23 @@ enum IdempotencyKeyParser {
 
     /// What identifies this request: method, target, body and content type, each preceded by its length.
     private static func digest(of request: Request, expected: BodyExpectation) throws(Refusal) -> [UInt8] {
+        let body: [UInt8]
+        if case .digests(let sha256?, _) = expected {
+            // The gate has compared it with the body, or does while that streams.
+            body = sha256.array
+        } else if request.isBodyWhole {
+            body = bytes(of: SHA256.digest(request.body.span))
+        } else {
+            body = try name(of: expected)
+        }
+        return digest(of: request, body: body)
+    }
+
+    private static func digest(of request: Request, body: [UInt8]) -> [UInt8] {
         var parts = RequestPartsHash()
         parts.add(request.head.span.extracting(request.method.range))
         parts.add(request.head.span.extracting(request.target.range))
-        if case .digests(let sha256?, _) = expected {
-            // The gate has compared it with the body, or does while that streams.
-            parts.add(sha256.array.span)
-        } else if request.isBodyWhole {
-            parts.add(SHA256.digest(request.body.span).span)
-        } else {
-            parts.add(try name(of: expected).span)
-        }
+        parts.add(body.span)
         for field in request.fields where field.known == .contentType {
             parts.add(request.head.span.extracting(field.value.range))
         }

@@ -162,7 +162,9 @@ extension SQLiteStore {
                 WHERE rowid > ? ORDER BY rowid LIMIT ?
                 """, binding: .integer(position), .integer(Int64(limit))
             ) { (row) throws(OperationalError) -> (request: HeldRequest, position: Int64) in
-                guard let scope = IdempotencyScope(row.text(6)), row.isNull(1) || SQLiteStore.answer(row) != nil else {
+                guard let scope = IdempotencyScope(row.text(6)),
+                    row.isNull(1) || SQLiteStore.answer(row) != nil
+                else {
                     throw ReleaseRows.unreadable("idempotent request of", named: row.text(6), in: database)
                 }
                 var request = IdempotentRequest(
@@ -175,7 +177,8 @@ extension SQLiteStore {
                     request.holder = holder
                 }
                 return (
-                    HeldRequest(request, answer: row.isNull(1) ? nil : SQLiteStore.answer(row)), row.integer(8)
+                    HeldRequest(request, answer: row.isNull(1) ? nil : SQLiteStore.answer(row)),
+                    row.integer(8)
                 )
             }
             return (rows.map(\.request), rows.last?.position ?? position)

@@ -17,7 +17,8 @@ import Testing
         private let folder: String
 
         init() throws {
-            folder = FileManager.default.temporaryDirectory
+            folder =
+                FileManager.default.temporaryDirectory
                 .appendingPathComponent("countersign-\(UUID().uuidString)").path
             let data = try DataFolder(folder, absence: .create)
             let store = SQLiteStore(path: data.database)
@@ -38,7 +39,9 @@ import Testing
                 note: { _ in })
         }
 
-        var rows: Int { get throws { try deployment.store.heldRequests(after: 0, limit: 10_000).requests.count } }
+        var rows: Int {
+            get throws { try deployment.store.heldRequests(after: 0, limit: 10_000).requests.count }
+        }
 
         var hasLog: Bool { get throws { try RequestLog.exists(in: deployment.folder) } }
     }
@@ -118,7 +121,9 @@ import Testing
         #expect(try place.rows == 0 && place.hasLog)
         try await storage.store.finish(Self.request(200), with: Self.answer)
         for number in [4, 200] {
-            #expect(try await storage.store.begin(Self.request(number), within: .init()) == .finished(Self.answer))
+            #expect(
+                try await storage.store.begin(Self.request(number), within: .init()) == .finished(Self.answer)
+            )
         }
         #expect(try await storage.store.begin(Self.request(5), within: .init()) == .unfinished)
         storage.stop()

@@ -194,7 +194,7 @@ package final class LoggedRequests: IdempotencyStore {
     /// Nil if all was written.
     private static func write(_ jobs: [Job], to log: RequestLog) -> OperationalError? {
         var beginnings: [RequestLog.Beginning] = []
-        var hasBegun = false
+        var (hasBegun, hasForgotten) = (false, false)
         var fault: OperationalError?
         do {
             try log.transaction(reserving: bytes(of: jobs)) { () throws(OperationalError) in
@@ -206,7 +206,9 @@ package final class LoggedRequests: IdempotencyStore {
                         beginnings.append(beginning)
                     case .finish(let request, let answer): log.finish(request, with: answer)
                     case .abandon(let request): log.abandon(request)
-                    case .forget: break
+                    case .forget(let time):
+                        log.forget(before: time)
+                        hasForgotten = true
                     }
                 }
             }
@@ -220,15 +222,15 @@ package final class LoggedRequests: IdempotencyStore {
             let beginning = next.next() ?? log.find(request)
             waiting.resume(returning: outcome(of: beginning, in: log, fault: fault))
         }
-        for case .forget(let time) in jobs where fault == nil {
-            do {
-                _ = try log.forget(before: time)
-                try log.synchronise()
-            } catch {
-                fault = error
-            }
+        guard hasForgotten, fault == nil else { return fault }
+        // From time to time, also answers are made durable.
+        do {
+            try log.dropSegments()
+            try log.synchronise()
+        } catch {
+            return error
         }
-        return fault
+        return nil
     }
 
     private static func bytes(of jobs: [Job]) -> Int {

@@ -130,9 +130,36 @@ package final class RequestLog: @unchecked Sendable {
             segments = [try RequestLogSegment.make(1, in: folder, keys: keys, at: clock.now)]
             return
         }
-        if isContinued { throw RequestLog.damage(segments[segments.count - 1].path, what: "has lost the next") }
+        if isContinued {
+            throw RequestLog.damage(segments[segments.count - 1].path, what: "has lost the next")
+        }
+        if let torn = try tornBody() {
+            segments[segments.count - 1].end = torn
+            try segments[segments.count - 1].truncate()
+            forgetAll()
+            return try open()
+        }
         try cutTail()
         try renew()
+    }
+
+    /// The first record of the last segment whose body a crash has torn; only what the disk had not confirmed
+    /// can be.
+    private func tornBody() throws(OperationalError) -> Int? {
+        let last = segments[segments.count - 1]
+        var bodies: [(record: Int, body: Int, bytes: Int, hash: RequestLogRecord.BodyHash)] = []
+        _ = try RequestLog.records(of: last, from: min(durable, last.end), to: last.end) {
+            (record, offset, _) in
+            if case .finished(_, _, _, _, let hash) = record.content {
+                bodies.append((offset, offset + record.bytes, record.bodyBytes, hash))
+            }
+            return true
+        }
+        for body in bodies {
+            let bytes = try last.read(from: body.body, count: body.bytes)
+            if RequestLogRecord.BodyHash(bytes.span, key: last.key) != body.hash { return body.record }
+        }
+        return nil
     }
 
     private func isUnused(
@@ -171,6 +198,11 @@ package final class RequestLog: @unchecked Sendable {
             }
             guard try read(to: size) else { return try cutTail() }
             let number = segments[segments.count - 1].number + 1
+            if let first = try RequestLogSegment.numbers(in: folder).first, first > number {
+                // Others have let go of segments that this process has not read.
+                forgetAll()
+                return try open()
+            }
             guard let next = try RequestLogSegment(opening: number, in: folder, keys: keys) else {
                 throw fail(
                     RequestLog.damage(
@@ -292,7 +324,11 @@ package final class RequestLog: @unchecked Sendable {
         guard !output.isEmpty else { return }
         try segments[segments.count - 1].write(output, at: segments[segments.count - 1].end)
         segments[segments.count - 1].end += output.count
-        if output.capacity > RequestLog.window { output = [] } else { output.removeAll(keepingCapacity: true) }
+        if output.capacity > RequestLog.window {
+            output = []
+        } else {
+            output.removeAll(keepingCapacity: true)
+        }
     }
 
     /// Waits until the disk has all that was appended.
@@ -321,6 +357,12 @@ package final class RequestLog: @unchecked Sendable {
         index.apply(record, at: RequestLogIndex.Place(segment: last.number, offset: UInt32(offset)))
     }
 
+    /// The answer of a request.
+    private func append(_ name: RequestName, begun: Int64, status: Int32, slot: UInt8, body: [UInt8]) {
+        let hash = RequestLogRecord.BodyHash(body.span, key: segments[segments.count - 1].key)
+        append(.finished(name, begun: begun, status: status, slot: slot, body: hash), body: body)
+    }
+
     /// The next segment is on the disk before the last one names it.
     private func beginSegment() throws(OperationalError) {
         let last = segments[segments.count - 1]
@@ -345,7 +387,7 @@ package final class RequestLog: @unchecked Sendable {
     // MARK: Requests
 
     /// What becomes of a request: ``IdempotencyState`` before its answer is read.
-    enum Beginning {
+    enum Beginning: Equatable {
         case begun, unfinished, otherRequest, full
         case finished(RequestLogIndex.Entry)
     }
@@ -387,8 +429,7 @@ package final class RequestLog: @unchecked Sendable {
         let slot = answer.body.first ?? 0
         if body.count > RequestLogRecord.mostBodyBytes { body = [] }
         if let current = index.slot, slot != 0, slot != current { body = [] }
-        append(
-            .finished(entry.name, begun: entry.begun, status: status, slot: body.isEmpty ? 0 : slot), body: body)
+        append(entry.name, begun: entry.begun, status: status, slot: body.isEmpty ? 0 : slot, body: body)
     }
 
     /// Within a transaction.
@@ -412,20 +453,19 @@ package final class RequestLog: @unchecked Sendable {
             throw OperationalError(.failed, message: "\(folder.path): an answer of the request log is gone")
         }
         let bytes = try segment.read(from: Int(entry.body.offset), count: Int(entry.bodyBytes))
-        guard bytes.count == Int(entry.bodyBytes), let answer = RequestLog.decode(bytes, status: status) else {
+        guard bytes.count == Int(entry.bodyBytes), let answer = RequestLog.decode(bytes, status: status)
+        else {
             throw OperationalError(
                 .failed, message: "\(segment.path): the answer at byte \(entry.body.offset) was altered")
         }
         return answer
     }
 
-    package func forget(before time: Int64) throws(OperationalError) -> Int {
-        let count = try transaction(reserving: RequestLogRecord.mostBytes) { () throws(OperationalError) in
-            let count = index.count(before: time)
-            if count > 0 { append(.forgotten(before: time)) }
-            return count
-        }
-        try dropSegments()
+    /// Within a transaction: forgets what began before that time; returns how many requests that were.
+    @discardableResult
+    func forget(before time: Int64) -> Int {
+        let count = index.count(before: time)
+        if count > 0 { append(.forgotten(before: time)) }
         return count
     }
 
@@ -496,9 +536,8 @@ package final class RequestLog: @unchecked Sendable {
                 }
                 let body = RequestLog.encode(answer)
                 append(
-                    .finished(
-                        keys.name(of: copy.request), begun: copy.request.begun, status: status,
-                        slot: answer.body.first ?? 0), body: body)
+                    keys.name(of: copy.request), begun: copy.request.begun, status: status,
+                    slot: answer.body.first ?? 0, body: body)
             }
         }
         try dropSegments()
@@ -531,7 +570,7 @@ package final class RequestLog: @unchecked Sendable {
 
     /// Removes the segments at the beginning in which nothing is live. The copies of what was are on the disk
     /// before, whichever process has made them.
-    private func dropSegments() throws(OperationalError) {
+    func dropSegments() throws(OperationalError) {
         guard segments.count > 1, index.begun[segments[0].number] == nil else { return }
         try synchronise(evenIfDurable: true)
         while segments.count > 1, index.begun[segments[0].number] == nil {
@@ -624,10 +663,12 @@ package final class RequestLog: @unchecked Sendable {
         } else {
             append(.begun(request))
         }
-        guard let answer = held.answer, let status = Int32(exactly: answer.status), status >= 0 else { return }
+        guard let answer = held.answer, let status = Int32(exactly: answer.status), status >= 0 else {
+            return
+        }
         let isKept = body.count <= RequestLogRecord.mostBodyBytes
         append(
-            .finished(name, begun: request.begun, status: status, slot: isKept ? answer.body.first ?? 0 : 0),
+            name, begun: request.begun, status: status, slot: isKept ? answer.body.first ?? 0 : 0,
             body: isKept ? body : [])
     }
 

@@ -12,7 +12,7 @@ struct RequestLogIndex {
         var offset: UInt32
     }
 
-    struct Entry {
+    struct Entry: Equatable {
         var name: RequestName
         var digest: RequestName
         var begun: Int64
@@ -139,7 +139,7 @@ struct RequestLogIndex {
     mutating func apply(_ record: RequestLogRecord, at place: Place) {
         switch record.content {
         case .begun(let request): begin(request, at: place)
-        case .finished(let name, let begun, let status, let slot):
+        case .finished(let name, let begun, let status, let slot, _):
             finish(
                 name, begun: begun, status: status, slot: slot,
                 body: Place(segment: place.segment, offset: place.offset + UInt32(record.bytes)),
@@ -317,7 +317,11 @@ struct RequestLogIndex {
         let after = before == RequestLogIndex.none ? owner.first : entries[Int(before)]?.next
         entries[Int(number)]?.previous = before
         entries[Int(number)]?.next = after ?? RequestLogIndex.none
-        if before == RequestLogIndex.none { owner.first = number } else { entries[Int(before)]?.next = number }
+        if before == RequestLogIndex.none {
+            owner.first = number
+        } else {
+            entries[Int(before)]?.next = number
+        }
         if let after, after != RequestLogIndex.none {
             entries[Int(after)]?.previous = number
         } else {

@@ -52,13 +52,15 @@ struct RequestName: Sendable, Hashable {
 ///
 /// `offset` is the record's own place in its segment. `durable` is a place up to which the writer had seen the
 /// segment reach the disk: damage before it is none that a crash leaves behind. The MAC covers all before it,
-/// under a key of the segment. The body is a stored answer, whose seal authenticates it.
+/// under a key of the segment. The body is a stored answer. Its hash is in
+/// the content; it is compared only with what the disk had not confirmed, because the seal authenticates the
+/// answer.
 struct RequestLogRecord: Equatable {
     enum Content: Equatable {
         /// The request is to be forwarded: its result is unknown from here on.
         case begun(IdempotentRequest)
         /// Its answer is the body. `slot` is the answer's first sealed byte; 0 where the answer is not kept.
-        case finished(RequestName, begun: Int64, status: Int32, slot: UInt8)
+        case finished(RequestName, begun: Int64, status: Int32, slot: UInt8, body: BodyHash)
         /// The request did not reach the backend.
         case abandoned(RequestName, begun: Int64)
         /// Finished requests gave way to others.
@@ -70,6 +72,16 @@ struct RequestLogRecord: Equatable {
         case slot(UInt8)
         /// The segment ends; the next one follows.
         case continued
+    }
+
+    /// A keyed hash of a body, under the key of its segment: by it a body is known that a crash has torn.
+    struct BodyHash: Equatable {
+        var low: UInt64
+        var high: UInt64
+
+        init(_ body: Span<UInt8>, key: KeyedHash) { (low, high) = key.hash(body) }
+
+        fileprivate init(low: UInt64, high: UInt64) { (self.low, self.high) = (low, high) }
     }
 
     static let headBytes = 16
@@ -161,11 +173,13 @@ extension RequestLogRecord.Content {
             }
             output.append(text: request.key)
             output.append(text: request.digest)
-        case .finished(let name, let begun, let status, let slot):
+        case .finished(let name, let begun, let status, let slot, let body):
             output.append(name: name)
             output.append(number: UInt64(bitPattern: begun), bytes: 8)
             output.append(number: UInt64(UInt32(bitPattern: status)), bytes: 4)
             output.append(slot)
+            output.append(number: body.low, bytes: 8)
+            output.append(number: body.high, bytes: 8)
         case .abandoned(let name, let begun):
             output.append(name: name)
             output.append(number: UInt64(bitPattern: begun), bytes: 8)
@@ -191,12 +205,16 @@ extension RequestLogRecord.Content {
             }
             self = .begun(request)
         case 2:
-            guard let name = reader.name(), let begun = reader.integer(), let status = reader.number(bytes: 4),
-                let slot = reader.number(bytes: 1)
+            guard let name = reader.name(), let begun = reader.integer(),
+                let status = reader.number(bytes: 4),
+                let slot = reader.number(bytes: 1), let low = reader.number(bytes: 8),
+                let high = reader.number(bytes: 8)
             else { return nil }
             let signed = Int32(bitPattern: UInt32(truncatingIfNeeded: status))
             guard signed >= 0 else { return nil }
-            self = .finished(name, begun: begun, status: signed, slot: UInt8(truncatingIfNeeded: slot))
+            self = .finished(
+                name, begun: begun, status: signed, slot: UInt8(truncatingIfNeeded: slot),
+                body: RequestLogRecord.BodyHash(low: low, high: high))
         case 3:
             guard let name = reader.name(), let begun = reader.integer() else { return nil }
             self = .abandoned(name, begun: begun)

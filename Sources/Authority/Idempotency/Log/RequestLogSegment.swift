@@ -117,7 +117,8 @@ struct RequestLogSegment {
         guard header.span.number(at: 8, bytes: 4) == RequestLogSegment.version else {
             throw OperationalError(
                 .failed,
-                message: "\(path): version \(header.span.number(at: 8, bytes: 4)) of the log of keyed requests; "
+                message:
+                    "\(path): version \(header.span.number(at: 8, bytes: 4)) of the log of keyed requests; "
                     + "this build reads version \(RequestLogSegment.version)")
         }
         let tag = keys.records.hash(header.span.extracting(0..<end))
@@ -163,7 +164,8 @@ struct RequestLogSegment {
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
                 let here = pread(
-                    file.number, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(place + filled))
+                    file.number, buffer.baseAddress.map { $0 + filled }, count - filled, off_t(place + filled)
+                )
                 if here < 0, errno == EINTR { continue }
                 if here < 0 { code = errno }
                 guard here > 0 else { return }
@@ -190,11 +192,14 @@ struct RequestLogSegment {
         var written = 0
         while written < bytes.count {
             let here = bytes.withUnsafeBytes {
-                pwrite(file.number, $0.baseAddress.map { $0 + written }, $0.count - written, off_t(place + written))
+                pwrite(
+                    file.number, $0.baseAddress.map { $0 + written }, $0.count - written,
+                    off_t(place + written))
             }
             if here < 0, errno == EINTR { continue }
             guard here > 0 else {
-                throw RequestLogSegment.fault(here < 0 ? errno : ENOSPC, at: path, while: "cannot write to it")
+                throw RequestLogSegment.fault(
+                    here < 0 ? errno : ENOSPC, at: path, while: "cannot write to it")
             }
             written += here
         }
