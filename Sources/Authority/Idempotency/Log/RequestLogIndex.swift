@@ -103,13 +103,7 @@ struct RequestLogIndex {
     ) -> [RequestName] {
         find(heavierThan: bounds.fewKeys * IdempotencyBounds.bytesOfKey)
         let limit = bounds.displaceable(at: request.begun)
-        let candidates = heavy.compactMap { number -> (number: UInt32, weight: Int)? in
-            guard let owner = owners[Int(number)] else { return nil }
-            if case .account = request.holder { return (number, owner.weight) }
-            if case .network = owner.identity { return (number, owner.weight) }
-            return nil
-        }.sorted { ($0.weight, $0.number) > ($1.weight, $1.number) }
-        for candidate in candidates.prefix(RequestLogIndex.mostCandidates) {
+        for candidate in heaviest(beside: request) {
             guard var next = owners[Int(candidate.number)]?.first, next != RequestLogIndex.none else {
                 // A holder with unfinished requests only is skipped; one whose requests are all too young ends
                 // the search.
@@ -128,6 +122,22 @@ struct RequestLogIndex {
     }
 
     private static let mostCandidates = 16
+
+    /// Some of the holders with the most, in order. There may be ten thousand of them.
+    private func heaviest(beside request: IdempotentRequest) -> [(number: UInt32, weight: Int)] {
+        var found: [(number: UInt32, weight: Int)] = []
+        for number in heavy {
+            guard let owner = owners[Int(number)] else { continue }
+            if case .network = request.holder, case .account = owner.identity { continue }
+            let weight = owner.weight
+            if found.count == RequestLogIndex.mostCandidates {
+                guard let last = found.last, weight > last.weight else { continue }
+                found.removeLast()
+            }
+            found.insert((number, weight), at: found.firstIndex { $0.weight < weight } ?? found.count)
+        }
+        return found
+    }
 
     private func use(_ identity: OwnerIdentity) -> IdempotencyUsage {
         numbers[identity].flatMap { owners[Int($0)]?.use } ?? .none
