@@ -5,7 +5,8 @@
 2. Each name in the column `code` of docs/glossary.md is an identifier in the Swift sources, and no term is defined twice.
 3. Each numbered step of ARCHITECTURE.md's "Two walks" names a file that exists and functions that it declares, and the map names each
    module and its subfolders, and no others.
-4. Each page in docs/ is linked from docs/README.md; README.md has fewer than 150 lines.
+4. Each page in docs/ is linked from docs/README.md, and each decision from docs/decisions/README.md, once, and in the order of
+   the numbers; README.md has fewer than 150 lines.
 5. Prose is wrapped at 110 columns in README, ARCHITECTURE, CONTRIBUTING, docs/ (except decisions), the examples
    and the SDK's articles. Tables, code blocks, comments, and links that fill a line may be wider.
 
@@ -159,6 +160,12 @@ def check_index() -> None:
         name = str(page.relative_to(ROOT / "docs"))
         if name != "README.md" and f"({name})" not in index:
             problems.append(f"docs/README.md: {name} is not linked")
+    listed = re.findall(r"^\| \[(\d{4})\]\(([^)]+)\)", (ROOT / "docs/decisions/README.md").read_text(), re.M)
+    decisions = sorted(page.name for page in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+    for name in sorted({*decisions} ^ {name for _, name in listed}):
+        problems.append(f"docs/decisions/README.md: {name} is {'not listed' if name in decisions else 'listed and does not exist'}")
+    if listed != sorted(set(listed)) or any(not name.startswith(f"{number}-") for number, name in listed):
+        problems.append("docs/decisions/README.md: a decision is listed twice, out of order, or under another number")
     if len((ROOT / "README.md").read_text().splitlines()) >= 150:
         problems.append("README.md: 150 lines or more")
 

@@ -41,6 +41,7 @@ package final class RefreshModel {
         "vault copied during a request", "thief's counters skip", "wrapped: replayed with the progress",
         "eight copies while one was held", "refresh that a refusal provoked", "clock corrected",
         "refresh repeated with the same attempt", "signed out", "thief found at the log-out",
+        "both have the successor of one attempt",
     ]
 
     package func run(seed: UInt64) async throws {

@@ -3,6 +3,7 @@ import CountersignClient
 import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// One schedule: a device signs in, and random actions follow.
@@ -23,6 +24,8 @@ final class RefreshSchedule {
     private var advances: [String: Int] = [:]
     /// Whether the copied vault had an attempt that was sent and not answered, which both holders go on with.
     private var sharesAttempt = false
+    /// The newest epoch in the copied vault.
+    private var copiedEpoch: UInt32 = 0
 
     init(seed: UInt64, server: ModelServer, folder: String) throws(ClientOperationError) {
         (self.server, self.folder) = (server, folder)
@@ -209,6 +212,7 @@ final class RefreshSchedule {
         let thief = try ModelDevice("thief", vault: vault, skew: 0, network: network)
         if let session = thief.session {
             sharesAttempt = session.attempt != nil && session.successor == nil
+            copiedEpoch = session.latest.number
             if sharesAttempt { network.count("vault copied with a running attempt") }
             network.note(
                 "the vault is copied, counter \(session.counter), shares an attempt: \(sharesAttempt)")
@@ -238,10 +242,26 @@ final class RefreshSchedule {
                 throw ModelViolation(what: "an honest client found a reuse")
             }
         }
+        try checkRoots()
+        // Then both get the successor that the attempt asked for, and only that one.
         guard !sharesAttempt else { return }
         // The second party's first refresh does not come about.
         if advances["owner", default: 0] > 0, advances["thief", default: 0] > 0 {
             throw ModelViolation(what: "both holders of the vault have renewed it")
+        }
+    }
+
+    /// No fork: whatever the two holders share, neither has another root of an epoch than the other.
+    private func checkRoots() throws {
+        guard let owner = owner.session, let thief = thief?.session else { return }
+        for own in [owner.current, owner.successor].compactMap(\.self) {
+            for other in [thief.current, thief.successor].compactMap(\.self)
+            where other.number == own.number {
+                if own.number > copiedEpoch { network.count("both have the successor of one attempt") }
+                guard own.root.bytes == other.root.bytes else {
+                    throw Broken(what: "a fork: the holders have different roots of epoch \(own.number)")
+                }
+            }
         }
     }
 
@@ -353,4 +373,8 @@ final class RefreshSchedule {
             network.note("\(party.name): \(error)")
         }
     }
+}
+
+extension SessionRoot {
+    fileprivate var bytes: [UInt8] { secret.withExposedBytes { span in span.indices.map { span[$0] } } }
 }

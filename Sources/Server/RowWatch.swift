@@ -4,9 +4,13 @@ import CountersignMemory
 import CountersignWire
 import Synchronization
 
-/// Verifies all rows in the background, and reports rows that were refused. It uses at most half a percent of
-/// one core, however many rows there are.
+/// Verifies all rows before a server listens, unless there are too many, then in the background, and reports
+/// rows that were refused. In the background it uses at most half a percent of one core, however many rows
+/// there are.
 final class RowWatch: Sendable {
+    /// Rows that callers can wait for: TODO s of one core.
+    private static let mostBeforeStart: Int64 = 100_000
+
     private let rows: RowAuthenticator
     private let store: any Store
     private let log: EventLog?
@@ -18,6 +22,13 @@ final class RowWatch: Sendable {
         rows = deployment.rows
         self.store = store
         self.log = log
+    }
+
+    /// Verifies all rows, unless there are too many. Call it before anything accepts a session: a row that was
+    /// put back to an earlier state is authentic, and only the sums tell.
+    func verifyBeforeStart() throws(OperationalError) {
+        guard try store.countRows() <= RowWatch.mostBeforeStart else { return }
+        try verify(mark: store.changeMark(), at: EventLoop.monotonicSeconds())
     }
 
     /// Call from the main thread's timer.
@@ -34,22 +45,26 @@ final class RowWatch: Sendable {
     }
 
     private func check(at now: Int64) {
-        let clock = ContinuousClock()
-        let began = clock.now
         do throws(OperationalError) {
             // Before the rows: what changes in between is verified once more.
             let mark = try store.changeMark()
             guard schedule.with({ $0.mustVerify(mark: mark, at: now) }) else {
                 return schedule.with { $0.didSkip(at: now) }
             }
-            rows.note(try store.verifyRows())
-            let taken = began.duration(to: clock.now)
-            schedule.with {
-                $0.didVerify(mark: mark, from: now, to: EventLoop.monotonicSeconds(), taking: taken)
-            }
+            try verify(mark: mark, at: now)
         } catch {
             schedule.with { $0.didFail(from: now, to: EventLoop.monotonicSeconds()) }
             log?.note(subject: "rows", message: error.message)
+        }
+    }
+
+    private func verify(mark: Int64, at now: Int64) throws(OperationalError) {
+        let clock = ContinuousClock()
+        let began = clock.now
+        rows.note(try store.verifyRows())
+        let taken = began.duration(to: clock.now)
+        schedule.with {
+            $0.didVerify(mark: mark, from: now, to: EventLoop.monotonicSeconds(), taking: taken)
         }
     }
 }

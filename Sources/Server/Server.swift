@@ -41,6 +41,10 @@ public enum Server {
         if case .takingOver = start { inheritance = try InheritedResources.ask(deployment.folder, log: log) }
         // Before anything is read: the other process announces all its changes from here on.
         if inheritance != nil { handOver.begin() }
+        let rowStore = try configuration.openStore(of: deployment)
+        defer { rowStore.close() }
+        let rowWatch = RowWatch(deployment, store: rowStore, log: log)
+        try rowWatch.verifyBeforeStart()
         let keys = try ReleaseKeyDirectory(deployment)
         try composition.prepare(deployment)
         let replays = try ReplayService(deployment, keys: keys, log: log, sharing: inheritance?.replay)
@@ -97,9 +101,6 @@ public enum Server {
         try meterWriter.start()
         try accounts.start()
         try service.start()
-        let rowStore = try configuration.openStore(of: deployment)
-        defer { rowStore.close() }
-        let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         rowWatch.run()
         announce(service)
         let relations = HandoverCoordinator(

@@ -45,6 +45,11 @@ final class FailingStore: Store {
         try check()
         return try base.verifyRows()
     }
+    func verifyGroup(ofAccount number: Int64, in tables: [AuthenticatedTable]) throws(OperationalError) {
+        try check()
+        try base.verifyGroup(ofAccount: number, in: tables)
+    }
+    func countRows() throws(OperationalError) -> Int64 { try check(); return try base.countRows() }
     func changeMark() throws(OperationalError) -> Int64 { try check(); return try base.changeMark() }
     func snapshot() throws(OperationalError) -> StoreSnapshot { try check(); return try base.snapshot() }
     func revision() throws(OperationalError) -> Int64 { try check(); return try base.revision() }

@@ -138,9 +138,9 @@ def test_on_a_terminal_the_name_is_typed(served):
     assert erase("Typed-Tina") == 0 and files_with(served, "typed-tina") == set()
 
 
-def test_the_log_of_a_former_version(tmp_path, served):
-    """Names in the audit log of a version without pseudonyms are replaced by the first command of this one; the
-    test that makes such a log is `AccountErasureTests`, which has the log's key. Here: none is left to replace."""
+def test_no_record_of_the_audit_log_has_a_name(served):
+    """After all commands and requests of this module. `AccountErasureTests`, which has the log's key, rewrites the log of a version
+    whose records had names."""
     with sqlite3.connect(f"file:{served.data}/countersign.db?mode=ro", uri=True) as database:
         found = [text for (text,) in database.execute("SELECT record FROM audit")]
     assert found and not [text for text in found if '"account":"' in text or '"kind":"account"' in text and '"name"' in text]

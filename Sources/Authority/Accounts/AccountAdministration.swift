@@ -157,10 +157,14 @@ extension Deployment {
         return outcome
     }
 
+    /// Throws if a device of the account's group was deleted or put back: a list with a device that was
+    /// forgotten, or without one that is known, would be a wrong answer.
     package func knownDevices(
         of name: AccountName, in app: AppName
     ) throws(OperationalError) -> [KnownDeviceEntry] {
-        try store.knownDevices(of: account(name, of: app).number)
+        let number = try account(name, of: app).number
+        try store.verifyGroup(ofAccount: number, in: [.knownDevice])
+        return try store.knownDevices(of: number)
     }
 
     /// Forgets a known device; its sessions continue. `prefix` is the beginning of its id in hexadecimal.

@@ -91,6 +91,11 @@ package struct RowDigest: Sendable, Equatable {
         sums.indices.filter { sums[$0] != other.sums[$0] }
     }
 
+    /// Whether the rows of one group are those of `other`.
+    package func hasSameRows(inGroup group: Int, as other: RowDigest) -> Bool {
+        sums[group] == other.sums[group]
+    }
+
     /// `changes (8) ‖ rows (8) ‖ sums`.
     var bytes: [UInt8] {
         var bytes: [UInt8] = []

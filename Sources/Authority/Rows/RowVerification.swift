@@ -207,6 +207,12 @@ package protocol RowAuthenticationStore: Sendable {
     func verifyNames() throws(OperationalError)
     /// Verifies every row and digest, in one state of the store, as it is on the disk.
     func verifyRows() throws(OperationalError) -> RowVerification
+    /// Throws unless the rows of these tables in the account's group are authentic and add up, so that none
+    /// of the account's was deleted or put back to an earlier state. Large tables are not read; then only
+    /// what ``verifyRows()`` has found counts.
+    func verifyGroup(ofAccount number: Int64, in tables: [AuthenticatedTable]) throws(OperationalError)
+    /// The number of rows that ``verifyRows()`` reads, as the digests state it.
+    func countRows() throws(OperationalError) -> Int64
     /// A number that is the same as long as no other connection has changed the store. It means nothing to
     /// another connection, and does not change if the file is written to without the store's software.
     func changeMark() throws(OperationalError) -> Int64

@@ -19,8 +19,7 @@ struct SessionRecord {
         static let hasSuccessor = Flags(rawValue: 4)
         static let isEnded = Flags(rawValue: 8)
         static let isOpenedUnsigned = Flags(rawValue: 16)
-        static let hasHardwareKey = Flags(rawValue: 32)
-        static let isVerified = Flags(rawValue: 64)
+        static let isVerified = Flags(rawValue: 32)
     }
 
     let id: SessionID
@@ -54,7 +53,6 @@ struct SessionRecord {
         created = row.created
         self.appPlatform = appPlatform
         var flags: Flags = row.end == nil ? [] : .isEnded
-        if row.keyStorage?.isHardware == true { flags.insert(.hasHardwareKey) }
         if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
         if isVerified { flags.insert(.isVerified) }
         let kept: [UInt8]
@@ -94,10 +92,7 @@ struct SessionRecord {
     var hasPrevious: Bool { flags.contains(.hasPrevious) }
     var hasSuccessor: Bool { flags.contains(.hasSuccessor) }
     var opening: Session.LoginKind { flags.contains(.isOpenedUnsigned) ? .unsigned : .signed }
-    var keyPossession: Session.KeyPossession {
-        if kind == .bearer { return .none }
-        return flags.contains(.hasHardwareKey) ? .hardware : .software
-    }
+    var keyPossession: Session.KeyPossession { kind == .bearer ? .none : .software }
     var isEnded: Bool { flags.contains(.isEnded) }
     var isVerified: Bool { flags.contains(.isVerified) }
 

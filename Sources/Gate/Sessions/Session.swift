@@ -26,10 +26,8 @@ package final class Session: Sendable {
     package enum KeyPossession: Sendable {
         /// Nothing: a bearer token.
         case none
-        /// A key of the device.
+        /// The session's request key, which the device has in its memory, wherever its own keys are.
         case software
-        /// A key that the device says is in hardware; the login binds that statement, and nothing attests it.
-        case hardware
     }
 
     /// Whose requests a key of the session signs. A session's request names its release and proves only its

@@ -42,9 +42,6 @@ package enum KeyStorage: String, Sendable, CaseIterable {
     case secureEnclave = "secure-enclave"
     /// Wrapped by a TPM 2.0; only the TPM unwraps and uses it.
     case tpm
-
-    /// Whether the private key is out of reach of all programs.
-    package var isHardware: Bool { self != .software }
 }
 
 /// An error of the Secure Enclave as the system reports it: an `NSError`'s domain and code.

@@ -57,12 +57,12 @@ enum Assertion {
 
 extension Session {
     /// How the caller was authenticated, in the words of RFC 8176 §2: by a password at the login and, except
-    /// for bearer sessions, by possession of a key with each request.
+    /// for bearer sessions, by possession of the session's key with each request. Never `hwk`: that key is in
+    /// the device's memory, and where the device's own keys are is its unproved statement.
     fileprivate var authenticationMethods: [StaticString] {
         switch keyPossession {
         case .none: ["pwd"]
         case .software: ["pwd", "swk"]
-        case .hardware: ["pwd", "hwk"]
         }
     }
 }

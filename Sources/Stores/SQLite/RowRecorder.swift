@@ -26,13 +26,20 @@ final class RowRecorder {
     private static let mostVerifiedNames: Int64 = 1_000
     /// Accounts that are verified there, after each change by another connection: less than 50 ms.
     private static let mostVerifiedAccounts: Int64 = 10_000
+    /// Rows of a table one group of which is verified before a session opens, after each change by another
+    /// connection.
+    private static let mostRowsOfGroups: Int64 = 10_000
 
     private(set) var pending = Pending()
     /// `PRAGMA data_version` when the accounts were last verified; nil if they never were.
     private var accountsVerified: Int64?
+    /// The groups of each table, by its number, that were verified at a `PRAGMA data_version`.
+    private var groupsVerified: (mark: Int64, groups: [Int: Set<Int>]) = (0, [:])
     /// Whether the row that was removed last, which an update replaces, was authentic.
     private var wasAuthentic = true
     private var examination: RowExamination?
+    /// The sum of the rows of a group that is being verified.
+    private var examinedGroup: RowDigest?
 
     // MARK: Setting up
 
@@ -56,6 +63,7 @@ final class RowRecorder {
         define("cs_row_removed") { RowCall(in: $0, count: $1, values: $2).run { $0.removed($1) } }
         define("cs_row_recorded") { RowCall(in: $0, count: $1, values: $2).run { $0.recorded($1) } }
         define("cs_row_examined") { RowCall(in: $0, count: $1, values: $2).run { $0.examined($1) } }
+        define("cs_row_summed") { RowCall(in: $0, count: $1, values: $2).run { $0.summed($1) } }
         define("cs_row_is_authentic") { RowCall(in: $0, count: $1, values: $2).run { $0.check($1) } }
     }
 
@@ -218,19 +226,75 @@ final class RowRecorder {
                 message: "\(database.path): \(table.name): rows are missing, so a name might be free that "
                     + "is not; `countersign audit verify` tells more")
         }
-        func count(of table: AuthenticatedTable) throws(OperationalError) -> Int64 {
-            let sealed = try RowRecorder.sealed(table.name, in: database)
-            return sealed.flatMap { rows.open($0, of: table)?.rows } ?? 0
-        }
-        if try count(of: .erasedName) <= RowRecorder.mostVerifiedNames {
+        if try count(of: .erasedName, by: rows, in: database) <= RowRecorder.mostVerifiedNames {
             try SQLiteStore.requireAuthentic(.erasedName, in: database)
         }
         let mark = try database.integer("PRAGMA data_version")
-        if mark != accountsVerified, try count(of: .account) <= RowRecorder.mostVerifiedAccounts {
+        if mark != accountsVerified, try count(of: .account, by: rows, in: database) <= RowRecorder.mostVerifiedAccounts {
             try SQLiteStore.requireAuthentic(.account, in: database)
             accountsVerified = mark
         }
         pending.areNamesVerified = true
+    }
+
+    /// The number of rows that the table's digest states; 0 if it does not open.
+    private func count(
+        of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> Int64 {
+        let sealed = try RowRecorder.sealed(table.name, in: database)
+        return sealed.flatMap { rows.open($0, of: table)?.rows } ?? 0
+    }
+
+    /// The number of rows that the digests of all tables state together; 0 without an authenticator.
+    func countAll(in database: Database) throws(OperationalError) -> Int64 {
+        guard let rows else { return 0 }
+        var sum: Int64 = 0
+        for table in AuthenticatedTable.all { sum += try count(of: table, by: rows, in: database) }
+        return sum
+    }
+
+    /// Verifies the group of the account's rows in each table, if another connection has changed the file
+    /// since, unless the table is too large to do so while other writers wait. Throws, too, if the check of
+    /// all rows has found that the group does not add up.
+    func requireGroup(
+        ofAccount account: Int64, of tables: [AuthenticatedTable], in database: Database
+    ) throws(OperationalError) {
+        guard let rows else { return }
+        let mark = try database.integer("PRAGMA data_version") ?? 0
+        if groupsVerified.mark != mark { groupsVerified = (mark, [:]) }
+        for table in tables {
+            let group = table.group(ofAccount: account)
+            guard rows.accepts(group: group, of: table) else {
+                throw SQLiteStore.unbalanced(table, account: account, in: database)
+            }
+            guard groupsVerified.groups[table.number]?.contains(group) != true else { continue }
+            guard try addsUp(group, of: table, by: rows, in: database) else {
+                throw SQLiteStore.unbalanced(table, account: account, in: database)
+            }
+            groupsVerified.groups[table.number, default: []].insert(group)
+        }
+    }
+
+    /// Whether the authentic rows of the group are those of the digest; true for a table with too many rows.
+    private func addsUp(
+        _ group: Int, of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> Bool {
+        let summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+        guard let summary, summary.changes.indices.contains(table.number),
+            var stored = try RowRecorder.sealed(table.name, in: database).flatMap({
+                rows.open($0, of: table)
+            }),
+            stored.changes == summary.changes[table.number]
+        else { return false }
+        guard stored.rows <= RowRecorder.mostRowsOfGroups else { return true }
+        if let changes = pending.digests[table.number] { stored.apply(changes) }
+        examinedGroup = RowDigest()
+        defer { examinedGroup = nil }
+        _ = try database.rows(
+            "SELECT cs_row_summed(\(table.number), row_tag, \(table.list())) FROM \(table.rowsOfGroup)",
+            binding: .integer(Int64(group))
+        ) { _ in }
+        return examinedGroup?.hasSameRows(inGroup: group, as: stored) ?? false
     }
 
     // MARK: Called by SQLite for each row
@@ -263,6 +327,15 @@ final class RowRecorder {
             row.message, tag: call.bytes(1), group: row.group, of: row.table, label: call.label(of: row.table)
         )
         call.setNull()
+    }
+
+    /// A row that is not authentic is left out: the sum of the group that it was in then differs.
+    fileprivate func summed(_ call: RowCall) {
+        defer { call.setNull() }
+        guard let rows, let row = call.row(from: 2), rows.isAuthentic(row.message, tag: call.bytes(1)) else {
+            return
+        }
+        examinedGroup?.add(rows.sum(of: row.message), group: row.group)
     }
 
     fileprivate func check(_ call: RowCall) {
@@ -367,6 +440,15 @@ extension AuthenticatedTable {
     /// The covered rows for `FROM`.
     fileprivate var rows: String { name + (condition().map { " WHERE \($0)" } ?? "") }
 
+    /// The rows of the group `?` for `FROM`. Of a table with row ids, the accounts' numbers are read from an
+    /// index, which is much smaller than the table; an index that hides a row makes the sum another.
+    fileprivate var rowsOfGroup: String {
+        guard let account else { return rows }
+        let condition = "\(columns[account]) & \(RowDigest.groups - 1) = ?"
+        guard key.count == 1 else { return "\(name) WHERE \(condition)" }
+        return "\(name) WHERE \(key[0]) IN (SELECT \(key[0]) FROM \(name) WHERE \(condition))"
+    }
+
     /// For a statement that reads rows: 1 where the row is authentic.
     var check: String { "cs_row_is_authentic(\(number), \(name).row_tag, \(list("\(name).")))" }
 
@@ -442,6 +524,20 @@ extension SQLiteStore {
         }
     }
 
+    package func verifyGroup(
+        ofAccount number: Int64, in tables: [AuthenticatedTable]
+    ) throws(OperationalError) {
+        try read(whenEmpty: ()) { (database) throws(OperationalError) in
+            try database.recorder.requireGroup(ofAccount: number, of: tables, in: database)
+        }
+    }
+
+    package func countRows() throws(OperationalError) -> Int64 {
+        try read(whenEmpty: 0) { (database) throws(OperationalError) in
+            try database.recorder.countAll(in: database)
+        }
+    }
+
     package func verifyNames() throws(OperationalError) {
         try read(whenEmpty: ()) { (database) throws(OperationalError) in
             try SQLiteStore.requireAuthentic(.account, .erasedName, in: database)
@@ -480,6 +576,16 @@ extension SQLiteStore {
     /// Throws if a name might be free only because the row that holds it is missing.
     static func requireReservedNames(in database: Database) throws(OperationalError) {
         try database.recorder.requireReservedNames(in: database)
+    }
+
+    static func unbalanced(
+        _ table: AuthenticatedTable, account: Int64, in database: Database
+    ) -> OperationalError {
+        OperationalError(
+            .failed,
+            message:
+                "\(database.path): \(table.name): the rows of account \(account)'s group do not add up; "
+                + "`countersign audit verify` tells more")
     }
 
     static func altered(_ table: AuthenticatedTable, row: String, in database: Database) -> OperationalError {

@@ -9,6 +9,9 @@ extension SQLiteStore {
         _ session: StoredSession, proving credential: [UInt8]?, slots: SlotRule, at now: Int64
     ) throws(OperationalError) -> SessionOpenOutcome {
         try write { (database) throws(OperationalError) in
+            // A row that was put back is authentic: the account might be locked since, or a session ended.
+            try database.recorder.requireGroup(
+                ofAccount: session.account, of: [.account, .session, .knownDevice], in: database)
             guard let account = try AccountRows.account(session.account, in: database),
                 account.app == session.app,
                 account.state == .active, account.isProved(by: credential)

@@ -113,7 +113,7 @@ final class SessionServer {
     }
 
     /// Signs in an account, which is created if it does not exist.
-    func signIn(_ name: String) async throws -> SignedIn {
+    func signIn(_ name: String, claiming storage: KeyStorage? = nil) async throws -> SignedIn {
         let app = try #require(AppName("demo"))
         let name = try AccountName(normalizing: name)
         if try deployment.store.account(name, of: app) == nil {
@@ -127,7 +127,8 @@ final class SessionServer {
         let agreement = try AgreementKey()
         let device = Device(
             signingKey: try #require(P256Point(subjectPublicKeyInfo: signing.publicKey.der)),
-            agreementKey: agreement.publicPoint, kind: .phone, name: try #require(Device.Name("a phone")))
+            agreementKey: agreement.publicPoint, kind: .phone, name: try #require(Device.Name("a phone")),
+            keyStorage: storage)
         let keys = LoginKeys(sessionKey: Secret(random: 64))
         let binding = LoginBinding(
             app: "demo", account: name, release: release.id.description, device: device)
