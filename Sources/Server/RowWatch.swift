@@ -8,7 +8,7 @@ import Synchronization
 /// rows that were refused. In the background it uses at most half a percent of one core, however many rows
 /// there are.
 final class RowWatch: Sendable {
-    /// Rows that callers can wait for: TODO s of one core.
+    /// Rows that callers can wait for: about a second of one core.
     private static let mostBeforeStart: Int64 = 100_000
 
     private let rows: RowAuthenticator

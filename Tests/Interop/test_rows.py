@@ -118,9 +118,15 @@ def test_a_session_that_was_put_back_lives_no_more(shop):
     shop.stop()
     shop.sql("DELETE FROM session WHERE account = 1", "INSERT INTO session SELECT * FROM kept", "DROP TABLE kept")
     assert shop.found() == [{"kind": "unbalanced", "table": "session", "difference": 0, "groups": [1]}]
+    earlier = len(shop.events())
     shop.start()
-    # All rows were verified before the server listened.
     assert shop.who("user-0") == "unavailable", "the session lives again"
+    # All rows were verified before the server listened: the finding is in the log before the request is.
+    deadline = time.monotonic() + 20
+    while "unavailable" not in (kinds := [line.get("code") or line.get("log") for line in shop.events()[earlier:]]):
+        assert time.monotonic() < deadline, kinds
+        time.sleep(0.2)
+    assert "rows" in kinds[:kinds.index("unavailable")], kinds
     assert shop.who("user-1") == "user-1"
     # An operator goes on: the person signs in again.
     assert run("audit", "accept", "--data", shop.data).returncode == 2

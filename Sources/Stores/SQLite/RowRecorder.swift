@@ -230,7 +230,9 @@ final class RowRecorder {
             try SQLiteStore.requireAuthentic(.erasedName, in: database)
         }
         let mark = try database.integer("PRAGMA data_version")
-        if mark != accountsVerified, try count(of: .account, by: rows, in: database) <= RowRecorder.mostVerifiedAccounts {
+        if mark != accountsVerified,
+            try count(of: .account, by: rows, in: database) <= RowRecorder.mostVerifiedAccounts
+        {
             try SQLiteStore.requireAuthentic(.account, in: database)
             accountsVerified = mark
         }
