@@ -5,7 +5,8 @@ import Glibc
 
 /// The function for each input. A `precondition` states each property.
 let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
-    "head": fuzzHead, "scanner": fuzzScanner, "answer": fuzzAnswer, "chunks": fuzzChunks, "proxy": fuzzProxyHeader,
+    "head": fuzzHead, "scanner": fuzzScanner, "answer": fuzzAnswer, "chunks": fuzzChunks,
+    "proxy": fuzzProxyHeader,
     "fields": fuzzStructuredField, "form": fuzzForm,
     "json": fuzzJSON, "claims": fuzzClaims, "sigv4": fuzzSigV4, "pem": fuzzPEM, "canonical": fuzzCanonical,
     "members": fuzzMembers, "auth": fuzzAuth, "opaque": fuzzOpaque,

@@ -259,7 +259,8 @@ final class RefreshSchedule {
             where other.number == own.number {
                 if own.number > copiedEpoch { network.count("both have the successor of one attempt") }
                 guard own.root.bytes == other.root.bytes else {
-                    throw ModelViolation(what: "a fork: the holders have different roots of epoch \(own.number)")
+                    throw ModelViolation(
+                        what: "a fork: the holders have different roots of epoch \(own.number)")
                 }
             }
         }

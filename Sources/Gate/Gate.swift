@@ -166,8 +166,8 @@ package final class Gate: Sendable {
             request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
     }
 
-    /// The first stage: verifies the signature or token and finds the release and session. Nil if the proof is
-    /// a token or a ticket, which `judgement` has then, or if only the body can have a signature.
+    /// The first stage: verifies the signature or token and finds the release and session. Nil if the proof
+    /// is a token or a ticket, which `judgement` has then, or if only the body can have a signature.
     private func prove(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination,

@@ -100,8 +100,8 @@ package final class KeyRing: Sendable {
 }
 
 /// The releases that were found last. Finding one again costs no look-up in the source's table, with its lock
-/// and its hash. Only ids of releases get in, which are public: that such an id is found sooner than an
-/// unknown one tells nobody more than the refusal does.
+/// and its hash. Only ids of releases get in. These are public: that such an id is found sooner than an
+/// unknown one reveals no more than the refusal does.
 struct RecentReleases: Sendable {
     private static let count = 8
 

@@ -130,6 +130,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         dateLine = DateField.bytes(at: DateField.now())
         for stream in streams { stream.takeUnretainedValue().sweep(seconds) }
         for sweep in sweeps { sweep() }
+        endUncharged()
     }
 
     // MARK: Deadlines
@@ -199,6 +200,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         jobBegan = callbackEnded
     }
 
+    /// Called at the end of the loop's other callbacks, whose time no connection is charged for.
+    func endUncharged() {
+        if callbackTurn == turn { callbackEnded = EventLoop.nanoseconds() }
+    }
+
     func endCallback() {
         callbackEnded = EventLoop.nanoseconds()
         guard let share = charged else { return }
@@ -264,6 +270,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             case .call(let body): body()
             }
         }
+        endUncharged()
     }
 }
 

@@ -125,6 +125,7 @@ package final class Listener: @unchecked Sendable {
     /// turn. All connections that one address may open fit into few turns; this bounds the wait of a client
     /// behind a flood in the kernel's queue, which is first in, first out.
     private func accept() {
+        defer { loop.endUncharged() }
         let end = EventLoop.nanoseconds() &+ Listener.acceptLength
         for index in 1... {
             if index % 16 == 0, EventLoop.nanoseconds() > end { return }

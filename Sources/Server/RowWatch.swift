@@ -24,8 +24,8 @@ final class RowWatch: Sendable {
         self.log = log
     }
 
-    /// Verifies all rows, unless there are too many. Call it before anything accepts a session: a row that was
-    /// put back to an earlier state is authentic, and only the sums tell.
+    /// Verifies all rows, unless there are too many. Call it before anything accepts a session: a row that
+    /// was put back to an earlier state is authentic, and only the sums tell.
     func verifyBeforeStart() throws(OperationalError) {
         guard try store.countRows() <= RowWatch.mostBeforeStart else { return }
         try verify(mark: store.changeMark(), at: EventLoop.monotonicSeconds())

@@ -58,8 +58,8 @@
         while index < written.count {
             if index + 8 <= written.count {
                 let word = written.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-                // The top bit of each byte from `A` to `Z`; also of some beyond ASCII, which are looked at one by
-                // one like these.
+                // The top bit of each byte from `A` to `Z`; also of some beyond ASCII, which are looked at
+                // one by one like these.
                 let low = word & (ones &* 0x7F)
                 let letters = (low &+ ones &* 0x3F) & ~(low &+ ones &* 0x25) & (ones &* 0x80)
                 if letters == 0 {

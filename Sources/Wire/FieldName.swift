@@ -14,7 +14,7 @@
     package init(_ name: borrowing Span<UInt8>) { self = FieldIdentity(exactly: name).name }
 }
 
-/// What follows from a field's name alone. Whoever parses a head looks each name up once.
+/// What follows from a field's name alone. A parser of heads looks each name up once.
 package struct FieldIdentity: BitwiseCopyable, Sendable {
     package let name: FieldName
     package let traits: FieldTraits

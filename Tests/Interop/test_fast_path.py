@@ -72,6 +72,11 @@ def answer(seen: Seen, sock: socket.socket) -> None:
     elif kind == "large":
         size = 100_000
         sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % size + (b"" if seen.method == "HEAD" else bytes(size)))
+    elif kind.startswith("full"):
+        # As long as a buffer, or a little less: with the fields that the gateway adds it does not fit.
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
+        size = int(kind[4:]) - len(head % 65_400)
+        sock.sendall(head % size + (b"" if seen.method == "HEAD" else b"f" * size))
     elif kind == "split":
         for index in range(0, len(usual), 7):
             sock.sendall(usual[index:index + 7])
@@ -103,7 +108,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
 
 
 KINDS = ["usual"] * 12 + ["empty", "204", "304", "404", "chunks", "close", "says-close", "large", "split", "interim", "silent",
-                         "cut-head", "cut-body", "garbage", "two-lengths", "wide"]
+                         "cut-head", "cut-body", "garbage", "two-lengths", "wide", "full65480", "full65500", "full65510", "full65536", "full65540"]
 # Leave a connection that ends in the gateway's pool. Played one at a time: whether another request gets that connection before its
 # end has arrived is chance.
 DYING_KINDS = ["usual", "usual", "dies-idle", "dies-idle", "more"]

@@ -2,8 +2,8 @@ import CountersignGate
 import CountersignWire
 
 /// Whether unsigned requests can belong to an app: they belong to the app whose policy `legacy-host` names
-/// their host, if no other app's does. Level `open`, and `enforcement=observe` for requests that name no known
-/// release, apply to such requests alone.
+/// their host, if no other app's does. Level `open`, and `enforcement=observe` for requests that name no
+/// known release, apply to such requests alone.
 package struct LegacyHostClaim: Sendable, Equatable {
     /// Another app that names the host, or the same host with a port or without it.
     package struct Conflict: Sendable, Equatable {

@@ -12,8 +12,8 @@ package struct LegacyExchange: Sendable {
     private let now: @Sendable () -> Int64
     private let random: any RandomSource
 
-    /// `own` carries logins, renewals and log-outs. Four of them may run while this process holds the vault's lease,
-    /// for which other processes wait two minutes: the transport must have a timeout.
+    /// `own` carries logins, renewals and log-outs. Four of them may run while this process holds the
+    /// vault's lease, for which other processes wait two minutes: the transport must have a timeout.
     package init(
         _ server: LegacyServer, transport: any Transport, own: any Transport,
         now: @escaping @Sendable () -> Int64,

@@ -106,7 +106,12 @@ final class Connection: Exchange, @unchecked Sendable {
 
     /// Serves requests until one of them has been served by the task; false if the connection must close.
     private func serveNext() async throws(Stream.StreamError) -> Bool {
-        switch await nextStep() {
+        let step = await nextStep()
+        if step.isCostly, stream.mustWaitForTurn {
+            // Also a closed connection's request is finished: it holds what its judgement took.
+            try? await stream.waitForTurn()
+        }
+        switch step {
         case .readHead:
             guard try await receiveHead() else { return false }
             await listener.handler.handle(self)
@@ -333,6 +338,7 @@ final class Connection: Exchange, @unchecked Sendable {
         step = nil
         awaitHead()
         if step == nil { await withUnsafeContinuation { parked = $0 } }
+        if let share = stream.share { loop.charged = share }
         defer { step = nil }
         return step ?? .close
     }
@@ -361,11 +367,11 @@ final class Connection: Exchange, @unchecked Sendable {
     private func serveAtOnce() {
         phase = .head
         stream.readDeadline = loop.seconds + Int64(deadlines.head)
+        loop.charged = stream.share
         guard !stream.mustWaitForTurn else {
             hasUnreadInput = true
             return resumeTask(with: .readHead)
         }
-        loop.charged = stream.share
         let buffer = takeInput()
         switch stream.readIfReady(into: buffer, upTo: readAhead) {
         case .done: break
@@ -559,6 +565,15 @@ enum ConnectionStep {
     /// Closes the connection after a response that was sent.
     case leave
     case close
+
+    /// Whether the step may take long. The callback that gave it to the task was short, so the task looks
+    /// whether its address has used its part of the turn meanwhile; reading a head looks for itself.
+    var isCostly: Bool {
+        switch self {
+        case .handle, .finish, .refuse: true
+        case .readHead, .relay, .endExchange, .leave, .close: false
+        }
+    }
 }
 
 extension Connection: StreamWaiter {

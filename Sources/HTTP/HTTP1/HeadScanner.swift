@@ -5,8 +5,8 @@ import CountersignWire
 ///
 /// It refuses nothing. Where a head is incomplete, ambiguous or merely unusual, the result is nil, and the
 /// strict parser reads the same bytes from their beginning. Of a head that it does take, it says what the
-/// strict parser says, offset for offset; Tests/HTTPTests/HeadScannerTests.swift and the fuzz target `scanner`
-/// compare the two (docs/decisions/0065-head-scanner.md).
+/// strict parser says, offset for offset; Tests/HTTPTests/HeadScannerTests.swift and the fuzz target
+/// `scanner` compare the two (docs/decisions/0065-head-scanner.md).
 ///
 /// Memory safety: ``whole(at:)`` alone reads without a bounds check. Each caller has checked that the
 /// position plus sixteen is not over the number of bytes. No position is negative, because positions begin at

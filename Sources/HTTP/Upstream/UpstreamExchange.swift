@@ -89,6 +89,9 @@ final class UpstreamExchange: @unchecked Sendable {
         case .hasHead(let input):
             defer { pool.loop.buffers.put(input) }
             try await relayAnswer(from: stream, input: input)
+        case .begunAnswer(let input, let length):
+            defer { pool.loop.buffers.put(input) }
+            try await relayWholeAnswer(of: length, in: input, from: stream)
         case .answered(let input):
             defer { pool.loop.buffers.put(input) }
             await sendRest(of: input, from: stream)
@@ -343,6 +346,9 @@ enum UpstreamProgress {
     case received(Buffer)
     /// The response's head was parsed, and the buffer holds what followed it.
     case hasHead(Buffer)
+    /// The connection's output holds the response's head, and the buffer begins with a whole body of that
+    /// length.
+    case begunAnswer(Buffer, length: Int)
     /// The connection's output holds the whole response, and the buffer what followed it.
     case answered(Buffer)
     case failed(UpstreamExchange.RelayError)
@@ -416,12 +422,9 @@ extension UpstreamExchange: StreamWaiter {
             pool.loop.buffers.put(input)
             return giveToTask(.failed(.malformed(UpstreamExchange.tooLargeHead)))
         }
-        // Both fit into one buffer each, and the output had nothing but the head.
+        // A body that filled its buffer does not fit behind what the gateway adds to the head.
         guard length == 0 || connection.appendIfRoom(input, upTo: length) else {
-            connection.answer = .aborted
-            pool.loop.buffers.put(input)
-            stream.close()
-            return finish()
+            return giveToTask(.begunAnswer(input, length: length))
         }
         guard connection.finishIfReady() else { return giveToTask(.answered(input)) }
         didRelay(leaving: input)

@@ -6,10 +6,10 @@ import CountersignWire
 /// A client's cookies, in memory: those that its server has set, for later requests. Each client has a store
 /// of its own; the client does not touch the platform's shared store.
 ///
-/// Off by default (``CountersignOptions/cookies``, ``LegacyOptions/cookies``). The client adds the `Cookie` field before it signs the
-/// request, so the signature covers it; a request that has its own `Cookie` field stays unchanged. When the
-/// session ends, or another account signs in, the client removes all cookies: they belong to the former
-/// account. Whatever `Domain` says, a cookie goes only to the client's own host.
+/// Off by default (``CountersignOptions/cookies``, ``LegacyOptions/cookies``). The client adds the `Cookie`
+/// field before it signs the request, so the signature covers it; a request that has its own `Cookie` field
+/// stays unchanged. When the session ends, or another account signs in, the client removes all cookies:
+/// they belong to the former account. Whatever `Domain` says, a cookie goes only to the client's own host.
 public final class CookieStore: Sendable {
     private struct Kept {
         var cookies: [Cookie] = []

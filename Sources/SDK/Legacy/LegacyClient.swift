@@ -119,11 +119,11 @@ extension LegacyClient {
         return state
     }
 
-    /// Removes everything that is stored here, for good, whether or not the server can be reached. Then tells
-    /// the server, if ``LegacyOptions/logoutPath`` names its path: within twenty seconds, and once more if the
-    /// response is lost. The client does not keep the tokens to tell it later: a session of which the server
-    /// was not told ends with the next login, or expires. So does one that ``LegacyOptions/gate`` still
-    /// locks, since its token cannot be read.
+    /// Removes everything that is stored here, for good, whether or not the server can be reached. Then
+    /// tells the server, if ``LegacyOptions/logoutPath`` names its path: within twenty seconds, and once
+    /// more if the response is lost. The client does not keep the tokens to tell it later: a session of
+    /// which the server was not told ends with the next login, or expires. So does one that
+    /// ``LegacyOptions/gate`` still locks, since its token cannot be read.
     @discardableResult
     public func logOut() async throws(CountersignError) -> LogOutResult {
         let former: LegacySession?

@@ -197,8 +197,8 @@ extension Setting {
         Setting(
             "fast-path", placeholder: "on|off",
             meaning:
-                "whether requests that need not wait are served by callbacks: `on`, or `off`, which is slower "
-                + "and for comparisons",
+                "whether requests that need not wait are served by callbacks: `on`, or `off`, which is "
+                + "slower and for comparisons",
             expected: "on or off",
             set: { configuration, text in
                 ServingPath(rawValue: text).map { configuration.servingPath = $0 }

@@ -285,8 +285,8 @@ package final class RequestLog: @unchecked Sendable {
         OperationalError(
             .failed,
             message: "\(path) \(what). It belongs to the log of keyed requests, which is not used like this: "
-                + "requests of the last day could be sent to the backend again. Restore it from a backup, or see "
-                + "docs/operate/idempotency.md")
+                + "requests of the last day could be sent to the backend again. Restore it from a backup, "
+                + "or see docs/operate/idempotency.md")
     }
 
     @discardableResult
@@ -298,7 +298,8 @@ package final class RequestLog: @unchecked Sendable {
     // MARK: Writing
 
     /// Runs `body` under the lock, after everything that was appended has been read. What it appends is
-    /// written when this returns, and on the disk after the next ``synchronise()``. `bytes` is more than that.
+    /// written when this returns, and on the disk after the next ``synchronise()``. `bytes` is more than
+    /// that.
     package func transaction<Result>(
         reserving bytes: Int, _ body: () throws(OperationalError) -> Result
     ) throws(OperationalError) -> Result {
@@ -418,9 +419,9 @@ package final class RequestLog: @unchecked Sendable {
         return entry.status == nil ? .unfinished : .finished(entry)
     }
 
-    /// Within a transaction. Only the beginning of this very call gets the answer: if it was forgotten and the
-    /// key begun again, the new request stores its own. An answer that is sealed under a master key that was
-    /// replaced meanwhile is left out, and only its status kept.
+    /// Within a transaction. Only the beginning of this very call gets the answer: if it was forgotten and
+    /// the key begun again, the new request stores its own. An answer that is sealed under a master key
+    /// that was replaced meanwhile is left out, and only its status kept.
     func finish(_ request: IdempotentRequest, with answer: StoredAnswer) {
         guard let entry = unfinished(request), let status = Int32(exactly: answer.status), status >= 0 else {
             return
@@ -469,7 +470,8 @@ package final class RequestLog: @unchecked Sendable {
         return count
     }
 
-    /// `fields’ bytes (4) ‖ (length (4) ‖ bytes)… ‖ body`, little-endian; nothing for an answer that is empty.
+    /// `fields’ bytes (4) ‖ (length (4) ‖ bytes)… ‖ body`, little-endian; nothing for an answer that is
+    /// empty.
     private static func encode(_ answer: StoredAnswer) -> [UInt8] {
         guard !answer.fields.isEmpty || !answer.body.isEmpty else { return [] }
         var bytes: [UInt8] = []

@@ -96,8 +96,9 @@ struct RequestLogIndex {
             held: use(RequestLogIndex.identity(of: request.holder)), kinds: kinds)
     }
 
-    /// The finished requests that give way to `request`: the oldest of the holder with the most; for a request
-    /// without a session, only of networks, so that it never displaces requests of sessions. None if none may.
+    /// The finished requests that give way to `request`: the oldest of the holder with the most; for a
+    /// request without a session, only of networks, so that it never displaces requests of sessions. None
+    /// if none may.
     mutating func displaced(
         by request: IdempotentRequest, within bounds: IdempotencyBounds
     ) -> [RequestName] {
@@ -105,8 +106,8 @@ struct RequestLogIndex {
         let limit = bounds.displaceable(at: request.begun)
         for candidate in heaviest(beside: request) {
             guard var next = owners[Int(candidate.number)]?.first, next != RequestLogIndex.none else {
-                // A holder with unfinished requests only is skipped; one whose requests are all too young ends
-                // the search.
+                // A holder with unfinished requests only is skipped; one whose requests are all too young
+                // ends the search.
                 continue
             }
             var names: [RequestName] = []

@@ -5,7 +5,8 @@ import CountersignWire
 /// The keys of a log of keyed requests, derived from the key of the audit log, which is random for each
 /// store: no record of another deployment is valid here, and a new master key needs no new records.
 package struct RequestLogKeys: Sendable {
-    /// Of the names that requests have in memory: who chooses an `Idempotency-Key` cannot choose its name.
+    /// Of the names that requests have in memory: a caller that chooses an `Idempotency-Key` cannot choose
+    /// its name.
     let names: KeyedHash
     /// Of the records' MACs.
     let records: KeyedHash
@@ -50,11 +51,10 @@ struct RequestName: Sendable, Hashable {
 ///     ‖ content ‖ MAC (16) ‖ body
 /// ```
 ///
-/// `offset` is the record's own place in its segment. `durable` is a place up to which the writer had seen the
-/// segment reach the disk: damage before it is none that a crash leaves behind. The MAC covers all before it,
-/// under a key of the segment. The body is a stored answer. Its hash is in
-/// the content; it is compared only with what the disk had not confirmed, because the seal authenticates the
-/// answer.
+/// `offset` is the record's own place in its segment. `durable` is a place up to which the writer had seen
+/// the segment reach the disk: damage before it is none that a crash leaves behind. The MAC covers all
+/// before it, under a key of the segment. The body is a stored answer. Its hash is in the content; it is
+/// compared only with what the disk had not confirmed, because the seal authenticates the answer.
 struct RequestLogRecord: Equatable {
     enum Content: Equatable {
         /// The request is to be forwarded: its result is unknown from here on.
