@@ -6,6 +6,9 @@ import CountersignWire
 
 /// Takes a request from the engine through the gate to the upstream.
 ///
+/// The asynchronous steps are not inlined into each other: a connection keeps the memory of the largest frames
+/// that it has had, and most requests need few of them.
+///
 /// One for each loop, and confined to it; the gate, the log and the clock are shared.
 final class Gateway: Handler, @unchecked Sendable {
     /// The backend that receives verified requests.
@@ -191,6 +194,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Calls one of the authority's own routes.
+    @inline(never)
     private func serve(
         _ route: Route, parameter: String, exchange: any Exchange, request: inout Request,
         judgement: Judgement, event: RequestEvent
@@ -356,6 +360,7 @@ final class Gateway: Handler, @unchecked Sendable {
         request = exchange.request
     }
 
+    @inline(never)
     private func forward(
         _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
     ) async throws(Refusal) {
@@ -370,6 +375,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.
+    @inline(never)
     func send(
         _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID,
         observer: (any UpstreamResponseObserver)?
@@ -650,6 +656,7 @@ private final class StreamedBodyCheck: BodyInspector {
 
 extension Gateway {
     /// Forwards the request of a caller that has proved nothing to the backend, if the app's rules allow it.
+    @inline(never)
     func forwardUnproven(
         _ exchange: any Exchange, request: inout Request, by passage: PassThrough, event: RequestEvent
     ) async throws(Refusal) {

@@ -183,6 +183,7 @@ final class DecideEndpoint: Sendable {
 /// or 403, because some proxies take other statuses for an error of the gateway, or for yes. Source:
 /// docs/protocol.md, "Decide".
 extension Gateway {
+    @inline(never)
     func decide(
         with decider: DecideEndpoint, exchange: any Exchange, request: Request, judgement: Judgement,
         event: RequestEvent

@@ -113,6 +113,7 @@ extension Request {
 
 extension Gateway {
     /// Forwards the request to the backend once; later copies receive the answer of the first.
+    @inline(never)
     func forwardOnce(
         _ keyed: IdempotentRequest, exchange: any Exchange, request: Request, from caller: Caller,
         judgement: Judgement, event: EventID

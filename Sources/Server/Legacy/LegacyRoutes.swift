@@ -143,6 +143,7 @@ extension ServerResponse {
 extension Gateway {
     /// Calls a legacy login route. An unsigned caller receives refusals in the dialect of a signed legacy
     /// caller: these clients read no problem documents.
+    @inline(never)
     func serveLegacy(
         _ found: LegacyRoutes.Match, routes legacy: LegacyRoutes, exchange: any Exchange,
         request: inout Request,

@@ -136,6 +136,7 @@ struct UploadRequest: Sendable {
 extension Gateway {
     /// Forwards an upload to the backend after claiming its ticket. The ticket stays used unless the backend
     /// cannot have received the whole upload, as with idempotency keys (decision 0019).
+    @inline(never)
     func forwardUpload(
         by ticket: UploadTicketRecord, exchange: any Exchange, request: Request, from caller: Caller,
         judgement: Judgement, event: EventID
