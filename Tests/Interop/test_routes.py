@@ -254,7 +254,7 @@ def test_an_unsigned_refusal_names_the_level_and_the_command(gateway):
     assert "asks for" not in gateway.event(json.loads(refused.body)["instance"])["detail"]
 
 
-def tested(gateway: Gateway, app: str = "demo", target: str = "/a") -> tuple[bool, str]:
+def route_test(gateway: Gateway, app: str = "demo", target: str = "/a") -> tuple[bool, str]:
     """Whether an unsigned request passes by `route test`, and what that says."""
     done = [gateway.admin("route", "test", app, "GET", target, *form) for form in (("--json",), ())]
     return json.loads(done[0].out)["unsigned_pass"], done[1].out
@@ -270,19 +270,19 @@ def test_what_lets_no_unsigned_request_through_says_so(gateway):
     assert "unsigned requests are still refused" in gateway.admin(
         "route", "set", "demo", "/y", "--require", "signed", "--enforcement", "observe").err
     assert "unsigned requests are still refused" in gateway.admin("app", "policy", "demo", "--set", "enforcement=observe").err
-    passes, said = tested(gateway)
+    passes, said = route_test(gateway)
     assert not passes and "not for unsigned requests: the app's policy names no legacy-host" in said
     assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
     logged = wait_for_note(gateway, "app demo: requests without a valid proof")
     assert "except those that name no known release (unsigned, unknown key), which are refused" in logged
 
     assert "note" not in gateway.admin("app", "policy", "demo", "--set", f"legacy-host={host}").err
-    passes, said = tested(gateway)
+    passes, said = route_test(gateway)
     assert passes and "not for" not in said and code(gateway.send(unsigned(gateway, "/a"))) == "ok"
     wait_for_note(gateway, "app demo: requests without a valid proof", but=logged)
     assert "demo names that legacy-host, too: unsigned requests to 127.0.0.1 belong to neither app" in gateway.admin(
         "app", "add", "twin", "--set", f"legacy-host={host}").err
-    passes, said = tested(gateway)
+    passes, said = route_test(gateway)
     assert not passes and "legacy-host 127.0.0.1 is also named by twin" in said
     assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
     wait_for_note(gateway, "legacy-host 127.0.0.1 is also named by twin")
@@ -291,7 +291,7 @@ def test_what_lets_no_unsigned_request_through_says_so(gateway):
     port = f"{host}:{gateway.port}"
     said = gateway.admin("app", "policy", "twin", "--set", f"legacy-host={port}").err
     assert f"unsigned requests to {port} belong to neither app" in said
-    assert tested(gateway)[0] and not tested(gateway, "twin")[0]
+    assert route_test(gateway)[0] and not route_test(gateway, "twin")[0]
     assert code(gateway.send(unsigned(gateway, "/a"))) == "unsigned"
     assert gateway.admin("app", "policy", "twin", "--set", "legacy-host=other.test").err == ""
 
