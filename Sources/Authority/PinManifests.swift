@@ -26,7 +26,7 @@ package struct PinManifests: Sendable, Equatable {
         let members = texts.sorted { $0.key < $1.key }.map {
             (name: $0.key, value: JSONValue.string($0.value))
         }
-        return Array(JSONValue.object(members).text.utf8)
+        return JSONValue.object(members).bytes
     }
 
     private static var altered: OperationalError {

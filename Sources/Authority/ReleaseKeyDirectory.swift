@@ -16,6 +16,8 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         var longestWindow: Int
         /// The longest lifetime, in seconds, of a presigned URL.
         var longestLifetime: Int
+        /// Whether any policy, of an app or of a release, wants callers told why they are refused.
+        var explainsRefusals: Bool
         /// The hosts where requests may be signed inside a form body.
         var signedForms: SignedFormHosts
         /// The owners of unsigned requests, by host.
@@ -77,6 +79,18 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         }
         guard case .one(let app) = lock.read({ snapshot.hosted }).find(at: host) else { return nil }
         return app
+    }
+
+    /// If the store cannot be read after a change, the earlier policies count: an explanation affects no
+    /// decision.
+    package var explainsRefusals: Bool {
+        let generation = deployment.generation.current
+        let (isCurrent, explains) = lock.read {
+            (snapshot.generation == generation, snapshot.explainsRefusals)
+        }
+        if isCurrent { return explains }
+        try? reload { $0.generation != self.deployment.generation.current }
+        return lock.read { snapshot.explainsRefusals }
     }
 
     /// An app with routes that only observe.
@@ -175,6 +189,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         var apps: [AppName: (app: App, policy: Policy)] = [:]
         var longestWindow = 0
         var longestLifetime = 0
+        var explainsRefusals = false
         var signedForms = SignedFormHosts()
         var texts = RefusalTextTable()
         for app in stored.apps {
@@ -182,6 +197,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
             apps[app.name] = (app, policy)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
+            explainsRefusals = explainsRefusals || policy.detail == .exact
             signedForms.add(policy)
             texts.add(app)
         }
@@ -196,6 +212,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
             let policy = release.settings.isEmpty ? owner.policy : try owner.app.policy(for: release)
             longestWindow = max(longestWindow, policy.longestWindow)
             longestLifetime = max(longestLifetime, policy.longestLifetime)
+            explainsRefusals = explainsRefusals || policy.detail == .exact
             signedForms.add(policy)
             keys[release.id] = AppRelease(
                 id: release.id, app: release.app.description, platform: release.platform.description,
@@ -212,8 +229,8 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
-            longestLifetime: longestLifetime, signedForms: signedForms, hosted: hosted, texts: texts,
-            generation: generation, revision: stored.revision)
+            longestLifetime: longestLifetime, explainsRefusals: explainsRefusals, signedForms: signedForms,
+            hosted: hosted, texts: texts, generation: generation, revision: stored.revision)
     }
 }
 

@@ -113,6 +113,10 @@ package protocol ReleaseSource: Sendable {
     /// requests belong to that app, and to no other. `host` is as the client wrote it.
     func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp?
 
+    /// Whether the policy of any app, or of any release, wants callers told why they are refused. If none does,
+    /// a refusal looks for no release to explain.
+    var explainsRefusals: Bool { get }
+
     /// Other releases of the same app with the same scheme, including retired ones. An explanation tries
     /// their secrets to find out whether one was used by mistake. A few are enough.
     func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease]
@@ -133,6 +137,8 @@ package struct ReleaseGeneration: Sendable, Equatable {
 
 extension ReleaseSource {
     package var generation: ReleaseGeneration? { nil }
+
+    package var explainsRefusals: Bool { true }
 
     package func release(
         for id: KeyID, scheme: SchemeName

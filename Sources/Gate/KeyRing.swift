@@ -62,6 +62,9 @@ package final class KeyRing: Sendable {
         }
     }
 
+    /// Whether any app wants callers told why they are refused.
+    var explainsRefusals: Bool { releases.explainsRefusals }
+
     /// For explanations; nil if there is none.
     func release(of id: KeyID) throws(OperationalError) -> AppRelease? {
         try releases.release(for: id)

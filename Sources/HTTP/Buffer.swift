@@ -71,11 +71,15 @@ final class Buffer {
 
     /// Appends `Name: value` and CRLF; for the gateway's own fields, whose size is known to be small.
     func appendField(_ name: String, value: String) {
-        var line = name
-        line += ": "
-        line += value
-        line += "\r\n"
-        append(Array(line.utf8))
+        append(name)
+        append(": ")
+        append(value)
+        append("\r\n")
+    }
+
+    private func append(_ text: String) {
+        var text = text
+        text.withUTF8 { _ = append(UnsafeRawBufferPointer($0)) }
     }
 
     func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { _ = append($0) } }

@@ -81,7 +81,7 @@ enum RefusalResponse {
         if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", value: String(seconds))) }
         return ServerResponse(
             status: code.status, type: "application/problem+json", fields: fields,
-            body: Array(JSONValue.object(members).text.utf8))
+            body: JSONValue.object(members).bytes)
     }
 
     /// Clients of form-md5 look for `err` in a successful answer only, so the status is always 200. Source:
@@ -108,7 +108,7 @@ enum RefusalResponse {
         }
         let body: JSONValue = ["err": .object(members)]
         return ServerResponse(
-            status: 200, type: "application/json", fields: fields(for: text), body: Array(body.text.utf8))
+            status: 200, type: "application/json", fields: fields(for: text), body: body.bytes)
     }
 
     /// A refusal of an unsigned call of a login route. Has the code's own status where clients and

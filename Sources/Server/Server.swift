@@ -59,7 +59,7 @@ public enum Server {
             writer: writer, generation: deployment.generation, handOver: handOver)
         let requests = try KeyedRequestStorage(
             configuration.idempotency.storage, of: deployment, writer: writer,
-            predecessor: inheritance?.keyedRequests, handOver: handOver,
+            predecessor: inheritance?.keyedRequests, handOver: handOver, readiness: readiness,
             note: { log?.note(subject: "keyed requests", message: $0) })
         let once = composition.idempotency(
             of: deployment, store: requests.store, writer: writer, settings: configuration.idempotency,

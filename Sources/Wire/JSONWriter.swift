@@ -33,10 +33,14 @@ package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral
 
 extension JSONValue {
     /// On one line, without white space: for logs and answers.
-    package var text: String {
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// ``text`` in UTF-8.
+    package var bytes: [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(256)
         write(into: &bytes, indent: nil)
-        return String(decoding: bytes, as: UTF8.self)
+        return bytes
     }
 
     /// Over several lines, two spaces a level: for people.
@@ -93,6 +97,9 @@ extension JSONValue {
     /// them.
     package static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
+        defer { bytes.append(UInt8(ascii: "\"")) }
+        let isPlain = text.utf8.withContiguousStorageIfAvailable { $0.allSatisfy(JSONValue.isPlain) }
+        if isPlain == true { return bytes.append(contentsOf: text.utf8) }
         for scalar in text.unicodeScalars {
             switch scalar {
             case "\"": bytes.append(contentsOf: "\\\"".utf8)
@@ -108,6 +115,13 @@ extension JSONValue {
             default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
-        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// Whether a string contains this byte as it is: ASCII that needs no escape.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): false
+        default: 0x20...0x7E ~= byte
+        }
     }
 }

@@ -225,7 +225,7 @@ def test_under_load_nothing_is_refused(place):
 
 
 def test_a_second_rotation_does_not_run_beside_the_first(place):
-    stopped = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=3000000:when=2",
+    stopped = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=1000000",
                                 BINARY, "rotate-master-key", "--data", str(place.data)], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20

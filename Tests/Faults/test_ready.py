@@ -134,7 +134,7 @@ def test_it_is_not_ready_while_it_drains(tmp_path):
 @pytest.mark.parametrize("error", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
 def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
     disk = FailingDisk(tmp_path)
-    with Ready(tmp_path / "gateway", environment=disk.environment) as gateway:
+    with Ready(tmp_path / "gateway", "--idempotency", "store", environment=disk.environment) as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()
         gateway.until([])
@@ -147,5 +147,24 @@ def test_it_is_not_ready_while_the_store_takes_no_changes(tmp_path, error):
         time.sleep(5)
         assert gateway.causes() == ["store"]
         disk.is_well()
+        gateway.until([])
+        assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200
+
+
+def test_it_is_not_ready_after_the_log_of_keyed_requests_failed_until_a_restart(tmp_path):
+    disk = FailingDisk(tmp_path, "/requests-")
+    gateway = Ready(tmp_path / "gateway", environment=disk.environment).start()
+    gateway.add_app("demo")
+    key = gateway.add_release()
+    gateway.until([])
+    disk.fails(errno.EIO)
+    assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k1")])).status == 503
+    gateway.until(["request-log"])
+    disk.is_well()
+    time.sleep(3)
+    assert gateway.causes() == ["request-log"]
+    assert gateway.send(key.request()).status == 200
+    assert gateway.stop() == 0
+    with gateway:
         gateway.until([])
         assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200

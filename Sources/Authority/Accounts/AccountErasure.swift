@@ -138,7 +138,7 @@ extension Deployment {
     private func scrub(
         _ name: AccountName, rewriting: RewriteBound
     ) throws(OperationalError) -> ScrubOutcome {
-        let quoted = Array(JSONValue.string(name.description).text.utf8)
+        let quoted = JSONValue.string(name.description).bytes
         return try store.scrub([name.bytes, Array(quoted.dropFirst().dropLast())], rewriting: rewriting)
     }
 

@@ -23,7 +23,7 @@ package struct AuditEntry: Sendable {
         ]
         members += try subject.members(naming: lookup)
         members.append(("details", .object(details)))
-        return Array(JSONValue.object(members).text.utf8)
+        return JSONValue.object(members).bytes
     }
 }
 

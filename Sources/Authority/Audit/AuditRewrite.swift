@@ -69,7 +69,7 @@ package struct AuditRewrite: Sendable {
             case (_, let value): members.append((member.name, value))
             }
         }
-        return Array(JSONValue.object(members).text.utf8)
+        return JSONValue.object(members).bytes
     }
 
     private static func actor(

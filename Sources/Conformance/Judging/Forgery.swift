@@ -69,7 +69,7 @@ enum Forgery {
             return (name: member.name, value: .integer(Int64(number)))
         }
         var answer = answer
-        answer.body = Array(JSONValue.object(changed).text.utf8)
+        answer.body = JSONValue.object(changed).bytes
         // So that the digest is right, and the signature over it is not.
         let digest = SHA256.digest(answer.body.span)
         let bytes = digest.indices.map { digest[$0] }

@@ -7,6 +7,7 @@ extension Gate {
     package func releaseToExplain(
         for request: Request, judgement: Judgement
     ) -> AppRelease? {
+        guard keys.explainsRefusals else { return nil }
         var release = judgement.release
         if release == nil { release = self.release(nearestTo: request, judgement: judgement) }
         guard let release, release.policy.detail == .exact else { return nil }

@@ -171,15 +171,19 @@ extension MessageSignatures {
     package static func acceptSignature(
         for request: Request, alsoCovering fields: [String], keyID: KeyID?, nonce: String
     ) -> String {
-        var names = ["@method", "@authority", "@path", "@query", "countersign-release"]
-        if request.framing != .none { names.append("content-digest") }
-        if request.names.contains(.contentType) { names.append("content-type") }
-        if request.names.contains(.idempotencyKey) { names.append("idempotency-key") }
-        for field in fields where !names.contains(field) { names.append(field) }
-        let list = names.map { "\"\($0)\"" }.joined(separator: " ")
-        var text = "app=(\(list));created;nonce=\"\(nonce)\""
-        if let keyID { text += ";keyid=\"\(keyID.quotable)\"" }
-        return text + ";tag=\"countersign\""
+        var text = "app=(\"@method\" \"@authority\" \"@path\" \"@query\" \"countersign-release\""
+        text.reserveCapacity(320)
+        if request.framing != .none { text += " \"content-digest\"" }
+        if request.names.contains(.contentType) { text += " \"content-type\"" }
+        if request.names.contains(.idempotencyKey) { text += " \"idempotency-key\"" }
+        for field in fields where !text.contains("\"\(field)\"") { text += " \"\(field)\"" }
+        text += ");created;nonce=\""
+        text += nonce
+        if let keyID {
+            text += "\";keyid=\""
+            text += keyID.quotable
+        }
+        return text + "\";tag=\"countersign\""
     }
 }
 

@@ -8,7 +8,12 @@ import CountersignWire
 /// listener's loop reads it.
 final class Readiness: Sendable {
     /// What keeps a process from being ready. `/ready` lists the causes in this order.
-    enum Cause: String, CaseIterable, Sendable { case draining, store, upstream }
+    enum Cause: String, CaseIterable, Sendable {
+        case draining, store
+        /// The log of keyed requests takes no changes, until a restart.
+        case requestLog = "request-log"
+        case upstream
+    }
 
     struct Reason: Sendable, Equatable {
         var cause: Cause

@@ -23,6 +23,7 @@ final class KeyedRequestStorage: Sendable {
     private let deployment: Deployment
     private let writer: any StoreWriter
     private let handOver: HandoverState
+    private let readiness: Readiness
     private let note: @Sendable (String) -> Void
     private let wanted: IdempotencySettings.Storage
     private let place: Locked<IdempotencySettings.Storage>
@@ -33,11 +34,11 @@ final class KeyedRequestStorage: Sendable {
     /// `predecessor` is the place of the server that this one takes over from.
     init(
         _ wanted: IdempotencySettings.Storage, of deployment: Deployment, writer: any StoreWriter,
-        predecessor: IdempotencySettings.Storage?, handOver: HandoverState,
+        predecessor: IdempotencySettings.Storage?, handOver: HandoverState, readiness: Readiness,
         note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
         (self.wanted, self.deployment, self.writer) = (wanted, deployment, writer)
-        (self.handOver, self.note) = (handOver, note)
+        (self.handOver, self.readiness, self.note) = (handOver, readiness, note)
         let first = predecessor ?? wanted
         place = Locked(first)
         var log: RequestLog?
@@ -45,7 +46,8 @@ final class KeyedRequestStorage: Sendable {
             log = try KeyedRequestStorage.copy(to: wanted, in: deployment, note: note)
             try KeyedRequestStorage.removeOriginals(except: wanted, of: deployment)
         }
-        let logged = try KeyedRequestStorage.logged(first, log: log, of: deployment, note: note)
+        let logged = try KeyedRequestStorage.logged(
+            first, log: log, of: deployment, readiness: readiness, note: note)
         opened.with { $0 = logged }
         let opened: any IdempotencyStore = logged ?? StoredRequests(writer)
         movable = first == wanted ? nil : MovableRequests(opened)
@@ -54,12 +56,15 @@ final class KeyedRequestStorage: Sendable {
 
     private static func logged(
         _ place: IdempotencySettings.Storage, log: RequestLog?, of deployment: Deployment,
-        note: @escaping @Sendable (String) -> Void
+        readiness: Readiness, note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) -> LoggedRequests? {
         guard place == .log else { return nil }
-        if let log { return try LoggedRequests(log, note: note) }
+        let opened: RequestLog
+        if let log { opened = log } else {
+            opened = try RequestLog(in: deployment.folder, keys: deployment.requestKeys)
+        }
         return try LoggedRequests(
-            RequestLog(in: deployment.folder, keys: deployment.requestKeys), note: note)
+            opened, note: note, didFail: { readiness.set(.requestLog, detail: $0.message) })
     }
 
     /// What a successor is told of this place. `lockFile` is any descriptor: what is handed over has one.
@@ -80,13 +85,15 @@ final class KeyedRequestStorage: Sendable {
             opened.with { $0 = nil }
             do throws(OperationalError) {
                 let log = try KeyedRequestStorage.copy(to: wanted, in: deployment, note: note)
-                let logged = try KeyedRequestStorage.logged(wanted, log: log, of: deployment, note: note)
+                let logged = try KeyedRequestStorage.logged(
+                    wanted, log: log, of: deployment, readiness: readiness, note: note)
                 opened.with { $0 = logged }
                 next = logged ?? StoredRequests(writer)
                 place = wanted
             } catch {
                 // The former place has everything still.
-                let logged = try KeyedRequestStorage.logged(place, log: nil, of: deployment, note: note)
+                let logged = try KeyedRequestStorage.logged(
+                    place, log: nil, of: deployment, readiness: readiness, note: note)
                 opened.with { $0 = logged }
                 next = logged ?? StoredRequests(writer)
                 throw error

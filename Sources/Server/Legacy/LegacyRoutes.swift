@@ -130,7 +130,7 @@ extension ServerResponse {
     static func legacy(_ members: [(name: String, value: JSONValue)]) -> ServerResponse {
         ServerResponse(
             status: 200, type: "application/json", fields: [Field("Cache-Control", value: "no-store")],
-            body: Array(JSONValue.object(members).text.utf8))
+            body: JSONValue.object(members).bytes)
     }
 
     /// `{"userId":N}`, under the app's name for the parameter; N is 0 if the login is refused, for any

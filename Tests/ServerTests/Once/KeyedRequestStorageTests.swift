@@ -36,7 +36,7 @@ import Testing
         ) throws -> KeyedRequestStorage {
             try KeyedRequestStorage(
                 wanted, of: deployment, writer: writer, predecessor: predecessor, handOver: handOver,
-                note: { _ in })
+                readiness: Readiness(), note: { _ in })
         }
 
         var rows: Int {

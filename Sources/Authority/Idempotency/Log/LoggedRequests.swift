@@ -49,7 +49,7 @@ package final class LoggedRequests: IdempotencyStore {
     /// called when nothing is written any more; both on that thread.
     package init(
         _ log: RequestLog, bounds: Bounds = Bounds(), note: @escaping @Sendable (String) -> Void = { _ in },
-        didFail: @escaping @Sendable () -> Void = {}
+        didFail: @escaping @Sendable (OperationalError) -> Void = { _ in }
     ) throws(OperationalError) {
         self.bounds = bounds
         let queue = queue
@@ -141,7 +141,7 @@ package final class LoggedRequests: IdempotencyStore {
 
     private static func run(
         _ log: RequestLog, queue: Monitor<Queue>, together: Int, note: @Sendable (String) -> Void,
-        didFail: @Sendable () -> Void
+        didFail: @Sendable (OperationalError) -> Void
     ) {
         var isFailing = false
         func report(_ fault: OperationalError?) {
@@ -152,7 +152,7 @@ package final class LoggedRequests: IdempotencyStore {
             if !isFailing {
                 let end = log.failure == nil ? "" : ", until a restart"
                 note("keyed requests are refused\(end): \(fault.message)")
-                if log.failure != nil { didFail() }
+                if let failure = log.failure { didFail(failure) }
             }
             isFailing = true
         }
