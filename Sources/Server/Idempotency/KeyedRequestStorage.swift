@@ -60,7 +60,9 @@ final class KeyedRequestStorage: Sendable {
     ) throws(OperationalError) -> LoggedRequests? {
         guard place == .log else { return nil }
         let opened: RequestLog
-        if let log { opened = log } else {
+        if let log {
+            opened = log
+        } else {
             opened = try RequestLog(in: deployment.folder, keys: deployment.requestKeys)
         }
         return try LoggedRequests(
