@@ -113,8 +113,8 @@ package protocol ReleaseSource: Sendable {
     /// requests belong to that app, and to no other. `host` is as the client wrote it.
     func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp?
 
-    /// Whether the policy of any app, or of any release, wants callers told why they are refused. If none does,
-    /// a refusal looks for no release to explain.
+    /// Whether the policy of any app, or of any release, wants callers told why they are refused. If none
+    /// does, a refusal looks for no release to explain.
     var explainsRefusals: Bool { get }
 
     /// Other releases of the same app with the same scheme, including retired ones. An explanation tries

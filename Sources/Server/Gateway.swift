@@ -6,8 +6,8 @@ import CountersignWire
 
 /// Takes a request from the engine through the gate to the upstream.
 ///
-/// The asynchronous steps are not inlined into each other: a connection keeps the memory of the largest frames
-/// that it has had, and most requests need few of them.
+/// The asynchronous steps are not inlined into each other: a connection keeps the memory of the largest
+/// frames that it has had, and most requests need few of them.
 ///
 /// One for each loop, and confined to it; the gate, the log and the clock are shared.
 final class Gateway: Handler, @unchecked Sendable {
