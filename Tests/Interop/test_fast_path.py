@@ -23,7 +23,8 @@ from wire import Closed
 REQUESTS = 100_000 if os.environ.get("COUNTERSIGN_LONG") else 3_000
 AUTHORITY = "shop.example"
 SECRET = "the secret of both gateways, as text"
-
+# The backends' connections that end although the gateway has reason to keep them.
+DYING: list[socket.socket] = []
 
 
 class TextKey(ReleaseKey):
@@ -67,6 +68,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
         raise Closed
     elif kind == "dies-idle":
+        DYING.append(sock)
         sock.sendall(usual)
         raise Closed
     elif kind == "large":
@@ -93,6 +95,7 @@ def answer(seen: Seen, sock: socket.socket) -> None:
         sock.sendall(usual[:-5] if body else usual[:-2])
         raise Closed
     elif kind == "more":
+        DYING.append(sock)
         sock.sendall(usual + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         raise Closed
     elif kind == "garbage":
@@ -208,13 +211,23 @@ def converse(plan: Plan, port: int) -> list[bytes]:
                     if not response.startswith(b"HTTP/1.1 1"):
                         break
                 if plan.is_alone:
-                    time.sleep(0.01)
+                    wait_for_ends()
         except (Closed, ConnectionError, BrokenPipeError):
             responses.append(b"closed")
         except TimeoutError:
             # An altered length leaves the gateway waiting for more.
             responses.append(b"waits")
     return responses
+
+
+def wait_for_ends() -> None:
+    """Until the backend has closed what it was to close: whether a request gets such a connection before is chance."""
+    deadline = time.monotonic() + 10
+    while any(sock.fileno() >= 0 for sock in DYING):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+    DYING.clear()
+    time.sleep(0.005)
 
 
 CLOSE = b"\r\nConnection: close"
