@@ -19,6 +19,9 @@ package struct Workspace: ~Copyable, Sendable {
 
     package init() { parameters.reserveCapacity(64) }
 
+    /// Overwrites the string to sign.
+    package mutating func eraseText() { text.erase() }
+
     /// The part with buffers of that type, which a scheme defines for itself; made at its first use.
     mutating func part<Buffers: SchemeBuffers & ~Copyable>(_ type: Buffers.Type) -> SchemePartOf<Buffers> {
         if let part = existingPart(type) { return part }
@@ -92,6 +95,11 @@ package struct StringToSign: ~Copyable, Sendable {
     mutating func put(back text: inout ByteBuffer, secretAt offset: Int) {
         swap(&text, &bytes)
         secretOffset = offset
+    }
+
+    mutating func erase() {
+        bytes.erase()
+        secretOffset = 0
     }
 
     /// The text for display, with a placeholder for the secret.

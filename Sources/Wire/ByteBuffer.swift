@@ -29,6 +29,12 @@
 
     @inlinable package mutating func clear() { used = 0 }
 
+    /// Clears it, and overwrites what it held.
+    package mutating func erase() {
+        memory[..<used].update(repeating: 0)
+        used = 0
+    }
+
     /// Removes the bytes after the first `count`.
     package mutating func cut(to count: Int) { used = min(used, max(count, 0)) }
 
@@ -46,10 +52,27 @@
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// The UTF-8 of a text.
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { append($0) }
+    }
+
     /// The same with ASCII letters in lower case.
+    package mutating func append(lowercasing text: String) {
+        let start = used
+        append(text)
+        lowercase(from: start)
+    }
+
+    /// The same.
     package mutating func append(lowercasing bytes: borrowing Span<UInt8>) {
         let start = used
         append(bytes)
+        lowercase(from: start)
+    }
+
+    private mutating func lowercase(from start: Int) {
         // Most texts have no upper case, which eight bytes at a time show.
         let ones: UInt64 = 0x0101_0101_0101_0101
         let written = UnsafeMutableRawBufferPointer(

@@ -20,6 +20,12 @@
         let lower = byte | 0x20
         return lower >= 0x61 && lower <= 0x7A
     }
+
+    /// Whether two texts are equal but for the case of ASCII letters. Most that differ differ in length.
+    package static func isSame(_ left: String, withoutCase right: String) -> Bool {
+        left.utf8.count == right.utf8.count
+            && left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+    }
 }
 
 /// A range of bytes as offsets into the buffer that holds it, so that a parsed request is one buffer and a

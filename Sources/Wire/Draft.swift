@@ -4,15 +4,16 @@ package struct Draft: Sendable {
         package var name: String
         package var value: [UInt8]
 
-        package init(name: String, value: String) {
+        package init(name: String, value: String) { self.init(name: name, bytes: Array(value.utf8)) }
+
+        /// A field whose value need not be UTF-8.
+        package init(name: String, bytes: [UInt8]) {
             self.name = name
-            self.value = Array(value.utf8)
+            value = bytes
         }
 
         /// Compared without case.
-        package func isNamed(_ other: String) -> Bool {
-            name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
-        }
+        package func isNamed(_ other: String) -> Bool { ASCII.isSame(name, withoutCase: other) }
     }
 
     package var method: String
@@ -65,49 +66,40 @@ package struct Draft: Sendable {
             authority: request.text(request.authority), transport: request.transport)
         for field in request.fields where !request.matches(field.name, text: "host") {
             if request.matches(field.name, text: "content-length"), !request.body.isEmpty { continue }
-            var copy = Field(name: request.text(field.name), value: "")
-            copy.value = Array(request.head[field.value.range])
-            fields.append(copy)
+            fields.append(
+                Field(name: request.text(field.name), bytes: Array(request.head[field.value.range])))
         }
         body = request.body
     }
 
     /// Replaces every field of that name, compared without case.
     package mutating func setField(_ name: String, to value: String) {
+        setField(name, bytes: Array(value.utf8))
+    }
+
+    /// The same with a value that need not be UTF-8.
+    package mutating func setField(_ name: String, bytes value: [UInt8]) {
         fields.removeAll { $0.isNamed(name) }
-        fields.append(Field(name: name, value: value))
+        fields.append(Field(name: name, bytes: value))
     }
 
     /// The same request as a receiver reads it: what the verifier will see is what gets signed.
     package func request() -> Request {
         var request = Request()
         request.transport = transport
-        request.head.reserveCapacity(1_024)
-        request.fields.reserveCapacity(fields.count + 2)
-        func add(_ bytes: some Sequence<UInt8>) -> ByteRange {
-            let start = request.head.count
-            request.head.append(contentsOf: bytes)
-            return ByteRange(from: start, to: request.head.count)
-        }
-        func add(name: String, value: [UInt8]) {
-            let name = add(name.utf8.lazy.map(ASCII.lowercased))
-            _ = add(": ".utf8)
-            let value = add(value)
-            _ = add("\r\n".utf8)
-            request.fields.append(Request.Field(name: name, value: value))
-        }
-        request.method = add(method.utf8)
-        _ = add(" ".utf8)
-        request.target = add(target)
-        _ = add(" HTTP/1.1\r\n".utf8)
-        request.splitTarget()
-        add(name: "host", value: Array(authority.utf8))
-        request.authority = request.fields[0].value
-        for field in fields { add(name: field.name, value: field.value) }
+        var head = HeadWriter(fieldCount: fields.count + 2)
+        request.method = head.add(method)
+        head.bytes.append(" ")
+        request.target = head.add(target)
+        head.bytes.append(" HTTP/1.1\r\n")
+        head.addField("host", value: authority)
+        for field in fields { head.addField(field.name, value: field.value) }
         let framing = framing
-        if case .length(let count) = framing { add(name: "content-length", value: Array(String(count).utf8)) }
-        _ = add("\r\n".utf8)
-        request.identifyFields()
+        if case .length(let count) = framing { head.addField("content-length", value: String(count)) }
+        head.bytes.append("\r\n")
+        request.take(head)
+        request.splitTarget()
+        request.authority = request.fields[0].value
         request.body = body
         request.framing = framing
         return request
@@ -124,6 +116,57 @@ package struct Draft: Sendable {
     private var framing: Request.Framing {
         if let streamed { return streamed.length.map { .length($0) } ?? .chunked }
         return body.isEmpty ? .none : .length(body.count)
+    }
+}
+
+/// Writes the head of a message as a parser of received heads would store it: names in lower case, and where
+/// each part is.
+struct HeadWriter: ~Copyable {
+    fileprivate(set) var bytes = ByteBuffer(capacity: 1_024)
+    fileprivate var fields: [Request.Field] = []
+
+    init(fieldCount: Int) { fields.reserveCapacity(fieldCount) }
+
+    /// Adds those bytes, and answers where they are.
+    mutating func add(_ part: [UInt8]) -> ByteRange {
+        let start = bytes.count
+        bytes.append(part.span)
+        return ByteRange(from: start, to: bytes.count)
+    }
+
+    mutating func add(_ part: String) -> ByteRange {
+        let start = bytes.count
+        bytes.append(part)
+        return ByteRange(from: start, to: bytes.count)
+    }
+
+    mutating func addField(_ name: String, value: [UInt8]) {
+        let name = addName(name)
+        fields.append(Request.Field(name: name, value: add(value)))
+        bytes.append("\r\n")
+    }
+
+    mutating func addField(_ name: String, value: String) {
+        let name = addName(name)
+        fields.append(Request.Field(name: name, value: add(value)))
+        bytes.append("\r\n")
+    }
+
+    private mutating func addName(_ name: String) -> ByteRange {
+        let start = bytes.count
+        bytes.append(lowercasing: name)
+        let end = bytes.count
+        bytes.append(": ")
+        return ByteRange(from: start, to: end)
+    }
+}
+
+extension Request {
+    /// Replaces head and fields by those that were written.
+    mutating func take(_ written: borrowing HeadWriter) {
+        head = written.bytes.array
+        fields = written.fields
+        identifyFields()
     }
 }
 

@@ -181,25 +181,11 @@ package struct Response: Sendable {
 
     package init(status: Int, fields: [Draft.Field], body: [UInt8]) {
         self.status = status
-        var message = Request()
-        for field in fields {
-            message.addField(name: Array(field.name.lowercased().utf8), value: field.value)
-        }
-        message.identifyFields()
+        var head = HeadWriter(fieldCount: fields.count)
+        for field in fields { head.addField(field.name, value: field.value) }
+        message = Request()
+        message.take(head)
         message.body = body
-        self.message = message
-    }
-}
-
-extension Request {
-    fileprivate mutating func addField(name: [UInt8], value: [UInt8]) {
-        let start = head.count
-        head += name
-        let colon = head.count
-        head += Array(": ".utf8) + value
-        fields.append(
-            Field(name: ByteRange(from: start, to: colon), value: ByteRange(from: colon + 2, to: head.count)))
-        head += Array("\r\n".utf8)
     }
 }
 

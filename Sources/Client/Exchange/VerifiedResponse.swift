@@ -189,7 +189,10 @@ struct SignedRequestSender: Sendable {
         var draft = draft
         let nonce = Base64.encode(environment.random.bytes(16).span, as: .url)
         do {
-            try MessageSignatures().sign(&draft, as: credentials, at: time, nonce: nonce)
+            try environment.keeper.workspaces.with { (workspace) throws(Refusal) in
+                try MessageSignatures().sign(
+                    &draft, as: credentials, at: time, nonce: nonce, workspace: &workspace)
+            }
         } catch {
             throw .incomplete("the request cannot be signed: \(error.detail)")
         }

@@ -15,6 +15,7 @@ package final class StateKeeper: Sendable {
     let clock = ServerClock()
     let refreshes = RefreshCoordinator()
     let pacer = RefreshPacer()
+    let workspaces = SigningWorkspaces()
     package let logOuts = LogOutCoordinator()
     /// The private halves of the device's keys, which are not in the state.
     package let deviceKeys: DeviceKeyKeeper

@@ -109,10 +109,20 @@ extension Claim.Holder {
 }
 
 extension MessageSignatures {
-    /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
-    package func sign(_ draft: inout Draft, as credentials: Credentials, at: Int64, nonce: String)
+    package func sign(_ draft: inout Draft, as credentials: Credentials, at time: Int64, nonce: String)
         throws(Refusal)
     {
+        var workspace = Workspace()
+        try sign(&draft, as: credentials, at: time, nonce: nonce, workspace: &workspace)
+    }
+
+    /// Covers everything that reaches the other end: what proxies add or change on the way is left out.
+    ///
+    /// A workspace that has signed such a request before reads the list of components from memory.
+    package func sign(
+        _ draft: inout Draft, as credentials: Credentials, at time: Int64, nonce: String,
+        workspace: inout Workspace
+    ) throws(Refusal) {
         draft.setField("Countersign-Release", to: (credentials.release ?? credentials.keyID).description)
         if let streamed = draft.streamed {
             guard case .sha256(let digest) = streamed.digest else {
@@ -122,45 +132,62 @@ extension MessageSignatures {
         } else if !draft.body.isEmpty {
             draft.setField("Content-Digest", to: ContentDigest.value(for: draft.body.span))
         }
-        let algorithm = credentials.key.algorithm.rawValue
-        var list = #""@method" "@authority" "@path" "@query""#
-        for (index, field) in draft.fields.enumerated() {
-            let name = field.name.lowercased()
-            // Fields of one name are one component.
-            guard !MessageSignatures.isLeftOut(name),
-                !draft.fields[..<index].contains(where: { $0.isNamed(name) })
-            else { continue }
-            list += " \"\(name)\""
-        }
-        for component in additional { list += " \(component)" }
-        let keyID = credentials.keyID.quotable
         draft.setField(
-            "Signature-Input",
-            to:
-                "app=(\(list));created=\(at);nonce=\"\(nonce)\";keyid=\"\(keyID)\";"
-                + "alg=\"\(algorithm)\";tag=\"countersign\""
-        )
+            "Signature-Input", bytes: signatureInput(of: draft, as: credentials, at: time, nonce: nonce))
         // Read back as a receiver would: what does not parse must not be signed.
         draft.setField("Signature", to: "app=::")
         let request = draft.request()
-        var workspace = Workspace()
-        guard let claim = try claim(in: request, workspace: &workspace) else {
-            throw Refusal(.malformed, detail: "nothing to sign")
-        }
+        let claim = try readClaim(from: request, workspace: &workspace, rule: .byTag)
         try writeStringToSign(for: claim, of: request, into: &workspace)
         let signature = try credentials.key.sign(workspace.text)
+        workspace.spareClaim = claim
         draft.setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
     }
 
-    private static func isLeftOut(_ name: String) -> Bool {
-        switch name {
-        case "accept", "user-agent", "traceparent", "signature", "signature-input", "host", "content-length",
-            "te",
-            "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "trailer",
-            "expect":
-            true
-        default: name.hasPrefix("accept-") || name.hasPrefix("proxy-")
+    private func signatureInput(
+        of draft: Draft, as credentials: Credentials, at time: Int64, nonce: String
+    ) -> [UInt8] {
+        var text = ByteBuffer(capacity: 512)
+        text.append("app=(\"@method\" \"@authority\" \"@path\" \"@query\"")
+        for (index, field) in draft.fields.enumerated() {
+            let end = text.count
+            text.append(" \"")
+            text.append(lowercasing: field.name)
+            // Fields of one name are one component.
+            if MessageSignatures.isLeftOut(text.span.extracting((end + 2)...))
+                || draft.fields[..<index].contains(where: { $0.isNamed(field.name) })
+            {
+                text.cut(to: end)
+            } else {
+                text.append(UInt8(ascii: "\""))
+            }
         }
+        for component in additional {
+            text.append(UInt8(ascii: " "))
+            text.append(component)
+        }
+        text.append(");created=")
+        text.append(decimal: time)
+        text.append(";nonce=\"")
+        text.append(nonce)
+        text.append("\";keyid=\"")
+        text.append(credentials.keyID.quotable)
+        text.append("\";alg=\"")
+        text.append(credentials.key.algorithm.rawValue)
+        text.append("\";tag=\"countersign\"")
+        return text.array
+    }
+
+    /// `name` is in lower case.
+    private static func isLeftOut(_ name: borrowing Span<UInt8>) -> Bool {
+        let identity = FieldIdentity(exactly: name)
+        switch identity.name {
+        case .signature, .signatureInput: return true
+        default: break
+        }
+        if identity.traits.contains(.isHarmless) { return true }
+        if identity.traits.contains(.endsAtHop) { return !name.matches("http2-settings") }
+        return name.count >= 6 && name.extracting(0..<6).matches("proxy-")
     }
 }
 

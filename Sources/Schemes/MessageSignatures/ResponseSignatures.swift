@@ -71,6 +71,14 @@ extension MessageSignatures {
         return fields
     }
 
+    /// Whether a response may have a signature of ours. Refuses one with too many fields to say so.
+    static func signs(_ response: Response) throws(Refusal) -> Bool {
+        guard response.message.fields.count <= FieldSet.limit else {
+            throw Refusal(.malformed, detail: "more than 128 fields")
+        }
+        return response.message.names.contains(.signatureInput)
+    }
+
     /// Reads a response's signature and writes its base to `workspace.text`. Nil if the response has no
     /// signature with our tag.
     package func claim(
@@ -78,10 +86,9 @@ extension MessageSignatures {
         workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
         let message = response.message
-        guard message.fields.count <= FieldSet.limit else {
-            throw Refusal(.malformed, detail: "more than 128 fields")
-        }
-        guard try SignatureInput.readTagged(from: message, workspace: &workspace) else { return nil }
+        guard try MessageSignatures.signs(response),
+            try SignatureInput.readTagged(from: message, workspace: &workspace)
+        else { return nil }
         let input = workspace.part(SignatureInputBuffers.self).buffers.input
         guard let named = input.keyID, let keyID = KeyID(quoted: message.head.span.extracting(named.range))
         else {

@@ -26,12 +26,12 @@ package struct ResponseVerifier: Sendable {
     /// Throws if the signature is wrong, names an unknown key, does not cover the components that bind it, or
     /// belongs to another body. The response's age is not checked: it is bound to a request that was signed
     /// once, with a nonce. A response that is bound by its content needs no `request`; the caller compares
-    /// its content.
+    /// its content. `request` is made only for a response that bears a signature.
     package func callAsFunction(
-        _ response: Response, to request: Request = Request(),
+        _ response: Response, to request: @autoclosure () -> Request = Request(),
         bound binding: MessageSignatures.Binding = .request
     ) throws(Refusal) -> VerificationOutcome {
-        let head = try verifyHead(of: response, to: request, bound: binding)
+        let head = try verifyHead(of: response, to: request(), bound: binding)
         if let expectation = head.expectation {
             try expectation.check(response.message.body.span)
         }
@@ -63,13 +63,14 @@ package struct ResponseVerifier: Sendable {
 
     /// The same for a response whose body has not arrived yet.
     package func verifyHead(
-        of response: Response, to request: Request = Request(),
+        of response: Response, to request: @autoclosure () -> Request = Request(),
         bound binding: MessageSignatures.Binding = .request
     ) throws(Refusal) -> HeadOutcome {
+        guard try MessageSignatures.signs(response) else { return .unsigned }
         var workspace = Workspace()
         guard
             let claim = try MessageSignatures().claim(
-                in: response, to: request, bound: binding, workspace: &workspace)
+                in: response, to: request(), bound: binding, workspace: &workspace)
         else {
             return .unsigned
         }
