@@ -15,7 +15,7 @@ final class UpdateHints: Sendable {
     init(_ events: Broadcast<CountersignEvent>) { self.events = events }
 
     func note(_ fields: [HeaderField]) {
-        guard let field = fields.first(where: { $0.name.lowercased() == "countersign-update" }),
+        guard let field = fields.first(where: { $0.isNamed("countersign-update") }),
             field.value.count <= UpdateHints.longest
         else { return }
         let isNew = last.with { last in

@@ -54,7 +54,7 @@ public struct APIRequest: Sendable {
 
     /// Replaces every field of that name, compared without case.
     public mutating func set(_ name: String, _ value: String) {
-        fields.removeAll { $0.name.lowercased() == name.lowercased() }
+        fields.removeAll { $0.isNamed(name) }
         fields.append(HeaderField(name, value: value))
     }
 
@@ -67,7 +67,7 @@ public struct APIRequest: Sendable {
 
 extension [HeaderField] {
     func text(of name: String) -> String? {
-        first { $0.name.lowercased() == name.lowercased() }.flatMap { String(utf8: $0.value) }
+        first { $0.isNamed(name) }.flatMap { String(utf8: $0.value) }
     }
 }
 

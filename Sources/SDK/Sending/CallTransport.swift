@@ -182,8 +182,5 @@ extension HeaderField {
 }
 
 extension Draft.Field {
-    init(_ field: HeaderField) {
-        self.init(name: field.name, value: "")
-        value = field.value
-    }
+    init(_ field: HeaderField) { self.init(name: field.name, bytes: field.value) }
 }

@@ -19,9 +19,7 @@ public struct HeaderField: Sendable, Hashable {
     }
 
     /// Whether the field has this name, compared without case.
-    func isNamed(_ other: String) -> Bool {
-        name.utf8.elementsEqual(other.utf8) { ASCII.lowercased($0) == ASCII.lowercased($1) }
-    }
+    package func isNamed(_ other: String) -> Bool { ASCII.isSame(name, withoutCase: other) }
 }
 
 /// A request that the transport sends unchanged: the sent bytes are the signed bytes.
@@ -93,9 +91,9 @@ extension OutgoingRequest {
             && text.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
                     true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                default: "!#$%&'*+.^_`|~".utf8.contains(byte)
                 }
             }
     }

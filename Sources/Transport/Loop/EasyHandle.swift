@@ -2,62 +2,108 @@ import CCurl
 import CountersignTrust
 import Glibc
 
-/// libcurl's handle of one transfer, and its settings. If libcurl rejects a setting, the transfer fails:
-/// without it the client could accept any server.
-struct EasyHandle {
-    private let curl: UnsafeMutableRawPointer
+/// libcurl's handle of one transfer after the other, and its settings. If libcurl rejects a setting, the
+/// transfer fails: without it the client could accept any server. Confined to the transport's thread.
+///
+/// The settings that all requests share are made once. Those of a request are made anew for each request, and
+/// none of them is left out: the setting of an earlier request would apply.
+final class EasyHandle {
+    let curl: UnsafeMutableRawPointer
+    /// libcurl's buffer for a detailed error message.
+    private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+    /// The server that the handle's URL names.
+    private var origin: Origin?
 
-    init(_ curl: UnsafeMutableRawPointer) { self.curl = curl }
-
-    /// All settings except body and callbacks. `lists` and `words` must outlive the handle.
-    func configure(
-        for request: OutgoingRequest, options: TransportOptions, judge: HandshakeJudge, lists: CurlLists,
-        errorBuffer words: UnsafeMutablePointer<CChar>
-    ) throws(TransportError) {
-        let origin = request.origin
-        let scheme = origin.security == .tls ? "https" : "http"
-        try require(cs_curl_set_pointer(curl, CURLOPT_ERRORBUFFER, words))
-        try require(
-            cs_curl_set_string(curl, CURLOPT_URL, "\(scheme)://\(origin.bracketedHost):\(origin.port)/"))
-        try require(cs_curl_set_string(curl, CURLOPT_PROTOCOLS_STR, scheme))
-        let target = String(decoding: request.target, as: UTF8.self)
-        try require(cs_curl_set_string(curl, CURLOPT_REQUEST_TARGET, target))
-        try require(cs_curl_set_pointer(curl, CURLOPT_HTTPHEADER, lists.fields))
-        try require(cs_curl_set_pointer(curl, CURLOPT_CONNECT_TO, lists.route))
+    /// Takes over a new handle.
+    init(_ curl: UnsafeMutableRawPointer, options: TransportOptions) throws(TransportError) {
+        self.curl = curl
+        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        try set(CURLOPT_ERRORBUFFER, to: errorBuffer)
         try setProxy(options.proxy)
-        try require(cs_curl_set_long(curl, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)))
-        try require(cs_curl_set_long(curl, CURLOPT_FOLLOWLOCATION, 0))
-        try require(cs_curl_set_long(curl, CURLOPT_NOSIGNAL, 1))
+        try set(CURLOPT_HTTP_VERSION, to: Int(CURL_HTTP_VERSION_1_1))
+        try set(CURLOPT_FOLLOWLOCATION, to: 0)
+        try set(CURLOPT_NOSIGNAL, to: 1)
         // Does not wait for the thread of a name lookup that no transfer needs any more.
-        try require(cs_curl_set_long(curl, CURLOPT_QUICK_EXIT, 1))
+        try set(CURLOPT_QUICK_EXIT, to: 1)
         // `TransferTimeouts` enforces shorter limits.
-        try require(cs_curl_set_long(curl, CURLOPT_CONNECTTIMEOUT, 86_400))
-        if request.method == "HEAD" {
-            try require(cs_curl_set_long(curl, CURLOPT_NOBODY, 1))
-        } else {
-            try require(cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, request.method))
-        }
-        try setTLS(judge)
+        try set(CURLOPT_CONNECTTIMEOUT, to: 86_400)
+        try setTLS()
+        try setCallbacks()
     }
+
+    deinit {
+        curl_easy_cleanup(curl)
+        errorBuffer.deallocate()
+    }
+
+    /// The settings of one request, except body and callbacks. `judge` and `lists` must outlive the transfer.
+    func configure(
+        for request: OutgoingRequest, judge: HandshakeJudge, lists: CurlLists
+    ) throws(TransportError) {
+        errorBuffer[0] = 0
+        if request.origin != origin { try setOrigin(request.origin) }
+        try set(CURLOPT_REQUEST_TARGET, to: String(decoding: request.target, as: UTF8.self))
+        try set(CURLOPT_HTTPHEADER, to: lists.fields)
+        try set(CURLOPT_CONNECT_TO, to: lists.route)
+        try set(CURLOPT_SSL_CTX_DATA, to: Unmanaged.passUnretained(judge).toOpaque())
+        // Also ends an earlier request's NOBODY and UPLOAD.
+        try set(CURLOPT_HTTPGET, to: 1)
+        try require(cs_curl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, -1))
+        if request.method == "HEAD" {
+            try require(cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, nil))
+            try set(CURLOPT_NOBODY, to: 1)
+        } else {
+            try set(CURLOPT_CUSTOMREQUEST, to: request.method)
+        }
+    }
+
+    /// Removes what refers to the values of a transfer that has ended.
+    func forgetRequest() {
+        for option in EasyHandle.transferPointers { _ = cs_curl_set_pointer(curl, option, nil) }
+        for option in [CURLOPT_HTTPHEADER, CURLOPT_CONNECT_TO, CURLOPT_SSL_CTX_DATA] {
+            _ = cs_curl_set_pointer(curl, option, nil)
+        }
+    }
+
+    private func setOrigin(_ origin: Origin) throws(TransportError) {
+        let scheme = origin.security == .tls ? "https" : "http"
+        self.origin = nil
+        try set(CURLOPT_URL, to: "\(scheme)://\(origin.bracketedHost):\(origin.port)/")
+        try set(CURLOPT_PROTOCOLS_STR, to: scheme)
+        self.origin = origin
+    }
+
+    /// Why the last transfer failed, if libcurl says more than its result code does.
+    var errorMessage: String? { errorBuffer[0] == 0 ? nil : String(cString: errorBuffer) }
 
     /// The judge replaces all of libcurl's own checks, including the host name: the policy decides which
     /// checks apply. libcurl calls it only with `VERIFYPEER`.
-    private func setTLS(_ judge: HandshakeJudge) throws(TransportError) {
-        try require(cs_curl_set_long(curl, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)))
-        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYPEER, 1))
-        try require(cs_curl_set_long(curl, CURLOPT_SSL_VERIFYHOST, 0))
+    private func setTLS() throws(TransportError) {
+        try set(CURLOPT_SSLVERSION, to: Int(CURL_SSLVERSION_TLSv1_2))
+        try set(CURLOPT_SSL_VERIFYPEER, to: 1)
+        try set(CURLOPT_SSL_VERIFYHOST, to: 0)
         try require(cs_curl_set_string(curl, CURLOPT_CAINFO, nil))
         try require(cs_curl_set_string(curl, CURLOPT_CAPATH, nil))
         // A resumed session would skip the certificate, and the pins with it.
-        try require(cs_curl_set_long(curl, CURLOPT_SSL_SESSIONID_CACHE, 0))
-        try require(
-            cs_curl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(judge).toOpaque()))
+        try set(CURLOPT_SSL_SESSIONID_CACHE, to: 0)
         try require(
             cs_curl_set_ssl_context(curl) { _, context, judge in
                 guard let context, let judge else { return CURLE_SSL_CERTPROBLEM }
                 let own = Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue()
                 return own.install(in: OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             })
+    }
+
+    private func set(_ option: CURLoption, to number: Int) throws(TransportError) {
+        try require(cs_curl_set_long(curl, option, number))
+    }
+
+    private func set(_ option: CURLoption, to text: String) throws(TransportError) {
+        try require(cs_curl_set_string(curl, option, text))
+    }
+
+    private func set(_ option: CURLoption, to pointer: UnsafeMutableRawPointer?) throws(TransportError) {
+        try require(cs_curl_set_pointer(curl, option, pointer))
     }
 
     private func setProxy(_ proxy: TransportOptions.Proxy) throws(TransportError) {
@@ -104,13 +150,19 @@ struct EasyHandle {
 
 /// The callbacks that libcurl calls.
 extension EasyHandle {
-    /// `transfer` must outlive the handle.
+    /// The options that name a transfer to the callbacks.
+    fileprivate static let transferPointers = [
+        CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_PREREQDATA,
+        CURLOPT_XFERINFODATA,
+    ]
+
+    /// `transfer` must outlive the transfer in libcurl.
     func connect(to transfer: Transfer) throws(TransportError) {
         let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-        for option in [
-            CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_PREREQDATA,
-            CURLOPT_XFERINFODATA,
-        ] { try require(cs_curl_set_pointer(curl, option, pointer)) }
+        for option in EasyHandle.transferPointers { try set(option, to: pointer) }
+    }
+
+    fileprivate func setCallbacks() throws(TransportError) {
         try require(
             cs_curl_set_write(curl, CURLOPT_HEADERFUNCTION) { start, _, count, transfer in
                 guard let start, let transfer = EasyHandle.transfer(transfer) else { return 0 }

@@ -10,10 +10,8 @@ final class Transfer: @unchecked Sendable {
     private weak var loop: TransferLoop?
 
     /// Set while the transfer runs.
-    private(set) var handle: UnsafeMutableRawPointer?
+    private(set) var handle: EasyHandle?
     private var lists: CurlLists?
-    /// libcurl's buffer for a detailed error message.
-    private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private(set) var judge: HandshakeJudge?
 
     private var upload: UploadChannel?
@@ -41,10 +39,7 @@ final class Transfer: @unchecked Sendable {
         self.request = request
         self.progress = progress
         self.loop = loop
-        errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
-
-    deinit { errorBuffer.deallocate() }
 
     // MARK: life
 
@@ -58,37 +53,29 @@ final class Transfer: @unchecked Sendable {
         times.deadline(waitsForServer: !isReaderSlow && upload?.isStarved != true)
     }
 
-    /// Creates the handle.
-    func begin(in generation: ConnectionPool, options: TransportOptions) throws(TransportError)
-        -> UnsafeMutableRawPointer
+    /// Takes a handle.
+    func begin(in generation: ConnectionPool, options: TransportOptions) throws(TransportError) -> EasyHandle
     {
-        guard let curl = generation.makeTransfer() else {
-            throw TransportError(.machine("libcurl makes no handle"), fate: .notSent)
-        }
-        handle = curl
+        let handle = try generation.makeHandle()
+        self.handle = handle
         clock = options.clock
         times.begin(at: clock.monotonic())
-        let writer = EasyHandle(curl)
         let judge = HandshakeJudge(host: request.origin.host, pool: generation, options: options)
         self.judge = judge
         let lists = CurlLists(for: request, options: options)
         self.lists = lists
-        try writer.configure(
-            for: request, options: options, judge: judge, lists: lists, errorBuffer: errorBuffer)
-        try prepareBody(writer)
-        try writer.connect(to: self)
-        return curl
+        try handle.configure(for: request, judge: judge, lists: lists)
+        try prepareBody(handle)
+        try handle.connect(to: self)
+        return handle
     }
 
     /// Releases all resources and notifies the reader.
     func end(_ result: Result<Void, TransportError>, in generation: ConnectionPool) {
         pump?.cancel()
         upload?.close("the request has ended")
-        if let handle {
-            // The handle of a failed transfer may have unfinished work, such as a name lookup: it is not
-            // reused.
-            if case .success = result { generation.recycle(handle) } else { curl_easy_cleanup(handle) }
-        }
+        // The handle of a failed transfer may have unfinished work, such as a name lookup: it is not reused.
+        if let handle, case .success = result { generation.recycle(handle) }
         handle = nil
         lists = nil
         answer.finish(result)
@@ -102,29 +89,29 @@ final class Transfer: @unchecked Sendable {
         guard let handle else { return }
         isReaderSlow = false
         times.lastActivity = clock.monotonic()
-        curl_easy_pause(handle, CURLPAUSE_CONT)
+        curl_easy_pause(handle.curl, CURLPAUSE_CONT)
     }
 
     // MARK: the request
 
-    private func prepareBody(_ writer: EasyHandle) throws(TransportError) {
+    private func prepareBody(_ handle: EasyHandle) throws(TransportError) {
         switch request.body {
         case .none:
             // These methods announce an empty body. Source: RFC 9110 §8.6.
-            if ["POST", "PUT", "PATCH"].contains(request.method) { try writer.send(.bytes(0)) }
-        case .bytes(let bytes): try writer.send(.bytes(bytes.count))
-        case .replayable(let body): try prepareStream(length: body.length, on: writer)
+            if ["POST", "PUT", "PATCH"].contains(request.method) { try handle.send(.bytes(0)) }
+        case .bytes(let bytes): try handle.send(.bytes(bytes.count))
+        case .replayable(let body): try prepareStream(length: body.length, on: handle)
         case .once(let body):
             guard !body.isUsedUp else { throw TransportError(.bodyUsedUp, fate: .notSent) }
-            try prepareStream(length: body.length, on: writer)
+            try prepareStream(length: body.length, on: handle)
         }
     }
 
-    private func prepareStream(length: BodyLength, on writer: EasyHandle) throws(TransportError) {
+    private func prepareStream(length: BodyLength, on handle: EasyHandle) throws(TransportError) {
         upload = UploadChannel(length) { [weak self, weak loop] in
             if let self, let loop { loop.resume(self) }
         }
-        try writer.send(length)
+        try handle.send(length)
     }
 
     /// Called when the connection is established, before the request's first byte. False ends the transfer.
@@ -200,7 +187,10 @@ final class Transfer: @unchecked Sendable {
             return 0
         }
         head += line
-        guard line.elementsEqual([0x0D, 0x0A]) || line.elementsEqual([0x0A]) else { return line.count }
+        // The empty line that ends the head.
+        guard line.last == 0x0A, line.count == 1 || (line.count == 2 && line[0] == 0x0D) else {
+            return line.count
+        }
         defer { head = [] }
         guard let read = ResponseHeadParser.parse(head) else {
             ownCause = .malformedAnswer("its head")
@@ -249,8 +239,7 @@ final class Transfer: @unchecked Sendable {
         if let verdict = judge?.verdict, !verdict.isAccepted, !hasBegun {
             return .failure(TransportError(.untrusted(verdict), fate: .notSent))
         }
-        let said =
-            errorBuffer[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: errorBuffer)
+        let said = handle?.errorMessage ?? String(cString: curl_easy_strerror(code))
         return .failure(
             TransportError(cause(of: code, message: said, reachability: reachability), fate: fate))
     }
@@ -261,7 +250,7 @@ final class Transfer: @unchecked Sendable {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY:
             return reachability.state() == .offline ? .offline : .hostNotFound
-        case CURLE_COULDNT_CONNECT: return EasyHandle.connectionFailure(of: handle, message: said)
+        case CURLE_COULDNT_CONNECT: return EasyHandle.connectionFailure(of: handle?.curl, message: said)
         case CURLE_OPERATION_TIMEDOUT: return .timedOut(hasBegun ? .idle : .connecting)
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CIPHER, CURLE_SSL_CERTPROBLEM:
             return .tls(said)

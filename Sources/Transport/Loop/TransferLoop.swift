@@ -18,13 +18,20 @@ final class TransferLoop: @unchecked Sendable {
     struct Mailbox {
         var commands: [Command] = []
         var isClosing = false
-        /// The handle whose poll must be woken; nil when the thread has ended. Under the lock, because it is
-        /// freed with its pool.
-        var handle: UnsafeMutableRawPointer?
+        var hasEnded = false
+        /// Whether the thread waits, or is about to, and must be woken for the next command.
+        var isWaiting = false
+
+        /// Whether the caller, which has changed something, must wake the thread.
+        mutating func takeWaiting() -> Bool {
+            defer { isWaiting = false }
+            return isWaiting
+        }
     }
 
     let options: TransportOptions
-    private let mailbox: Locked<Mailbox>
+    private let mailbox = Locked(Mailbox())
+    private let signal: WakeupSignal
     private var pool: ConnectionPool
     /// The running transfers by their handles.
     private var running: [UnsafeMutableRawPointer: Transfer] = [:]
@@ -35,12 +42,14 @@ final class TransferLoop: @unchecked Sendable {
     private static let isReady = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
     init(trust: Trust, options: TransportOptions) throws(TransportError) {
-        guard TransferLoop.isReady, let generation = ConnectionPool(trust: trust, options: options) else {
+        guard TransferLoop.isReady, let signal = WakeupSignal(),
+            let generation = ConnectionPool(trust: trust, options: options, signal: signal)
+        else {
             throw TransportError(.machine("libcurl does not start"), fate: .notSent)
         }
         self.options = options
+        self.signal = signal
         self.pool = generation
-        mailbox = Locked(Mailbox(handle: generation.handle))
         try startThread()
     }
 
@@ -80,23 +89,23 @@ final class TransferLoop: @unchecked Sendable {
 
     /// The thread ends after its last transfer.
     func closeWhenIdle() {
-        mailbox.with { mailbox in
+        let wakes = mailbox.with { mailbox in
             mailbox.isClosing = true
-            if let handle = mailbox.handle { curl_multi_wakeup(handle) }
+            return mailbox.takeWaiting()
         }
+        if wakes { signal.send() }
     }
 
     /// False if the thread has ended and no transfer is running.
     @discardableResult
     private func post(_ command: Command) -> Bool {
-        mailbox.with { mailbox in
-            guard let handle = mailbox.handle else { return false }
+        let (isPosted, wakes) = mailbox.with { mailbox in
+            guard !mailbox.hasEnded else { return (false, false) }
             mailbox.commands.append(command)
-            // Remembered if the thread is not polling now. If the mailbox was not empty, an earlier command
-            // has woken the thread already.
-            if mailbox.commands.count == 1 { curl_multi_wakeup(handle) }
-            return true
+            return (true, mailbox.takeWaiting())
         }
+        if wakes { signal.send() }
+        return isPosted
     }
 
     // MARK: on the thread
@@ -109,18 +118,34 @@ final class TransferLoop: @unchecked Sendable {
         pthread_sigmask(SIG_BLOCK, &pipe, nil)
         while true {
             let (commands, isClosing) = mailbox.with { mailbox in
+                mailbox.isWaiting = false
                 defer { mailbox.commands = [] }
                 return (mailbox.commands, mailbox.isClosing)
             }
             for command in commands { perform(command) }
             startWaiting()
             collectFinished()
-            endOverdue()
             // Starts waiting transfers in the places that became free.
             startWaiting()
+            collectFinished()
+            let (now, next) = (options.clock.monotonic(), nextDeadline())
+            if next <= now {
+                endOverdue(at: now)
+                continue
+            }
             if isClosing, running.isEmpty, waiting.isEmpty, end() { return }
-            pool.poll(milliseconds: pollTimeout())
+            wait(until: next, from: now, isClosing: isClosing)
         }
+    }
+
+    /// Waits for sockets, libcurl's timer or a command; at most a minute, and not at all if something was
+    /// posted since the mailbox was emptied.
+    private func wait(until deadline: UInt64, from now: UInt64, isClosing: Bool) {
+        let isNews = mailbox.with { mailbox in
+            mailbox.isWaiting = mailbox.commands.isEmpty && mailbox.isClosing == isClosing
+            return !mailbox.isWaiting
+        }
+        pool.wait(milliseconds: isNews ? 0 : Int32(min(60_000, (deadline - now) / 1_000_000 + 1)))
     }
 
     private func perform(_ command: Command) {
@@ -142,7 +167,7 @@ final class TransferLoop: @unchecked Sendable {
             let transfer = waiting.removeFirst()
             do throws(TransportError) {
                 let handle = try transfer.begin(in: pool, options: options)
-                running[handle] = transfer
+                running[handle.curl] = transfer
                 try pool.add(handle)
             } catch {
                 finish(transfer, with: .failure(error))
@@ -159,8 +184,7 @@ final class TransferLoop: @unchecked Sendable {
         for transfer in running.values { transfer.wakeReader() }
     }
 
-    private func endOverdue() {
-        let now = options.clock.monotonic()
+    private func endOverdue(at now: UInt64) {
         var overdue: [(Transfer, TransportError.Phase)] = []
         eachTransfer { transfer in
             let (time, phase) = transfer.deadline
@@ -169,13 +193,10 @@ final class TransferLoop: @unchecked Sendable {
         for (transfer, phase) in overdue { end(transfer, cause: .timedOut(phase)) }
     }
 
-    /// Milliseconds until the next deadline; at most a minute.
-    private func pollTimeout() -> Int32 {
+    private func nextDeadline() -> UInt64 {
         var next = UInt64.max
         eachTransfer { next = min(next, $0.deadline.time) }
-        let now = options.clock.monotonic()
-        guard next > now else { return 0 }
-        return Int32(min(60_000, (next - now) / 1_000_000 + 1))
+        return next
     }
 
     private func eachTransfer(_ body: (Transfer) -> Void) {
@@ -189,7 +210,7 @@ final class TransferLoop: @unchecked Sendable {
 
     private func finish(_ transfer: Transfer, with result: Result<Void, TransportError>) {
         if let handle = transfer.handle {
-            running[handle] = nil
+            running[handle.curl] = nil
             pool.remove(handle)
         } else {
             waiting.removeAll { $0 === transfer }
@@ -200,16 +221,11 @@ final class TransferLoop: @unchecked Sendable {
     /// Ends all transfers under the old trust and closes its idle connections.
     private func replace(_ trust: Trust) {
         for transfer in Array(running.values) { end(transfer, cause: .trustReplaced) }
-        guard let next = ConnectionPool(trust: trust, options: options) else {
+        guard let next = ConnectionPool(trust: trust, options: options, signal: signal) else {
             // Without a handle for the new trust nothing can be sent, so all requests fail.
             for transfer in waiting { end(transfer, cause: .machine("libcurl makes no handle")) }
             pool.refuseAll()
             return
-        }
-        mailbox.with { mailbox in
-            mailbox.handle = next.handle
-            // A command that arrived meanwhile has woken the old handle.
-            curl_multi_wakeup(next.handle)
         }
         pool = next
     }
@@ -218,7 +234,7 @@ final class TransferLoop: @unchecked Sendable {
     private func end() -> Bool {
         mailbox.with { mailbox in
             guard mailbox.commands.isEmpty else { return false }
-            mailbox.handle = nil
+            mailbox.hasEnded = true
             return true
         }
     }
