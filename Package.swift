@@ -67,8 +67,10 @@ let package = Package(
         library("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
         library("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
         library("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
-        library("CGIO", apt: "libglib2.0-dev"),
-        library("CSecret", apt: "libsecret-1-dev"),
+        // Nothing is linked with these: they are loaded when they are used
+        // (docs/decisions/0063-libraries-loaded-when-used.md).
+        library("CGIO", apt: "libglib2.0-0"),
+        library("CSecret", apt: "libsecret-1-0"),
         library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
         library("CLinux", apt: "libc6-dev"),

@@ -1,6 +1,8 @@
 #pragma once
 #include <stddef.h>
 
+#include "../functions.h"
+
 // The declarations of GLib, GObject and GIO that Sources/Vault uses, instead of <gio/gio.h>, whose .pc file
 // has a flag that SwiftPM prohibits (docs/decisions/0053-glib-declarations.md). Types that the sources only
 // pass on stay incomplete. A parameter of an enumeration has the integer type that the ABI gives the
@@ -108,3 +110,15 @@ unsigned g_dbus_connection_signal_subscribe(
     GDestroyNotify free_data);
 void g_dbus_connection_signal_unsubscribe(GDBusConnection *connection, unsigned subscription);
 GDBusConnection *g_dbus_proxy_get_connection(GDBusProxy *proxy);
+
+#define CS_GIO(F)                                                                                              \
+    F(g_bus_get_sync) F(g_dbus_connection_call_sync) F(g_dbus_connection_set_exit_on_close)                    \
+    F(g_dbus_connection_signal_subscribe) F(g_dbus_connection_signal_unsubscribe)                              \
+    F(g_dbus_proxy_get_connection) F(g_error_free) F(g_error_matches) F(g_free) F(g_hash_table_insert)         \
+    F(g_hash_table_lookup) F(g_hash_table_new_full) F(g_hash_table_unref) F(g_list_free)                       \
+    F(g_main_context_iteration) F(g_main_context_new) F(g_main_context_pop_thread_default)                     \
+    F(g_main_context_push_thread_default) F(g_main_context_unref) F(g_object_unref) F(g_str_equal)             \
+    F(g_str_hash) F(g_strdup) F(g_variant_get_boolean) F(g_variant_get_child_value) F(g_variant_get_string)    \
+    F(g_variant_get_type_string) F(g_variant_n_children) F(g_variant_new_string) F(g_variant_new_tuple)        \
+    F(g_variant_unref)
+CS_FUNCTIONS(cs_gio_functions, CS_GIO)

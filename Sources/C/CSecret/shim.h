@@ -53,9 +53,17 @@ CS_CONSTANT(unsigned, SECRET_SCHEMA_NONE, 0)
 CS_CONSTANT(int, SECRET_SCHEMA_ATTRIBUTE_STRING, 0)
 SecretSchema *secret_schema_new(const char *name, unsigned flags, ...) __attribute__((sentinel));
 
+#define CS_SECRET(F)                                                                                           \
+    F(secret_collection_for_alias_sync) F(secret_collection_get_locked) F(secret_error_get_quark)              \
+    F(secret_item_create_sync) F(secret_item_delete_sync) F(secret_item_get_attributes)                        \
+    F(secret_item_get_locked) F(secret_item_get_secret) F(secret_item_load_secret_sync) F(secret_schema_new)   \
+    F(secret_service_get_type) F(secret_service_open_sync) F(secret_service_search_sync) F(secret_value_get)   \
+    F(secret_value_new) F(secret_value_unref)
+CS_FUNCTIONS(cs_secret_functions, CS_SECRET)
+
 // The schema of the vault's items. Swift does not import variadic functions.
-static inline SecretSchema *cs_secret_schema_new(void) {
-    return secret_schema_new(
+static inline SecretSchema *cs_secret_schema_new(const cs_secret_functions *functions) {
+    return functions->secret_schema_new(
         "countersign.vault", SECRET_SCHEMA_NONE, "service", SECRET_SCHEMA_ATTRIBUTE_STRING, "account",
         SECRET_SCHEMA_ATTRIBUTE_STRING, (void *)0);
 }

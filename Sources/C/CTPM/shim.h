@@ -4,6 +4,17 @@
 #include <tss2/tss2_rc.h>
 #include <tss2/tss2_tctildr.h>
 
+#include "../functions.h"
+
+#define CS_TPM(F)                                                                                              \
+    F(Esys_Create) F(Esys_CreatePrimary) F(Esys_ECDH_ZGen) F(Esys_Finalize) F(Esys_FlushContext)               \
+    F(Esys_Free) F(Esys_Initialize) F(Esys_Load) F(Esys_Sign) F(Esys_StartAuthSession)                         \
+    F(Esys_TRSess_SetAttributes) F(Esys_Unseal)                                                                \
+    F(Tss2_MU_TPM2B_PRIVATE_Marshal) F(Tss2_MU_TPM2B_PRIVATE_Unmarshal)                                        \
+    F(Tss2_MU_TPM2B_PUBLIC_Marshal) F(Tss2_MU_TPM2B_PUBLIC_Unmarshal)                                          \
+    F(Tss2_RC_Decode) F(Tss2_TctiLdr_Finalize) F(Tss2_TctiLdr_Initialize)
+CS_FUNCTIONS(cs_tpm_functions, CS_TPM)
+
 // Handles and attributes are macros with casts in them, which do not import.
 static inline ESYS_TR cs_tpm_none(void) { return ESYS_TR_NONE; }
 static inline ESYS_TR cs_tpm_password(void) { return ESYS_TR_PASSWORD; }

@@ -58,128 +58,133 @@
     /// Calls to one service on D-Bus's system bus, and its signals, by GLib's D-Bus, which libsecret uses
     /// too.
     final class SystemBus {
+        private let gio: GIOLibrary
         private let connection: OpaquePointer
         private let service: String
         private let context: OpaquePointer?
 
         init(_ service: String) throws(VaultError) {
+            gio = try GIOLibrary.loaded.get()
             self.service = service
             var error: UnsafeMutablePointer<GError>?
-            guard let connection = g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, &error) else {
-                throw SystemBus.vaultError("no system bus", cause: error)
+            guard let connection = gio.g_bus_get_sync(G_BUS_TYPE_SYSTEM, nil, &error) else {
+                throw gio.vaultError("D-Bus", "no system bus", cause: error)
             }
             self.connection = connection
-            g_dbus_connection_set_exit_on_close(connection, 0)
-            context = g_main_context_new()
-            g_main_context_push_thread_default(context)
+            gio.g_dbus_connection_set_exit_on_close(connection, 0)
+            context = gio.g_main_context_new()
+            gio.g_main_context_push_thread_default(context)
         }
 
         deinit {
-            g_main_context_pop_thread_default(context)
-            g_main_context_unref(context)
-            g_object_unref(UnsafeMutableRawPointer(connection))
+            gio.g_main_context_pop_thread_default(context)
+            gio.g_main_context_unref(context)
+            gio.g_object_unref(UnsafeMutableRawPointer(connection))
         }
 
         /// A method that takes a text, or nothing.
         func call(path: String, interface: String, method: String, argument: String? = nil) throws(VaultError)
         {
-            g_variant_unref(try reply(path: path, interface: interface, method: method, argument: argument))
+            gio.g_variant_unref(
+                try reply(path: path, interface: interface, method: method, argument: argument))
         }
 
         /// A method that takes nothing and gives an object's path.
         func objectPath(path: String, interface: String, method: String) throws(VaultError) -> String {
             let answer = try reply(path: path, interface: interface, method: method, argument: nil)
-            defer { g_variant_unref(answer) }
-            return try SystemBus.text(in: answer, at: 0, of: "o")
+            defer { gio.g_variant_unref(answer) }
+            return try gio.text(in: answer, at: 0, of: "o")
         }
 
         func signals(path: String, interface: String, signal: String) -> BusSignals {
             BusSignals(
-                connection: connection, context: context, service: service, path: path, interface: interface,
-                signal: signal)
+                gio: gio, connection: connection, context: context, service: service, path: path,
+                interface: interface, signal: signal)
         }
 
         private func reply(
             path: String, interface: String, method: String, argument: String?
         ) throws(VaultError) -> OpaquePointer {
             var error: UnsafeMutablePointer<GError>?
-            var arguments: [OpaquePointer?] = argument.map { [g_variant_new_string($0)] } ?? []
-            let tuple = g_variant_new_tuple(&arguments, UInt(arguments.count))
-            let answer = g_dbus_connection_call_sync(
+            var arguments: [OpaquePointer?] = argument.map { [gio.g_variant_new_string($0)] } ?? []
+            let tuple = gio.g_variant_new_tuple(&arguments, UInt(arguments.count))
+            let answer = gio.g_dbus_connection_call_sync(
                 connection, service, path, interface, method, tuple, nil, G_DBUS_CALL_FLAGS_NONE, 10_000, nil,
                 &error)
-            guard let answer else { throw SystemBus.vaultError(method, cause: error) }
+            guard let answer else { throw gio.vaultError("D-Bus", method, cause: error) }
             return answer
         }
+    }
 
+    extension GIOLibrary {
         /// The text at `index` of a tuple. The type is checked first, because GLib ends the program over a
         /// wrong one.
-        static func text(in tuple: OpaquePointer, at index: Int, of type: String) throws(VaultError) -> String
-        {
-            guard g_variant_n_children(tuple) > index,
-                let child = g_variant_get_child_value(tuple, UInt(index))
+        func text(in tuple: OpaquePointer, at index: Int, of type: String) throws(VaultError) -> String {
+            guard self.g_variant_n_children(tuple) > index,
+                let child = self.g_variant_get_child_value(tuple, UInt(index))
             else {
                 throw .failed("D-Bus: an answer without part \(index)")
             }
-            defer { g_variant_unref(child) }
-            guard String(cString: g_variant_get_type_string(child)) == type,
-                let text = g_variant_get_string(child, nil)
+            defer { self.g_variant_unref(child) }
+            guard isOfType(type, child), let text = self.g_variant_get_string(child, nil)
             else {
                 throw .failed("D-Bus: part \(index) of an answer is no `\(type)`")
             }
             return String(cString: text)
         }
 
-        private static func vaultError(_ what: String, cause error: UnsafeMutablePointer<GError>?)
-            -> VaultError
-        {
-            guard let error else { return .failed("D-Bus: \(what)") }
-            defer { g_error_free(error) }
-            return .failed("D-Bus: \(what): \(String(cString: error.pointee.message))")
+        func isOfType(_ type: String, _ value: OpaquePointer) -> Bool {
+            self.g_variant_get_type_string(value).map { String(cString: $0) } == type
         }
     }
 
     /// One signal of one object, as it comes: a text, and whether it is the last.
     final class BusSignals {
         private final class Queue {
+            let gio: GIOLibrary
             var signals: [(String, isLast: Bool)] = []
+
+            init(_ gio: GIOLibrary) { self.gio = gio }
         }
 
-        private let queue = Queue()
+        private let queue: Queue
         private let connection: OpaquePointer
         private let context: OpaquePointer?
         private var subscription: UInt32 = 0
 
         init(
-            connection: OpaquePointer, context: OpaquePointer?, service: String, path: String,
-            interface: String, signal: String
+            gio: GIOLibrary, connection: OpaquePointer, context: OpaquePointer?, service: String,
+            path: String, interface: String, signal: String
         ) {
+            queue = Queue(gio)
             self.connection = connection
             self.context = context
-            subscription = g_dbus_connection_signal_subscribe(
+            subscription = gio.g_dbus_connection_signal_subscribe(
                 connection, service, interface, signal, path, nil, G_DBUS_SIGNAL_FLAGS_NONE,
                 BusSignals.receive,
                 Unmanaged.passRetained(queue).toOpaque(),
                 { data in if let data { Unmanaged<Queue>.fromOpaque(data).release() } })
         }
 
-        deinit { g_dbus_connection_signal_unsubscribe(connection, subscription) }
+        deinit { queue.gio.g_dbus_connection_signal_unsubscribe(connection, subscription) }
 
         /// Nil where none has come yet. To be called on the thread that subscribed.
         func next() -> (String, isLast: Bool)? {
-            while g_main_context_iteration(context, 0) != 0 {}
+            while queue.gio.g_main_context_iteration(context, 0) != 0 {}
             return queue.signals.isEmpty ? nil : queue.signals.removeFirst()
         }
 
         private static let receive: GDBusSignalCallback = { _, _, _, _, _, parameters, data in
-            guard let parameters, let data, g_variant_n_children(parameters) == 2,
-                let text = try? SystemBus.text(in: parameters, at: 0, of: "s"),
-                let last = g_variant_get_child_value(parameters, 1)
+            guard let parameters, let data else { return }
+            let queue = Unmanaged<Queue>.fromOpaque(data).takeUnretainedValue()
+            let gio = queue.gio
+            guard gio.g_variant_n_children(parameters) == 2,
+                let text = try? gio.text(in: parameters, at: 0, of: "s"),
+                let last = gio.g_variant_get_child_value(parameters, 1)
             else { return }
-            defer { g_variant_unref(last) }
-            guard String(cString: g_variant_get_type_string(last)) == "b" else { return }
-            Unmanaged<Queue>.fromOpaque(data).takeUnretainedValue().signals.append(
-                (text, g_variant_get_boolean(last) != 0))
+            defer { gio.g_variant_unref(last) }
+            guard gio.isOfType("b", last) else { return }
+            queue.signals.append((text, gio.g_variant_get_boolean(last) != 0))
         }
     }
 #endif

@@ -6,6 +6,9 @@
     /// The password of a person's account on this machine, checked as its administrator has it checked.
     /// Source: pam(3).
     package struct PAMPasswordCheck: PasswordCheck {
+        private static let library = LoadedLibrary<cs_pam_functions>.load(
+            ["libpam.so.0": "libpam0g"], by: cs_pam_functions_resolve)
+
         private let service: String
         private let user: String
         /// Where the services' files are; nil for the system's own.
@@ -18,6 +21,12 @@
         }
 
         package func verify(_ ask: @escaping @Sendable () -> Secret?) -> PasswordVerdict {
+            let pam: LoadedLibrary<cs_pam_functions>
+            do throws(VaultError) {
+                pam = try PAMPasswordCheck.library.get()
+            } catch {
+                return .unavailable("PAM: \(error.detail)")
+            }
             let conversation = PAMConversation(ask)
             return withExtendedLifetime(conversation) {
                 var callbacks = pam_conv(
@@ -25,15 +34,16 @@
                     appdata_ptr: Unmanaged.passUnretained(conversation).toOpaque())
                 var handle: OpaquePointer?
                 let begun =
-                    if let folder { pam_start_confdir(service, user, &callbacks, folder, &handle) } else {
-                        pam_start(service, user, &callbacks, &handle)
+                    if let folder { pam.pam_start_confdir(service, user, &callbacks, folder, &handle) } else {
+                        pam.pam_start(service, user, &callbacks, &handle)
                     }
                 guard begun == PAM_SUCCESS, let handle else { return .unavailable("PAM: status \(begun)") }
                 let flags = Int32(PAM_DISALLOW_NULL_AUTHTOK)
-                let proven = pam_authenticate(handle, flags)
-                let allowed = proven == PAM_SUCCESS ? pam_acct_mgmt(handle, flags) : proven
-                let detail = pam_strerror(handle, allowed).map { String(cString: $0) } ?? "status \(allowed)"
-                pam_end(handle, allowed)
+                let proven = pam.pam_authenticate(handle, flags)
+                let allowed = proven == PAM_SUCCESS ? pam.pam_acct_mgmt(handle, flags) : proven
+                let detail =
+                    pam.pam_strerror(handle, allowed).map { String(cString: $0) } ?? "status \(allowed)"
+                _ = pam.pam_end(handle, allowed)
                 // The right password to an account that may not be used: nothing that a second try would
                 // change.
                 if proven == PAM_SUCCESS, allowed != PAM_SUCCESS { return .unavailable("PAM: \(detail)") }

@@ -21,7 +21,7 @@
         static var ofThisMachine: TPMGuard? { access("/dev/tpmrm0", R_OK | W_OK) == 0 ? TPMGuard() : nil }
 
         package func seal(_ key: Secret) throws(VaultError) -> [UInt8] {
-            let tpm = try TPMSession(device)
+            let session = try TPMSession(device)
             var sensitive = TPM2B_SENSITIVE_CREATE()
             defer { withUnsafeMutableBytes(of: &sensitive) { wipe($0) } }
             sensitive.sensitive.data.size = UInt16(key.count)
@@ -37,7 +37,7 @@
             template.publicArea.nameAlg = TPM2_ALG_ID(TPM2_ALG_SHA256)
             template.publicArea.objectAttributes = cs_tpm_sealed_attributes()
             template.publicArea.parameters.keyedHashDetail.scheme.scheme = TPM2_ALG_ID(TPM2_ALG_NULL)
-            return try tpm.create(&sensitive, template: &template)
+            return try session.create(&sensitive, template: &template)
         }
 
         package func open(_ sealed: [UInt8]) throws(VaultError) -> Secret {
@@ -47,6 +47,43 @@
 
     private func wipe(_ bytes: UnsafeMutableRawBufferPointer) {
         for index in bytes.indices { bytes.storeBytes(of: 0, toByteOffset: index, as: UInt8.self) }
+    }
+
+    /// The TPM 2.0 Software Stack: its API, what it writes, and the way to a device.
+    typealias TPMLibrary = LoadedLibrary<cs_tpm_functions>
+
+    extension TPMLibrary {
+        static let loaded = load(
+            [
+                "libtss2-mu.so.0": "libtss2-mu0", "libtss2-rc.so.0": "libtss2-rc0",
+                "libtss2-esys.so.0": "libtss2-esys-3.0.2-0", "libtss2-tctildr.so.0": "libtss2-tctildr0",
+            ], by: cs_tpm_functions_resolve)
+
+        func check(_ status: TSS2_RC, failure what: String) throws(VaultError) {
+            guard status == 0 else { throw vaultError(what, status: status) }
+        }
+
+        func vaultError(_ what: String, status: TSS2_RC) -> VaultError {
+            let text = self.Tss2_RC_Decode(status).map { String(cString: $0) }
+            return .failed("TPM: \(what): \(text ?? String(status, radix: 16))")
+        }
+
+        /// Nil where the library cannot write them.
+        func bytes(
+            publicPart: UnsafePointer<TPM2B_PUBLIC>, privatePart: UnsafePointer<TPM2B_PRIVATE>
+        ) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: TPMObject.longest)
+            var middle = 2
+            guard self.Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle) == 0 else {
+                return nil
+            }
+            var end = middle
+            guard self.Tss2_MU_TPM2B_PRIVATE_Marshal(privatePart, &bytes, bytes.count, &end) == 0 else {
+                return nil
+            }
+            (bytes[0], bytes[1]) = (UInt8((middle - 2) >> 8), UInt8((middle - 2) & 0xFF))
+            return Array(bytes[..<end])
+        }
     }
 
     /// What a TPM gave out for an object: its public part and its private part, which only that TPM opens.
@@ -59,31 +96,15 @@
         /// More than any object of ours takes.
         static let longest = 4096
 
-        /// Nil where `bytes` are not what ``bytes(publicPart:privatePart:)`` wrote.
-        init?(_ bytes: [UInt8]) {
+        /// Nil where `bytes` are not what the library's `bytes(publicPart:privatePart:)` wrote.
+        init?(_ bytes: [UInt8], by tpm: TPMLibrary) {
             guard (3...TPMObject.longest).contains(bytes.count) else { return nil }
             var at = 2
-            guard Tss2_MU_TPM2B_PUBLIC_Unmarshal(bytes, bytes.count, &at, &publicPart) == 0,
+            guard tpm.Tss2_MU_TPM2B_PUBLIC_Unmarshal(bytes, bytes.count, &at, &publicPart) == 0,
                 at == 2 + (Int(bytes[0]) << 8 | Int(bytes[1])),
-                Tss2_MU_TPM2B_PRIVATE_Unmarshal(bytes, bytes.count, &at, &privatePart) == 0, at == bytes.count
+                tpm.Tss2_MU_TPM2B_PRIVATE_Unmarshal(bytes, bytes.count, &at, &privatePart) == 0,
+                at == bytes.count
             else { return nil }
-        }
-
-        /// Nil where the library cannot write them.
-        static func bytes(
-            publicPart: UnsafePointer<TPM2B_PUBLIC>, privatePart: UnsafePointer<TPM2B_PRIVATE>
-        ) -> [UInt8]? {
-            var bytes = [UInt8](repeating: 0, count: longest)
-            var middle = 2
-            guard Tss2_MU_TPM2B_PUBLIC_Marshal(publicPart, &bytes, bytes.count, &middle) == 0 else {
-                return nil
-            }
-            var end = middle
-            guard Tss2_MU_TPM2B_PRIVATE_Marshal(privatePart, &bytes, bytes.count, &end) == 0 else {
-                return nil
-            }
-            (bytes[0], bytes[1]) = (UInt8((middle - 2) >> 8), UInt8((middle - 2) & 0xFF))
-            return Array(bytes[..<end])
         }
 
         /// Of a key on P-256; nil for other objects.

@@ -45,7 +45,14 @@
         /// both.
         private func point(of wrapped: Secret, for use: DeviceKeyUse) throws(DeviceKeyError) -> P256Point {
             let bytes = wrapped.withExposedBytes { span in span.indices.map { span[$0] } }
-            guard bytes.first == use.rawValue, let parts = TPMObject(Array(bytes.dropFirst())),
+            // A library that is missing says nothing about the key.
+            let tpm: TPMLibrary
+            do throws(VaultError) {
+                tpm = try TPMLibrary.loaded.get()
+            } catch {
+                throw .unavailable("TPM: \(error.detail)")
+            }
+            guard bytes.first == use.rawValue, let parts = TPMObject(Array(bytes.dropFirst()), by: tpm),
                 let point = parts.point
             else { throw .lost("TPM: not a key that it wrapped") }
             return point
@@ -119,15 +126,5 @@
     extension DeviceKeyHardware {
         /// The TPM; nil on a machine without one, or where this process may not open it.
         package static var ofThisMachine: (any DeviceKeyBackEnd)? { TPMKeys.ofThisMachine }
-    }
-
-    extension VaultError {
-        /// For people.
-        var detail: String {
-            switch self {
-            case .badName(let detail), .locked(let detail), .failed(let detail): detail
-            case .changed: "changed meanwhile"
-            }
-        }
     }
 #endif

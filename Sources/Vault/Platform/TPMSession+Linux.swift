@@ -7,6 +7,7 @@
     /// way to the chip and back, so that a listener on its bus learns nothing. The handles are freed with the
     /// value.
     final class TPMSession {
+        let tpm: TPMLibrary
         private let transport: OpaquePointer
         private(set) var context: OpaquePointer?
         private(set) var parent = cs_tpm_none()
@@ -17,23 +18,24 @@
             if device.hasPrefix("device:"), access(String(device.dropFirst(7)), R_OK | W_OK) != 0 {
                 throw .failed("TPM: \(device.dropFirst(7)): \(String(cString: strerror(errno)))")
             }
+            tpm = try TPMLibrary.loaded.get()
             var transport: OpaquePointer?
-            let status = Tss2_TctiLdr_Initialize(device, &transport)
+            let status = tpm.Tss2_TctiLdr_Initialize(device, &transport)
             guard status == 0, let transport else {
-                throw TPMSession.vaultError("\(device) cannot be reached", status: status)
+                throw tpm.vaultError("\(device) cannot be reached", status: status)
             }
             self.transport = transport
-            try TPMSession.check(Esys_Initialize(&context, transport, nil), failure: "does not answer")
+            try tpm.check(tpm.Esys_Initialize(&context, transport, nil), failure: "does not answer")
             try makeParent()
             try start()
         }
 
         deinit {
-            if session != cs_tpm_none() { Esys_FlushContext(context, session) }
-            if parent != cs_tpm_none() { Esys_FlushContext(context, parent) }
-            Esys_Finalize(&context)
+            if session != cs_tpm_none() { _ = tpm.Esys_FlushContext(context, session) }
+            if parent != cs_tpm_none() { _ = tpm.Esys_FlushContext(context, parent) }
+            tpm.Esys_Finalize(&context)
             var transport: OpaquePointer? = transport
-            Tss2_TctiLdr_Finalize(&transport)
+            tpm.Tss2_TctiLdr_Finalize(&transport)
         }
 
         /// The owner's storage key: always the same, for it comes from the seed and this template.
@@ -49,12 +51,12 @@
             var sensitive = TPM2B_SENSITIVE_CREATE()
             var none = TPM2B_DATA()
             var pcrs = TPML_PCR_SELECTION()
-            let status = Esys_CreatePrimary(
+            let status = tpm.Esys_CreatePrimary(
                 context, cs_tpm_owner(), cs_tpm_password(), cs_tpm_none(), cs_tpm_none(), &sensitive,
                 &template, &none,
                 &pcrs,
                 &parent, nil, nil, nil, nil)
-            try TPMSession.check(status, failure: "makes no storage key")
+            try tpm.check(status, failure: "makes no storage key")
         }
 
         private func start() throws(VaultError) {
@@ -62,14 +64,14 @@
             cipher.algorithm = TPMSession.cipher.algorithm
             cipher.keyBits = TPMSession.cipher.keyBits
             cipher.mode = TPMSession.cipher.mode
-            let status = Esys_StartAuthSession(
+            let status = tpm.Esys_StartAuthSession(
                 context, parent, cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), cs_tpm_none(), nil,
                 TPM2_SE(TPM2_SE_HMAC),
                 &cipher,
                 TPM2_ALG_ID(TPM2_ALG_SHA256), &session)
-            try TPMSession.check(status, failure: "starts no session")
-            try TPMSession.check(
-                Esys_TRSess_SetAttributes(context, session, cs_tpm_session_attributes(), 0xFF),
+            try tpm.check(status, failure: "starts no session")
+            try tpm.check(
+                tpm.Esys_TRSess_SetAttributes(context, session, cs_tpm_session_attributes(), 0xFF),
                 failure: "encrypts no session")
         }
 
@@ -80,17 +82,17 @@
             var pcrs = TPML_PCR_SELECTION()
             var secretPart: UnsafeMutablePointer<TPM2B_PRIVATE>?
             var publicPart: UnsafeMutablePointer<TPM2B_PUBLIC>?
-            let status = Esys_Create(
+            let status = tpm.Esys_Create(
                 context, parent, session, cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs,
                 &secretPart,
                 &publicPart, nil, nil, nil)
             defer {
-                Esys_Free(secretPart)
-                Esys_Free(publicPart)
+                tpm.Esys_Free(secretPart)
+                tpm.Esys_Free(publicPart)
             }
-            try TPMSession.check(status, failure: "seals nothing")
+            try tpm.check(status, failure: "seals nothing")
             guard let publicPart, let secretPart,
-                let bytes = TPMObject.bytes(publicPart: publicPart, privatePart: secretPart)
+                let bytes = tpm.bytes(publicPart: publicPart, privatePart: secretPart)
             else {
                 throw .failed("TPM: what it sealed cannot be written")
             }
@@ -98,22 +100,24 @@
         }
 
         func unseal(_ sealed: [UInt8]) throws(VaultError) -> Secret {
-            guard var parts = TPMObject(sealed) else { throw .failed("TPM: not an object that it sealed") }
+            guard var parts = TPMObject(sealed, by: tpm) else {
+                throw .failed("TPM: not an object that it sealed")
+            }
             var object = cs_tpm_none()
-            let loaded = Esys_Load(
+            let loaded = tpm.Esys_Load(
                 context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart,
                 &object)
-            try TPMSession.check(
+            try tpm.check(
                 loaded,
                 failure: "does not know this object: another machine's, altered, or the TPM was cleared")
-            defer { Esys_FlushContext(context, object) }
+            defer { _ = tpm.Esys_FlushContext(context, object) }
             var data: UnsafeMutablePointer<TPM2B_SENSITIVE_DATA>?
-            let status = Esys_Unseal(context, object, session, cs_tpm_none(), cs_tpm_none(), &data)
-            try TPMSession.check(status, failure: "does not open this object")
+            let status = tpm.Esys_Unseal(context, object, session, cs_tpm_none(), cs_tpm_none(), &data)
+            try tpm.check(status, failure: "does not open this object")
             guard let data else { throw .failed("TPM: gave nothing") }
             defer {
                 explicit_bzero(data, MemoryLayout<TPM2B_SENSITIVE_DATA>.size)
-                Esys_Free(data)
+                tpm.Esys_Free(data)
             }
             return withUnsafeBytes(of: &data.pointee.buffer) { bytes in
                 Secret(
@@ -129,17 +133,6 @@
             cipher.keyBits.aes = 128
             cipher.mode.aes = TPM2_ALG_ID(TPM2_ALG_CFB)
             return cipher
-        }
-
-        private static func check(_ status: TSS2_RC, failure what: String) throws(VaultError) {
-            guard status == 0 else { throw vaultError(what, status: status) }
-        }
-
-        static func vaultError(_ what: String, status: TSS2_RC) -> VaultError {
-            .failed(
-                "TPM: \(what): "
-                    + "\(Tss2_RC_Decode(status).map { String(cString: $0) } ?? String(status, radix: 16))"
-            )
         }
     }
 
@@ -165,18 +158,18 @@
             var pcrs = TPML_PCR_SELECTION()
             var secretPart: UnsafeMutablePointer<TPM2B_PRIVATE>?
             var publicPart: UnsafeMutablePointer<TPM2B_PUBLIC>?
-            let status = Esys_Create(
+            let status = tpm.Esys_Create(
                 context, parent, session, cs_tpm_none(), cs_tpm_none(), &sensitive, &template, &none, &pcrs,
                 &secretPart, &publicPart, nil, nil, nil)
             defer {
-                Esys_Free(secretPart)
-                Esys_Free(publicPart)
+                tpm.Esys_Free(secretPart)
+                tpm.Esys_Free(publicPart)
             }
             guard status == 0, let secretPart, let publicPart else {
-                throw .unavailable(TPMSession.text("makes no key on P-256", status: status))
+                throw .unavailable(text("makes no key on P-256", status: status))
             }
             guard let point = TPMObject.point(publicPart.pointee.publicArea),
-                let object = TPMObject.bytes(publicPart: publicPart, privatePart: secretPart)
+                let object = tpm.bytes(publicPart: publicPart, privatePart: secretPart)
             else { throw .unavailable("TPM: made a key that cannot be read") }
             return (point, object)
         }
@@ -185,18 +178,20 @@
         func withKey<Value>(
             _ object: [UInt8], perform body: (ESYS_TR) throws(DeviceKeyError) -> Value
         ) throws(DeviceKeyError) -> Value {
-            guard var parts = TPMObject(object) else { throw .lost("TPM: not a key that it wrapped") }
+            guard var parts = TPMObject(object, by: tpm) else {
+                throw .lost("TPM: not a key that it wrapped")
+            }
             var key = cs_tpm_none()
-            let status = Esys_Load(
+            let status = tpm.Esys_Load(
                 context, parent, session, cs_tpm_none(), cs_tpm_none(), &parts.privatePart, &parts.publicPart,
                 &key)
             guard status == 0 else {
-                let text = TPMSession.text("does not load the device's key", status: status)
+                let text = self.text("does not load the device's key", status: status)
                 throw TPMSession.concernsTheObject(status)
                     ? .lost("\(text): the TPM was cleared or replaced, or the key was altered")
                     : .unavailable(text)
             }
-            defer { Esys_FlushContext(context, key) }
+            defer { _ = tpm.Esys_FlushContext(context, key) }
             return try body(key)
         }
 
@@ -212,11 +207,11 @@
                 // The key is not restricted, so the TPM takes a digest that it did not compute.
                 var ticket = cs_tpm_no_ticket()
                 var signature: UnsafeMutablePointer<TPMT_SIGNATURE>?
-                let status = Esys_Sign(
+                let status = tpm.Esys_Sign(
                     context, key, session, cs_tpm_none(), cs_tpm_none(), &input, &scheme, &ticket, &signature)
-                defer { Esys_Free(signature) }
+                defer { tpm.Esys_Free(signature) }
                 guard status == 0, let signature else {
-                    throw .unavailable(TPMSession.text("does not sign", status: status))
+                    throw .unavailable(text("does not sign", status: status))
                 }
                 let numbers = signature.pointee.signature.ecdsa
                 guard let r = TPMObject.coordinate(numbers.signatureR),
@@ -233,14 +228,14 @@
                 input.point.x = TPMSession.parameter(point.bytes[1..<33])
                 input.point.y = TPMSession.parameter(point.bytes[33...])
                 var product: UnsafeMutablePointer<TPM2B_ECC_POINT>?
-                let status = Esys_ECDH_ZGen(
+                let status = tpm.Esys_ECDH_ZGen(
                     context, key, session, cs_tpm_none(), cs_tpm_none(), &input, &product)
                 guard status == 0, let product else {
-                    throw .unavailable(TPMSession.text("agrees on no key", status: status))
+                    throw .unavailable(text("agrees on no key", status: status))
                 }
                 defer {
                     explicit_bzero(product, MemoryLayout<TPM2B_ECC_POINT>.size)
-                    Esys_Free(product)
+                    tpm.Esys_Free(product)
                 }
                 guard var x = TPMObject.coordinate(product.pointee.point.x) else {
                     throw .unavailable("TPM: gave a point that is none on P-256")
@@ -263,8 +258,8 @@
             status >> 16 == 0 && status & 0x80 != 0 && status & 0x40 != 0
         }
 
-        private static func text(_ what: String, status: TSS2_RC) -> String {
-            vaultError(what, status: status).detail
+        private func text(_ what: String, status: TSS2_RC) -> String {
+            tpm.vaultError(what, status: status).detail
         }
     }
 #endif

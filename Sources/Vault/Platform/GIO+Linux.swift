@@ -1,0 +1,23 @@
+#if os(Linux) && (SecretService || Presence)
+    import CGIO
+
+    /// GLib with GObject and GIO.
+    typealias GIOLibrary = LoadedLibrary<cs_gio_functions>
+
+    extension GIOLibrary {
+        static let loaded = load(
+            [
+                "libglib-2.0.so.0": "libglib2.0-0", "libgobject-2.0.so.0": "libglib2.0-0",
+                "libgio-2.0.so.0": "libglib2.0-0",
+            ], by: cs_gio_functions_resolve)
+
+        /// Takes the error. `service` is what failed, and `what` the call, for people.
+        func vaultError(
+            _ service: String, _ what: String, cause error: UnsafeMutablePointer<GError>?
+        ) -> VaultError {
+            guard let error else { return .failed("\(service): \(what)") }
+            defer { self.g_error_free(error) }
+            return .failed("\(service): \(what): \(String(cString: error.pointee.message))")
+        }
+    }
+#endif
