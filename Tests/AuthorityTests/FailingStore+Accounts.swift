@@ -159,6 +159,10 @@ extension FailingStore {
         try check()
         return try base.sessions(changedAfter: change, limit: limit)
     }
+    func outlines(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [SessionOutline] {
+        try check()
+        return try base.outlines(changedAfter: change, limit: limit)
+    }
     func forgetSessions(endedBefore time: Int64, limit: Int) throws(OperationalError) -> [SessionID] {
         try check()
         return try base.forgetSessions(endedBefore: time, limit: limit)

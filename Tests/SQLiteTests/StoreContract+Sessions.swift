@@ -72,6 +72,7 @@ extension StoreContract {
         try knownDevices()
         try manySessions()
         try releasesOfSessions()
+        try outlines(after: 0, are: make().sessions(changedAfter: 0, limit: 10_000))
         #expect(
             try make().revision() == revision, "no release is judged by sessions, so nothing is read again")
     }
@@ -91,6 +92,7 @@ extension StoreContract {
         #expect(try make().sessions(changedAfter: opened.change, limit: 10) == [replaced, now])
         #expect(try make().sessions(changedAfter: opened.change, limit: 1) == [replaced])
         #expect(try make().sessions(changedAfter: now.change, limit: 10).isEmpty)
+        try outlines(after: opened.change, are: [replaced, now])
 
         let third = try Self.session(3, of: account, platform: "android", kind: .tablet, at: 1_010)
         guard case .yes(_, let both, _) = try open(third, .unlimited) else {
@@ -102,6 +104,23 @@ extension StoreContract {
                 second.id, third.id,
             ])
         #expect(try make().sessions(of: account.app, limit: 2).map(\.id) == [second.id, third.id])
+    }
+
+    /// The outlines are those of the rows, but for the roots, which they do not read.
+    private func outlines(after change: Int64, are rows: [StoredSession]) throws {
+        let expected = rows.map { row in
+            var outline = SessionOutline(row)
+            if case .device(var device) = outline.credentials {
+                device.sealedRoot = nil
+                outline.credentials = .device(device)
+            }
+            return outline
+        }
+        #expect(try make().outlines(changedAfter: change, limit: rows.count) == expected)
+        #expect(try make().outlines(changedAfter: change, limit: rows.count - 1) == expected.dropLast())
+        if let last = rows.last {
+            #expect(try make().outlines(changedAfter: last.change, limit: 10).isEmpty)
+        }
     }
 
     private func refusals(_ account: Account) throws {

@@ -52,6 +52,14 @@ struct SessionCache {
     }
 }
 
+/// What a shard has of a session.
+struct KnownSession {
+    let session: SessionRecord
+    /// Of a device-bound session only after its row was verified; else it is read from the store.
+    let secret: SessionSecret?
+    let confirmation: SessionShard.Confirmation?
+}
+
 /// One shard of the live sessions, under a lock of its own, so that a slow operation, such as growing the
 /// table, delays few requests.
 ///
@@ -76,8 +84,12 @@ final class SessionShard: @unchecked Sendable {
         lock.read { recentlyUsed.find(token) }
     }
 
-    func find(_ id: SessionID) -> (session: SessionRecord, confirmation: Confirmation?)? {
-        lock.read { table.find(id).map { ($0, confirmations[id]) } }
+    func find(_ id: SessionID) -> KnownSession? {
+        lock.read {
+            table.find(id).map {
+                KnownSession(session: $0, secret: table.secret(of: id), confirmation: confirmations[id])
+            }
+        }
     }
 
     /// The generation of the policies and accounts that entries are made from. Read it before reading any
@@ -98,13 +110,17 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
-    /// Stores a row's record, unless the shard has a newer one.
-    func put(_ session: SessionRecord) {
+    /// Stores a row's record and secret, unless the shard has a newer one.
+    func put(_ session: SessionRecord, secret: SessionSecret?) {
         lock.write {
-            if let before = table.find(session.id), before.change >= session.change {
+            guard let before = table.find(session.id) else {
+                // Not cached, nor confirmed: both are of sessions in the table.
+                return table.put(session, secret: secret)
+            }
+            if before.change >= session.change {
                 guard before.change == session.change, session.isVerified, !before.isVerified else { return }
             }
-            table.put(session)
+            table.put(session, secret: secret)
             recentlyUsed.remove(session.id)
             if let ahead = confirmations[session.id],
                 session.isEnded || !session.hasSuccessor || session.epoch >= ahead.epoch

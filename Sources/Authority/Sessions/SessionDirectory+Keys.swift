@@ -14,11 +14,14 @@ extension SessionDirectory {
     func makeCacheEntry(for token: SessionToken) throws(OperationalError) -> SessionCache.Entry? {
         let shard = shard(of: token.id)
         let season = shard.cacheGeneration
-        guard let (known, ahead) = shard.find(token.id), known.kind == .device,
-            let live = try verified(known), live.kind == .device,
-            let edition = edition(of: token.epoch, record: live, confirmation: ahead)
+        guard let known = shard.find(token.id), known.session.kind == .device,
+            let verified = try verified(known)
         else { return nil }
-        guard let (sealed, release) = try epoch(token.epoch, record: live) else { return nil }
+        let (live, ahead) = (verified.session, known.confirmation)
+        guard live.kind == .device,
+            let edition = edition(of: token.epoch, record: live, confirmation: ahead),
+            let (sealed, release) = try epoch(token.epoch, of: verified)
+        else { return nil }
         let root = try root(sealed, of: token, in: appPlatforms[live.appPlatform].app)
         let entry = SessionCache.Entry(
             token: token,
@@ -56,9 +59,12 @@ extension SessionDirectory {
     /// An epoch's root and release. Memory holds the current epoch's, which most requests need; the others
     /// are read from the store.
     private func epoch(
-        _ epoch: UInt32, record live: SessionRecord
+        _ epoch: UInt32, of known: KnownSession
     ) throws(OperationalError) -> (sealedRoot: [UInt8], release: KeyID?)? {
-        if epoch == live.epoch { return (live.sealedRoot, appPlatforms[live.appPlatform].release) }
+        let live = known.session
+        if epoch == live.epoch, let root = known.secret {
+            return (root.bytes, appPlatforms[live.appPlatform].release)
+        }
         guard case .device(let device)? = try reader.session(live.id)?.credentials,
             let root = device.sealedRoot(of: epoch)
         else { return nil }

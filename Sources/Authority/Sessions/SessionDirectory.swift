@@ -129,7 +129,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         position.change = min(position.change, try reader.sessionChange())
         var after = position.change
         while true {
-            let page = try reader.sessions(changedAfter: after, limit: SessionDirectory.pageCount)
+            let page = try reader.outlines(changedAfter: after, limit: SessionDirectory.pageCount)
             put(page, isVerified: false)
             if let change = try lastAuthenticChange(in: page) { position.change = change }
             guard let last = page.last, page.count == SessionDirectory.pageCount else { return }
@@ -139,7 +139,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     /// The number of the last row that is authentic: behind that of another, changes to come could be missed.
     /// Nil for none; such rows are read again the next time.
-    private func lastAuthenticChange(in page: [StoredSession]) throws(OperationalError) -> Int64? {
+    private func lastAuthenticChange(in page: [SessionOutline]) throws(OperationalError) -> Int64? {
         for row in page.reversed() {
             do {
                 if let stored = try reader.session(row.id), stored.change >= row.change { return row.change }
@@ -151,12 +151,19 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     }
 
     /// Applies rows as they are in the store: the server's own changes, once they are durable.
-    package func apply(_ rows: [StoredSession]) { put(rows, isVerified: true) }
+    package func apply(_ rows: [StoredSession]) { put(rows.map { SessionOutline($0) }, isVerified: true) }
 
-    private func put(_ rows: [StoredSession], isVerified: Bool) {
+    private func put(_ rows: [SessionOutline], isVerified: Bool) {
+        // Most rows of a page have the same.
+        var last: (place: AppPlatformTable.AppPlatform, number: UInt32)?
         for row in rows {
+            let place = AppPlatformTable.AppPlatform(row)
+            let number = last?.place == place ? last?.number : nil
+            let known = number ?? appPlatforms.number(of: place)
+            last = (place, known)
             shard(of: row.id).put(
-                SessionRecord(row, appPlatform: appPlatforms.number(of: row), isVerified: isVerified))
+                SessionRecord(row, appPlatform: known, isVerified: isVerified),
+                secret: row.credentials.secret)
         }
     }
 
@@ -167,20 +174,23 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     /// The record of a session whose row was verified since it was read; nil if the row is gone. Throws if
     /// the row is not authentic, or an earlier one than the server knows.
-    func verified(_ live: SessionRecord) throws(OperationalError) -> SessionRecord? {
+    func verified(_ known: KnownSession) throws(OperationalError) -> KnownSession? {
+        let live = known.session
         let table = AuthenticatedTable.session
         guard deployment.rows.accepts(group: table.group(ofAccount: live.account), of: table) else {
             throw OperationalError(
                 .failed, message: "session \(live.id): the rows of its group do not add up")
         }
-        if live.isVerified { return live }
+        if live.isVerified { return known }
         guard let row = try reader.session(live.id) else { return nil }
         guard row.change >= live.change else {
             deployment.rows.refused(live.id.description, of: table)
             throw OperationalError(.failed, message: "session \(live.id): its row is an earlier one")
         }
         apply([row])
-        return shard(of: live.id).find(live.id)?.session
+        guard let now = shard(of: live.id).find(live.id) else { return nil }
+        // A newer row may have been read meanwhile.
+        return now.session.isVerified ? now : try verified(now)
     }
 
     /// Forgets sessions that the store has deleted.
@@ -228,10 +238,10 @@ extension SessionDirectory {
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)
         let season = shard.cacheGeneration
-        guard let (known, ahead) = shard.find(token.session),
-            known.edition(ofTokenHash: token.hash.span) != nil, let live = try verified(known),
-            let edition = live.edition(ofTokenHash: token.hash.span)
+        guard let known = shard.find(token.session), known.edition(of: token) != nil,
+            let verified = try verified(known), let edition = verified.edition(of: token)
         else { return nil }
+        let (live, ahead) = (verified.session, known.confirmation)
         guard edition != .previous else { return try session(live, edition: edition) }
         // In the cache, a bearer session has the single epoch 0.
         let place = SessionToken(id: token.session, epoch: 0)
@@ -253,10 +263,26 @@ extension SessionDirectory {
     /// nothing.
     func offeredEpoch(of session: Session) -> UInt32? {
         guard session.kind == .bearer else { return session.epoch }
-        guard let (live, _) = shard(of: session.id).find(session.id), live.moment == session.expires else {
+        guard let live = shard(of: session.id).find(session.id)?.session, live.moment == session.expires
+        else {
             return nil
         }
         return live.epoch &+ 1
+    }
+}
+
+extension KnownSession {
+    fileprivate func edition(of token: BearerToken) -> Session.Edition? {
+        session.edition(ofTokenHash: token.hash.span, among: secret)
+    }
+}
+
+extension SessionOutline.Credentials {
+    fileprivate var secret: SessionSecret? {
+        switch self {
+        case .device(let device): device.sealedRoot
+        case .bearer(let bearer): bearer.tokenHashes
+        }
     }
 }
 

@@ -8,9 +8,6 @@ import CountersignWire
 /// A session in memory: a fixed number of bytes and no heap allocation, because there may be a million.
 /// What else a request needs is read from the store when the session's key is first used.
 struct SessionRecord {
-    /// Bytes of a sealed root: layout, nonce, 32 bytes, tag.
-    static let sealedCount = 73
-
     private struct Flags: OptionSet {
         let rawValue: UInt8
 
@@ -36,16 +33,13 @@ struct SessionRecord {
     let epoch: UInt32
     /// The app, the platform and the release of `epoch`, as a number in ``AppPlatformTable``.
     let appPlatform: UInt32
-    /// The sealed root of `epoch`; for a bearer session, the hashes of its current and previous tokens.
-    private let bytes: InlineArray<73, UInt8>
-    private let count: UInt8
     private let flags: Flags
     private let reason: UInt8
     private let by: UInt8
 
     /// `isVerified`: whether the row was read by ``SessionStore/session(_:)``, or is one that this server
     /// wrote.
-    init(_ row: StoredSession, appPlatform: UInt32, isVerified: Bool = false) {
+    init(_ row: SessionOutline, appPlatform: UInt32, isVerified: Bool = false) {
         id = row.id
         account = row.account
         change = row.change
@@ -55,29 +49,20 @@ struct SessionRecord {
         var flags: Flags = row.end == nil ? [] : .isEnded
         if row.opening == .unsigned { flags.insert(.isOpenedUnsigned) }
         if isVerified { flags.insert(.isVerified) }
-        let kept: [UInt8]
         switch row.credentials {
         case .device(let device):
             epoch = device.epoch
             moment = device.epochBegan
-            kept = device.sealedRoot
-            if device.sealedPreviousRoot != nil { flags.insert(.hasPrevious) }
-            if device.successor != nil { flags.insert(.hasSuccessor) }
+            if device.hasPreviousRoot { flags.insert(.hasPrevious) }
+            if device.hasSuccessor { flags.insert(.hasSuccessor) }
         case .bearer(let bearer):
-            epoch = bearer.edition
+            epoch = UInt32(truncatingIfNeeded: bearer.issued)
             moment = bearer.tokenExpires
-            kept = bearer.tokenHash + (bearer.previousTokenHash ?? [])
             flags.insert(.isBearer)
-            if bearer.previousTokenHash != nil { flags.insert(.hasPrevious) }
+            if bearer.hasPreviousToken { flags.insert(.hasPrevious) }
             // The previous login token is accepted until the new token is used.
-            if bearer.previousLoginTokenHash != nil { flags.insert(.hasSuccessor) }
+            if bearer.hasPreviousLoginToken { flags.insert(.hasSuccessor) }
         }
-        var bytes = InlineArray<73, UInt8>(repeating: 0)
-        // The server never writes more bytes than fit; a longer value fails to open, truncated or not.
-        let count = min(kept.count, SessionRecord.sealedCount)
-        for index in 0..<count { bytes[index] = kept[index] }
-        self.bytes = bytes
-        self.count = UInt8(count)
         self.flags = flags
         endedAt = row.end?.at ?? 0
         reason =
@@ -104,15 +89,12 @@ struct SessionRecord {
             by: by == 0 ? nil : classes[Int(by) - 1].rawValue)
     }
 
-    /// The sealed root of `epoch`, for device-bound sessions only.
-    var sealedRoot: [UInt8] { (0..<Int(count)).map { bytes[$0] } }
-
     /// Which of a bearer session's tokens has this hash; nil if neither has. A sender cannot choose the
     /// hash of its token, so the time that the comparison takes tells nothing about a valid one.
-    func edition(ofTokenHash hash: Span<UInt8>) -> Session.Edition? {
-        guard kind == .bearer, hash.count == 32 else { return nil }
-        if bytes.span.extracting(0..<32).matches(hash) { return hasSuccessor ? .offered : .current }
-        return hasPrevious && bytes.span.extracting(32..<64).matches(hash) ? .previous : nil
+    func edition(ofTokenHash hash: Span<UInt8>, among hashes: SessionSecret?) -> Session.Edition? {
+        guard kind == .bearer, hash.count == 32, let hashes else { return nil }
+        if hashes.holds(hash, at: 0) { return hasSuccessor ? .offered : .current }
+        return hasPrevious && hashes.holds(hash, at: 32) ? .previous : nil
     }
 }
 
@@ -126,15 +108,19 @@ final class AppPlatformTable: @unchecked Sendable {
         var platform: Platform
         /// Of a device-bound session's current epoch.
         var release: KeyID?
+
+        init(_ session: SessionOutline) {
+            app = session.app
+            platform = session.platform
+            if case .device(let device) = session.credentials { release = device.release }
+        }
     }
 
     private let lock = ReadWriteLock()
     private var all: [AppPlatform] = []
     private var numbers: [AppPlatform: UInt32] = [:]
 
-    func number(of session: StoredSession) -> UInt32 {
-        var place = AppPlatform(app: session.app, platform: session.platform)
-        if case .device(let device) = session.credentials { place.release = device.release }
+    func number(of place: AppPlatform) -> UInt32 {
         if let number = lock.read({ numbers[place] }) { return number }
         return lock.write {
             if let number = numbers[place] { return number }

@@ -71,9 +71,9 @@ extension SessionDirectory {
         guard let token = UploadTicketToken(text), token.isIssued(under: uploadTicketKey) else { return nil }
         try refreshIfChanged()
         guard let ticket = try reader.uploadTicket(token.id),
-            let (known, _) = shard(of: ticket.session).find(ticket.session), let live = try verified(known)
+            let known = shard(of: ticket.session).find(ticket.session), let live = try verified(known)
         else { return nil }
-        return (ticket, try session(holdingTicket: live))
+        return (ticket, try session(holdingTicket: live.session))
     }
 
     /// The session of a ticket. The ticket replaces the session's token, so no token can expire: the

@@ -149,7 +149,7 @@ extension SessionBench {
                 folder: data, store: SQLiteStore(path: data.database), environment: [:])
             defer { deployment.store.close() }
             let bench = try SessionBench(deployment) {
-                SQLiteStore(path: data.database, rows: deployment.rows)
+                SQLiteStore(path: data.database, inspecting: $0, rows: deployment.rows)
             }
             return try await bench.run(sessions: count) { console.note("bench: \($0)") }
         }

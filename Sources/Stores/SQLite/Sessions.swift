@@ -121,6 +121,13 @@ extension SQLiteStore {
         }
     }
 
+    package func outlines(changedAfter change: Int64, limit: Int) throws(OperationalError) -> [SessionOutline]
+    {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            try SessionOutlineRows.read(changedAfter: change, limit: limit, in: database)
+        }
+    }
+
     /// Increments the number of session changes and returns it.
     static func nextSessionChange(in database: Database) throws(OperationalError) -> Int64 {
         guard

@@ -1,5 +1,6 @@
 import CSQLite
 import CountersignWire
+import Glibc
 
 /// A compiled statement with its values, for one run.
 struct Statement: ~Copyable {
@@ -67,6 +68,16 @@ struct Statement: ~Copyable {
         guard let start = sqlite3_column_text(handle, column) else { return "" }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    /// Whether the column has these bytes. Makes no copy of them.
+    func hasText(_ bytes: [UInt8], in column: Int32) -> Bool {
+        let start = sqlite3_column_blob(handle, column)
+        guard Int(sqlite3_column_bytes(handle, column)) == bytes.count else { return false }
+        guard let start else { return bytes.isEmpty }
+        return bytes.withUnsafeBytes { own in
+            own.baseAddress.map { memcmp($0, start, own.count) == 0 } ?? true
+        }
     }
 
     func blob(_ column: Int32) -> [UInt8] {

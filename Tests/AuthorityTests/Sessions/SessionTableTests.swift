@@ -11,6 +11,8 @@ import Testing
         var generator = SystemRandomNumberGenerator()
         var table = SessionTable()
         var model: [SessionID: Int64] = [:]
+        // Of some sessions, and not always of the same ones.
+        var secrets: [SessionID: [UInt8]] = [:]
         let app = try #require(AppName("demo"))
         let platform = try #require(Platform("ios"))
         // Ids that differ in few bits, so that they collide.
@@ -20,6 +22,7 @@ import Testing
             if Int.random(in: 0..<3, using: &generator) == 0 {
                 table.remove(id)
                 model[id] = nil
+                secrets[id] = nil
             } else {
                 let credentials = DeviceCredentials(
                     signingKey: [], agreementKey: [], epochBegan: step,
@@ -28,16 +31,25 @@ import Testing
                     id: id, account: step, app: app, platform: platform, deviceClass: .phone, deviceName: "x",
                     created: 1, credentials: .device(credentials))
                 if step.isMultiple(of: 5) { row.end = .init(.revoked, at: step) }
-                table.put(SessionRecord(row, appPlatform: 0))
+                let secret: [UInt8]? =
+                    step.isMultiple(of: 3) ? nil : [UInt8(step & 0xFF), UInt8(step >> 8 & 0xFF)]
+                table.put(
+                    SessionRecord(SessionOutline(row), appPlatform: 0), secret: secret.map(SessionSecret.init)
+                )
                 model[id] = step
+                secrets[id] = secret
             }
             if step.isMultiple(of: 997) {
                 #expect(table.count == model.count)
                 #expect(table.endedCount == model.values.count { $0.isMultiple(of: 5) })
             }
             #expect(table.find(id)?.account == model[id])
+            #expect(table.secret(of: id)?.bytes == secrets[id])
         }
-        for id in ids { #expect(table.find(id)?.account == model[id]) }
+        for id in ids {
+            #expect(table.find(id)?.account == model[id])
+            #expect(table.secret(of: id)?.bytes == secrets[id])
+        }
     }
 
     /// An id of which only a few bits differ from the others'.
