@@ -1,6 +1,7 @@
 """`/ready` says whether the process should get traffic: not while it drains, not while the store takes no changes, not while the backend cannot be
 reached. It needs no traffic to find out, and one stray failure does not flip it. `/health` answers all the while."""
 
+import contextlib
 import errno
 import json
 import socket
@@ -13,7 +14,7 @@ import pytest
 
 from authority import Authority
 from backend import Backend, ok
-from failing import FailingDisk
+from failing import FailingDisk, needs_mounts
 from gateway import Gateway
 from ports import free_port
 from tls_backend import TLSBackend
@@ -168,3 +169,35 @@ def test_it_is_not_ready_after_the_log_of_keyed_requests_failed_until_a_restart(
     with gateway:
         gateway.until([])
         assert gateway.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", "k2")])).status == 200
+
+
+@needs_mounts
+def test_a_log_that_fails_while_its_disk_is_full_makes_it_not_ready(tmp_path):
+    """A full disk does not: with room again it goes on. A failed write is told also where the disk was full just before."""
+    disk = FailingDisk(tmp_path, "/requests-")
+    gateway = Ready(tmp_path / "gateway", "--limit-kept-keys", 10_000_000, environment=disk.environment)
+    gateway.data.mkdir(parents=True)
+    mount = f'mount -t tmpfs -o size=48m,mode=700 none "{gateway.data}" && exec "$@"'
+    gateway.start(prefix=("unshare", "-m", "sh", "-c", mount, "sh"))
+    gateway.add_app("demo")
+    key = gateway.add_release()
+    ballast = gateway.seen_data / "ballast"
+    with open(ballast, "ab", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    with gateway.connect() as connection:
+        def pay(number: int) -> int:
+            connection.send(key.request("POST", "/pay", b"{}", fields=[("idempotency-key", f"k{number}")]))
+            return connection.answer().status
+
+        # Some room was reserved before.
+        assert 503 in (pay(number) for number in range(20_000))
+        assert gateway.causes() == []
+        ballast.unlink()
+        disk.fails(errno.EIO)
+        assert pay(20_000) == 503
+    gateway.until(["request-log"])
+    notes = [line for line in gateway.log_path.read_text().splitlines() if "keyed requests are refused" in line]
+    assert ["until a restart" in note for note in notes] == [False, True], notes
+    disk.is_well()
+    assert gateway.stop() == 0

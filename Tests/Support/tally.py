@@ -53,7 +53,7 @@ def tally(path: pathlib.Path, status: int, earlier: list[ET.Element]) -> None:
     passed = len(counted) - failed - skipped
     if status and not failed:
         failed = 1
-    elif not found:
+    elif not found and not status:
         passed += 1
     print(passed, failed, skipped)
     for failure in failures:

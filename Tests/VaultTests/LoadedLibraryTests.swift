@@ -1,5 +1,6 @@
 #if os(Linux) && Presence
     import CPAM
+    import CountersignMemory
     import Testing
 
     @testable import CountersignVault
@@ -39,6 +40,21 @@
             ).get()
             let text = try #require(pam.pam_strerror(nil, PAM_AUTH_ERR))
             #expect(String(cString: text) == "Authentication failure")
+        }
+
+        @Test func aFailureIsTriedAgainAndALibraryIsLoadedOnce() throws {
+            let tries = Locked(0)
+            let library = LazyLibrary { () throws(VaultError) in
+                let count = tries.with { tries in
+                    tries += 1
+                    return tries
+                }
+                guard count > 1 else { throw VaultError.failed("no descriptor is left") }
+                return count
+            }
+            #expect(throws: VaultError.self) { try library.get() }
+            #expect(try library.get() == 2)
+            #expect(try library.get() == 2)
         }
     }
 #endif

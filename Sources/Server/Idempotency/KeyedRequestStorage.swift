@@ -90,6 +90,7 @@ final class KeyedRequestStorage: Sendable {
                 let logged = try KeyedRequestStorage.logged(
                     wanted, log: log, of: deployment, readiness: readiness, note: note)
                 opened.with { $0 = logged }
+                readiness.clear(.requestLog)
                 next = logged ?? StoredRequests(writer)
                 place = wanted
             } catch {
@@ -97,6 +98,7 @@ final class KeyedRequestStorage: Sendable {
                 let logged = try KeyedRequestStorage.logged(
                     place, log: nil, of: deployment, readiness: readiness, note: note)
                 opened.with { $0 = logged }
+                readiness.clear(.requestLog)
                 next = logged ?? StoredRequests(writer)
                 throw error
             }

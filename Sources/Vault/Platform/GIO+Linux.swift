@@ -5,11 +5,14 @@
     typealias GIOLibrary = LoadedLibrary<cs_gio_functions>
 
     extension GIOLibrary {
-        static let loaded = load(
-            [
-                "libglib-2.0.so.0": "libglib2.0-0", "libgobject-2.0.so.0": "libglib2.0-0",
-                "libgio-2.0.so.0": "libglib2.0-0",
-            ], by: cs_gio_functions_resolve)
+        static let loaded = LazyLibrary { () throws(VaultError) in
+            try load(
+                [
+                    "libglib-2.0.so.0": "libglib2.0-0", "libgobject-2.0.so.0": "libglib2.0-0",
+                    "libgio-2.0.so.0": "libglib2.0-0",
+                ], by: cs_gio_functions_resolve
+            ).get()
+        }
 
         /// Takes the error. `service` is what failed, and `what` the call, for people.
         func vaultError(

@@ -1,11 +1,10 @@
 #if os(Linux) && (SecretService || TPM || Presence)
+    import CountersignSeal
     import Glibc
 
     /// The functions of libraries that are loaded when they are first used, and stay loaded: a program that
     /// never uses them starts without them (docs/decisions/0063-libraries-loaded-when-used.md). `Functions`
     /// is a struct that a shim in `Sources/C` defines by `CS_FUNCTIONS`.
-    ///
-    /// To be kept in a `static let`, whose initialization takes a lock and happens once.
     @dynamicMemberLookup
     struct LoadedLibrary<Functions>: @unchecked Sendable {
         typealias Resolver = (
@@ -40,6 +39,24 @@
 
         subscript<Function>(dynamicMember function: KeyPath<Functions, Function>) -> Function {
             functions.pointee[keyPath: function]
+        }
+    }
+
+    /// Libraries that are loaded at their first use. A failure is tried again at the next: descriptors may have
+    /// been used up, or the package may have been installed meanwhile.
+    final class LazyLibrary<Library: Sendable>: Sendable {
+        private let load: @Sendable () throws(VaultError) -> Library
+        private let loaded = Locked<Library?>(nil)
+
+        init(_ load: @escaping @Sendable () throws(VaultError) -> Library) { self.load = load }
+
+        func get() throws(VaultError) -> Library {
+            try loaded.with { (loaded) throws(VaultError) in
+                if let loaded { return loaded }
+                let library = try load()
+                loaded = library
+                return library
+            }
         }
     }
 

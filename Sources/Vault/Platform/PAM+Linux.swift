@@ -6,8 +6,11 @@
     /// The password of a person's account on this machine, checked as its administrator has it checked.
     /// Source: pam(3).
     package struct PAMPasswordCheck: PasswordCheck {
-        private static let library = LoadedLibrary<cs_pam_functions>.load(
-            ["libpam.so.0": "libpam0g"], by: cs_pam_functions_resolve)
+        private static let library = LazyLibrary { () throws(VaultError) in
+            try LoadedLibrary<cs_pam_functions>.load(
+                ["libpam.so.0": "libpam0g"], by: cs_pam_functions_resolve
+            ).get()
+        }
 
         private let service: String
         private let user: String

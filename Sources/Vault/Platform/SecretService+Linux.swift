@@ -81,7 +81,7 @@
         /// Never changed and never freed.
         let schema: OpaquePointer?
 
-        static let loaded = Result { () throws(VaultError) in try SecretLibraries() }
+        static let loaded = LazyLibrary { () throws(VaultError) in try SecretLibraries() }
 
         private init() throws(VaultError) {
             secret = try LoadedLibrary.load(

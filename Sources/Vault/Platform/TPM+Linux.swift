@@ -53,11 +53,14 @@
     typealias TPMLibrary = LoadedLibrary<cs_tpm_functions>
 
     extension TPMLibrary {
-        static let loaded = load(
-            [
-                "libtss2-mu.so.0": "libtss2-mu0", "libtss2-rc.so.0": "libtss2-rc0",
-                "libtss2-esys.so.0": "libtss2-esys-3.0.2-0", "libtss2-tctildr.so.0": "libtss2-tctildr0",
-            ], by: cs_tpm_functions_resolve)
+        static let loaded = LazyLibrary { () throws(VaultError) in
+            try load(
+                [
+                    "libtss2-mu.so.0": "libtss2-mu0", "libtss2-rc.so.0": "libtss2-rc0",
+                    "libtss2-esys.so.0": "libtss2-esys-3.0.2-0", "libtss2-tctildr.so.0": "libtss2-tctildr0",
+                ], by: cs_tpm_functions_resolve
+            ).get()
+        }
 
         func check(_ status: TSS2_RC, failure what: String) throws(VaultError) {
             guard status == 0 else { throw vaultError(what, status: status) }

@@ -143,16 +143,20 @@ package final class LoggedRequests: IdempotencyStore {
         _ log: RequestLog, queue: Monitor<Queue>, together: Int, note: @Sendable (String) -> Void,
         didFail: @Sendable (OperationalError) -> Void
     ) {
-        var isFailing = false
+        var (isFailing, hasEnded) = (false, false)
         func report(_ fault: OperationalError?) {
             guard let fault else {
                 if isFailing { note("keyed requests are accepted again") }
                 return isFailing = false
             }
-            if !isFailing {
-                let end = log.failure == nil ? "" : ", until a restart"
-                note("keyed requests are refused\(end): \(fault.message)")
-                if let failure = log.failure { didFail(failure) }
+            if let failure = log.failure {
+                if !hasEnded {
+                    note("keyed requests are refused, until a restart: \(fault.message)")
+                    didFail(failure)
+                }
+                hasEnded = true
+            } else if !isFailing {
+                note("keyed requests are refused: \(fault.message)")
             }
             isFailing = true
         }
