@@ -42,8 +42,8 @@
         }
     }
 
-    /// Libraries that are loaded at their first use. A failure is tried again at the next: descriptors may have
-    /// been used up, or the package may have been installed meanwhile.
+    /// Libraries that are loaded at their first use. A failure is tried again at the next: descriptors may
+    /// have been used up, or the package may have been installed meanwhile.
     final class LazyLibrary<Library: Sendable>: Sendable {
         private let load: @Sendable () throws(VaultError) -> Library
         private let loaded = Locked<Library?>(nil)
