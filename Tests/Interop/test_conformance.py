@@ -14,6 +14,9 @@ import pytest
 from gateway import BINARY, ROOT, run
 from products import product
 
+# Each planted fault runs many cases: minutes on a debug build.
+pytestmark = pytest.mark.release
+
 PORT = ROOT / "Examples/python"
 SDK_DRIVER = product("conformance-driver")
 DRIVER = (sys.executable, "-B", "-m", "countersign_client.conformance")

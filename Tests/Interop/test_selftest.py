@@ -17,6 +17,9 @@ from backend import Backend
 from gateway import BINARY, Gateway, run
 from ports import free_port
 
+# Two minutes on a debug build.
+pytestmark = pytest.mark.release
+
 SCHEMES = ["message-signatures", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4"]
 # Weaknesses of the schemes themselves, under any server. Source: legacy schemes in docs/protocol.md.
 WEAKNESSES = {
