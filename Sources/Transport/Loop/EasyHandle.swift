@@ -46,7 +46,7 @@ final class EasyHandle {
         try set(CURLOPT_HTTPHEADER, to: lists.fields)
         try set(CURLOPT_CONNECT_TO, to: lists.route)
         try set(CURLOPT_SSL_CTX_DATA, to: Unmanaged.passUnretained(judge).toOpaque())
-        // Also ends an earlier request's NOBODY and UPLOAD.
+        // Also resets CURLOPT_NOBODY and CURLOPT_UPLOAD, which the request before may have set.
         try set(CURLOPT_HTTPGET, to: 1)
         try require(cs_curl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, -1))
         if request.method == "HEAD" {

@@ -126,14 +126,14 @@
                 throw .failed("D-Bus: an answer without part \(index)")
             }
             defer { self.g_variant_unref(child) }
-            guard isOfType(type, child), let text = self.g_variant_get_string(child, nil)
+            guard hasType(type, of: child), let text = self.g_variant_get_string(child, nil)
             else {
                 throw .failed("D-Bus: part \(index) of an answer is no `\(type)`")
             }
             return String(cString: text)
         }
 
-        func isOfType(_ type: String, _ value: OpaquePointer) -> Bool {
+        func hasType(_ type: String, of value: OpaquePointer) -> Bool {
             self.g_variant_get_type_string(value).map { String(cString: $0) } == type
         }
     }
@@ -183,7 +183,7 @@
                 let last = gio.g_variant_get_child_value(parameters, 1)
             else { return }
             defer { gio.g_variant_unref(last) }
-            guard gio.isOfType("b", last) else { return }
+            guard gio.hasType("b", of: last) else { return }
             queue.signals.append((text, gio.g_variant_get_boolean(last) != 0))
         }
     }
