@@ -15,11 +15,9 @@ package final class LocalServer: Sendable {
     package init(port: UInt16 = 0, tls: TLSContext? = nil, handler answer: @escaping RequestHandler)
         throws(LabError)
     {
-        let port = port == 0 ? try Ports.free() : port
+        let (descriptors, port) = try LocalServer.listen(on: port)
         do {
             let loop = try EventLoop()
-            let address = try SocketAddress.resolve(host: "127.0.0.1", port: Int(port))[0]
-            let (descriptors, port) = try address.listen(sockets: 1)
             let settings = Listener.Settings(limits: Limits(), deadlines: Deadlines(), tls: tls)
             listener = Listener(
                 descriptor: descriptors[0], loop: loop, settings: settings, registry: ConnectionRegistry(),
@@ -30,6 +28,21 @@ package final class LocalServer: Sendable {
             self.port = UInt16(truncatingIfNeeded: port)
         } catch {
             throw LabError(error.description)
+        }
+    }
+
+    /// `port` 0 chooses a free port; if another process takes it first, the next one is tried.
+    private static func listen(on port: UInt16) throws(LabError) -> (descriptors: [Int32], port: Int) {
+        var attempts = port == 0 ? 4 : 1
+        while true {
+            let candidate = port == 0 ? try Ports.free() : port
+            do {
+                return try SocketAddress.resolve(host: "127.0.0.1", port: Int(candidate))[0].listen(
+                    sockets: 1)
+            } catch {
+                attempts -= 1
+                guard attempts > 0 else { throw LabError(error.description) }
+            }
         }
     }
 
