@@ -6,10 +6,13 @@ package struct LoginStormAttack: Attack {
         "Guesses at one account's password as fast as the server answers, while another customer wants to "
         + "sign in."
 
-    /// The right password is the last one: more guesses than the gateway examines at once, with work (ten and
-    /// thirty-two of an account) and without.
+    /// The right password is sent once the server has looked at so many wrong ones: more than the gateway
+    /// looks at of one account in the minutes that the attack takes (ten and, with work, thirty-two, and two
+    /// more each minute).
     private static let guesses = 60
     private static let atOnce = 4
+    /// The attacker gives up after so many guesses in a row that the server did not look at.
+    private static let mostStopped = 16
     private static let patience = 10
 
     package init() {}
@@ -23,16 +26,19 @@ package struct LoginStormAttack: Attack {
         let bystander = try await stage.newVictim()
         try await stage.requireSignInAndPayment(by: victim)
         guard let right = victim.password else { throw LabError("the victim has no password") }
-        let wrong = stage.words.all.lazy.filter { $0 != right }.shuffled().prefix(
-            LoginStormAttack.guesses - 1)
+        let wrong = stage.words.all.filter { $0 != right }.shuffled()
         stage.note(
             .attacker,
             action:
-                "sends \(LoginStormAttack.guesses) guesses, \(LoginStormAttack.atOnce) at a time; the last "
-                + "is right"
+                "sends guesses, \(LoginStormAttack.atOnce) at a time, until \(LoginStormAttack.guesses) are "
+                + "answered, and then the right one"
         )
         async let other = signIn(bystander)
-        let tally = try await sendGuesses(Array(wrong) + [right], at: victim.name, on: stage)
+        var tally = Tally()
+        try await tally.send(wrong, at: victim.name, on: stage)
+        if tally.wrong >= LoginStormAttack.guesses {
+            try await tally.send([right], at: victim.name, on: stage)
+        }
         stage.note(
             .server, action: "says to \(tally.wrong) that they are wrong, and stops \(tally.stopped)",
             showing: tally.shown)
@@ -78,28 +84,40 @@ package struct LoginStormAttack: Attack {
         var stopped = 0
         var shown: String?
         var entry: PasswordGuess.Access?
-    }
+        private var stoppedInRow = 0
 
-    private func sendGuesses(_ guesses: [String], at name: String, on stage: Stage) async throws -> Tally {
-        var tally = Tally()
-        for start in stride(from: 0, to: guesses.count, by: LoginStormAttack.atOnce) {
-            let answers = try await withThrowingTaskGroup(of: PasswordGuess.self) { group in
-                for password in guesses[start..<min(start + LoginStormAttack.atOnce, guesses.count)] {
+        /// Sends the guesses until enough were answered, or until the server looks at none any more.
+        mutating func send(_ guesses: [String], at name: String, on stage: Stage) async throws {
+            for start in stride(from: 0, to: guesses.count, by: LoginStormAttack.atOnce) {
+                let batch = guesses[start..<min(start + LoginStormAttack.atOnce, guesses.count)]
+                for answer in try await Tally.answers(to: batch, at: name, on: stage) { add(answer) }
+                guard wrong < LoginStormAttack.guesses, stoppedInRow < LoginStormAttack.mostStopped else {
+                    return
+                }
+            }
+        }
+
+        private static func answers(
+            to guesses: ArraySlice<String>, at name: String, on stage: Stage
+        ) async throws -> [PasswordGuess] {
+            try await withThrowingTaskGroup(of: PasswordGuess.self) { group in
+                for password in guesses {
                     group.addTask { try await PasswordGuess.make(password, at: name, on: stage) }
                 }
                 var answers: [PasswordGuess] = []
                 while let answer = try await group.next() { answers.append(answer) }
                 return answers
             }
-            for answer in answers {
-                switch answer {
-                case .right(let entry): tally.entry = entry
-                case .wrong: tally.wrong += 1
-                case .stopped(let shown): (tally.stopped, tally.shown) = (tally.stopped + 1, shown)
-                }
+        }
+
+        private mutating func add(_ answer: PasswordGuess) {
+            switch answer {
+            case .right(let entry): self.entry = entry
+            case .wrong: (wrong, stoppedInRow) = (wrong + 1, 0)
+            case .stopped(let shown):
+                (stopped, stoppedInRow, self.shown) = (stopped + 1, stoppedInRow + 1, shown)
             }
         }
-        return tally
     }
 }
 

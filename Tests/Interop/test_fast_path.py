@@ -338,6 +338,7 @@ def test_both_paths_answer_alike(gateways):
     chances: list[int] = []
     # One of the two may have been closed earlier, so that less of it reached the backend.
     uneven: list[int] = []
+    failed: set[str] = set()
     statuses: dict[bytes, int] = {}
 
     def play(plan: Plan) -> tuple[Plan, list[bytes], list[bytes]]:
@@ -358,6 +359,8 @@ def test_both_paths_answer_alike(gateways):
                 for response in first:
                     status = response.split(b" ")[1] if b" " in response else response
                     statuses[status] = statuses.get(status, 0) + 1
+                    if status == b"502":
+                        failed.add(str(plan.number))
                 if first != second:
                     uneven.append(plan.number)
                 if not agree(plan, first, second):
@@ -380,8 +383,11 @@ def test_both_paths_answer_alike(gateways):
     assert statuses[b"200"] > count / 4 and statuses[b"502"] > 0 and statuses[b"401"] > 0 and statuses[b"400"] > 0, statuses
     assert len(chances) <= 1 + count // 10_000 and len(uneven) < count // 100, (chances, uneven)
     on, off = (received(backend, uneven) for _, backend in gateways)
-    assert on.keys() == off.keys(), on.keys() ^ off.keys()
-    for target, (request, copies) in on.items():
+    # A connection that ends by chance before it takes the request leads to 502 like the bad response that was planned.
+    lost = on.keys() ^ off.keys()
+    assert len(lost) <= 1 + count // 10_000 and all(target.split("/")[2].split("-")[0] in failed for target in lost), lost
+    for target in on.keys() & off.keys():
+        request, copies = on[target]
         assert request == off[target][0], target
         if request[0] not in ("GET", "HEAD", "OPTIONS"):
             assert copies == 1, f"{target}: {copies} copies"
