@@ -265,7 +265,10 @@ private final class Interleaving: Sendable {
             #expect(answered.response.status == 200, "\(place): \(answered.notice?.code ?? "")")
             #expect(
                 now?.id == session?.id && now?.account == login?.account,
-                "\(place): not the one who is signed in")
+                """
+                \(place): not the one who is signed in: before the call \(describe(known)) known here, \
+                \(describe(kept)) stored; after it \(describe(now)); at the authority \(describe(session))
+                """)
         } catch {
             switch error {
             case .notSignedIn: #expect(kept == nil, "\(place)")
@@ -278,6 +281,14 @@ private final class Interleaving: Sendable {
             let mayBeOver = actors.withLock { $0.mayBeOver }
             #expect(mayBeOver || session?.id != login?.id, "\(place): signed out without a cause")
         }
+    }
+
+    private func describe(_ login: ActiveLogin?) -> String {
+        login.map { "\($0.account) in \($0.id)" } ?? "nobody"
+    }
+
+    private func describe(_ session: FakeSession?) -> String {
+        session.map { "\($0.id), ended: \($0.ended ?? "no")" } ?? "no session"
     }
 
     private func see(_ login: ActiveLogin, _ place: String) throws {

@@ -15,6 +15,8 @@ from person import PASSWORD, Person
 from ports import free_port
 from signing import digest
 
+pytestmark = pytest.mark.release
+
 
 class Shop(Gateway):
     """A gateway with two accounts, and a session of each."""
