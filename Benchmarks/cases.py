@@ -82,6 +82,12 @@ def unknown(gateway: Gateway, folder: pathlib.Path) -> list[str]:
     return with_key("message-signatures", "r_AAAAAAAAAAAAAAAAAAAAAA", bytes(32))
 
 
+def nobody(gateway: Gateway, folder: pathlib.Path) -> list[str]:
+    """Signs nothing."""
+    release(gateway, folder)
+    return with_key("none", "", b"")
+
+
 def legacy(scheme: str) -> Caller:
     def prepare(gateway: Gateway, _: pathlib.Path) -> list[str]:
         key_id, secret = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
@@ -155,6 +161,8 @@ ALL = [
     Case("auth-v1", legacy("auth-v1"), "auth-v1"),
     Case("sigv4", legacy("sigv4"), "sigv4"),
     Case("refused", unknown, "a key that no release has", refusal="unknown-key"),
+    # Its answer is not signed.
+    Case("unsigned", nobody, "nothing", refusal="unsigned"),
     Case("tls-get", is_tls=True),
     Case("tls-post", is_tls=True, body=512),
     Case("get-64k", answer=65_536, share=0.25),

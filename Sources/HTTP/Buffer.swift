@@ -1,3 +1,4 @@
+import CountersignWire
 import Glibc
 
 /// Buffers bytes between a socket and its reader: memory of a fixed size with one filled range.
@@ -81,6 +82,8 @@ final class Buffer {
         var text = text
         text.withUTF8 { _ = append(UnsafeRawBufferPointer($0)) }
     }
+
+    func append(_ bytes: borrowing ByteBuffer) { bytes.span.withUnsafeBytes { _ = append($0) } }
 
     func append(_ bytes: [UInt8]) { bytes.withUnsafeBytes { _ = append($0) } }
 

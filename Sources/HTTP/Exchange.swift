@@ -40,6 +40,11 @@ package protocol Exchange: AnyObject {
     func closeAfterAnswer()
     /// Sends a whole response. A second response is not sent.
     func respond(_ answer: ServerResponse) async
+    /// The same without waiting: what the client does not take at once is sent when the handler has
+    /// returned. False, and nothing is done, if the response is too long for that. Called from
+    /// ``Handler/handleAtOnce(_:)`` as its last act, which then returns ``ImmediateOutcome/answered``, or
+    /// from any other function of the handler.
+    func respondAtOnce(_ response: ResponseBytes) -> Bool
     /// Sends the request to the upstream, and its answer back. Throws while no part of an answer was sent;
     /// a failure after that closes the client's connection, since the answer has begun.
     func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal)
@@ -69,6 +74,8 @@ package enum ImmediateOutcome {
     case declined
     /// The handler has called ``Exchange/forward(_:to:reportingTo:)``.
     case forwarded
+    /// The handler has called ``Exchange/respondAtOnce(_:)``, which returned true.
+    case answered
     /// The rest waits for something: the engine calls it once, and the exchange ends when it returns.
     case waits(() async -> Void)
 }
@@ -132,6 +139,35 @@ package struct ServerResponse: Sendable {
         self.status = status
         self.fields = [Field("Content-Type", value: type)] + fields
         self.body = body
+    }
+}
+
+/// A complete response as bytes. Its memory serves one response after the other. Confined to its loop.
+package final class ResponseBytes {
+    package var status = 200
+    /// Field lines, each with its CRLF; the engine adds `Date`, the length and the connection fields.
+    package var fields = ByteBuffer(capacity: 1_024)
+    package var body = ByteBuffer(capacity: 512)
+
+    package init() {}
+
+    /// Begins another response.
+    package func begin(status: Int) {
+        self.status = status
+        fields.clear()
+        body.clear()
+    }
+}
+
+extension ServerResponse {
+    /// A copy of the response.
+    package init(_ response: ResponseBytes) {
+        status = response.status
+        body = response.body.array
+        fields = response.fields.text.split(separator: "\r\n").map { line in
+            let name = line.prefix { $0 != ":" }
+            return Field(String(name), value: String(line.dropFirst(name.count + 2)))
+        }
     }
 }
 

@@ -8,20 +8,26 @@ import CountersignWire
 /// The key that signs the authority's answers, in memory. The next answer is signed with a key that another
 /// process has rotated to.
 ///
-/// Safe to share: `edition` is read and replaced under `lock` only.
+/// Safe to share: the variables are read and written under `lock` only.
 final class AnswerKeyCache: @unchecked Sendable {
-    private struct Edition {
-        var credentials: Credentials
-        var generation: UInt64
-        /// After the store could not be read: not read again before this time, in seconds of the monotonic
-        /// clock, so that answers do not wait for a store that is down.
-        var nextAttempt: Int64 = 0
+    /// A class, so that a reader takes a reference to it and copies nothing under the lock.
+    private final class Edition: Sendable {
+        let credentials: Credentials
+        let generation: UInt64
+
+        init(credentials: Credentials, generation: UInt64) {
+            self.credentials = credentials
+            self.generation = generation
+        }
     }
 
     private let deployment: Deployment
-    /// Guards `edition`.
+    /// Guards `edition` and `nextAttempt`.
     private let lock = ReadWriteLock()
     private var edition: Edition
+    /// After the store could not be read: not read again before this time, in seconds of the monotonic clock,
+    /// so that answers do not wait for a store that is down.
+    private var nextAttempt: Int64 = 0
 
     /// Makes the keys if the deployment has none yet.
     init(_ deployment: Deployment) throws(OperationalError) {
@@ -36,7 +42,7 @@ final class AnswerKeyCache: @unchecked Sendable {
         let held = lock.read { edition }
         if held.generation == deployment.generation.current { return held.credentials }
         let now = EventLoop.monotonicSeconds()
-        guard now >= held.nextAttempt else { return held.credentials }
+        guard now >= lock.read({ nextAttempt }) else { return held.credentials }
         do {
             let fresh = try AnswerKeyCache.load(deployment)
             // Another thread may have read a later one meanwhile.
@@ -45,7 +51,7 @@ final class AnswerKeyCache: @unchecked Sendable {
                 return edition.credentials
             }
         } catch {
-            lock.write { edition.nextAttempt = now + 1 }
+            lock.write { nextAttempt = now + 1 }
             return held.credentials
         }
     }

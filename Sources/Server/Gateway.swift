@@ -35,6 +35,9 @@ final class Gateway: Handler, @unchecked Sendable {
     private var events: SplitMix64
     private var logClock = LogClock()
     private var line: [UInt8] = []
+    /// The response to a refusal while it is written, and the signature base of its signature.
+    private let response = ResponseBytes()
+    private var signatureBase = StringToSign()
     var legacyScreen: LegacyPathFilter?
 
     init(
@@ -149,7 +152,6 @@ final class Gateway: Handler, @unchecked Sendable {
         /// It waits for the request's body or for the replay guard.
         case waiting
         case admitted(Caller)
-        case refused(Refusal)
     }
 
     /// Admits the request, and forwards it.
@@ -167,7 +169,6 @@ final class Gateway: Handler, @unchecked Sendable {
                 caller = try await admitAfterWaiting(
                     exchange, request: &request, judgement: judgement, for: .backend, as: nil)
             case .admitted(let admitted): caller = admitted
-            case .refused(let refusal): throw refusal
             }
         } catch {
             guard let passage = try gate.passThrough(for: request, judgement: judgement, after: error) else {
@@ -425,8 +426,18 @@ final class Gateway: Handler, @unchecked Sendable {
     private func answer(
         _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) async {
+        writeResponse(
+            to: refusal, of: exchange.request, on: exchange, judgement: judgement, event: event)
+        // Other requests use the bytes while this one waits.
+        if !exchange.respondAtOnce(response) { await exchange.respond(ServerResponse(response)) }
+    }
+
+    /// Counts a refusal, and writes the response to it.
+    private func writeResponse(
+        to refusal: Refusal, of request: Request, on exchange: any Exchange, judgement: Judgement,
+        event: RequestEvent
+    ) {
         // Bytes that could not be parsed as a request speak no dialect and name no app.
-        let request = exchange.request
         let isRequest = !request.method.isEmpty
         count(refusal, caller: event.caller, named: judgement.release, request: request)
         if judgement.failedVerification,
@@ -434,16 +445,26 @@ final class Gateway: Handler, @unchecked Sendable {
         {
             exchange.closeAfterAnswer()
         }
-        let disclosure = isRequest ? await disclosure(of: refusal, to: exchange, after: judgement) : .code
-        let plain = RefusalResponse.make(
+        let disclosure =
+            isRequest ? disclosure(of: refusal, for: request, on: exchange, after: judgement) : .code
+        let now = clock.now
+        RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
-            event: event.id, now: clock.now
-        ).addingUpdateNotice(for: event.caller)
-        guard judgement.isOfMessageSignatures else { return await exchange.respond(plain) }
-        let answer = ResponseSigner.addingSignatureRequest(
-            to: plain, for: refusal, of: request, judgement: judgement, event: event.id)
-        await exchange.respond(signed(answer, to: exchange, judgement: judgement))
+            event: event.id, now: now, to: response)
+        var covered: [Draft.Field] = []
+        if let update = event.caller?.update {
+            let line = UpdateField.line(for: update)
+            response.fields.append(line.span)
+            covered = [Draft.Field(name: UpdateNotice.fieldName, value: update.fieldValue)]
+        }
+        guard judgement.isOfMessageSignatures else { return }
+        ResponseSigner.appendSignatureRequest(
+            to: &response.fields, for: refusal, of: request, judgement: judgement, event: event.id)
+        guard maySign(for: exchange, judgement: judgement) else { return }
+        signing.sign(
+            response, covering: covered, answering: request, by: judgement.responseCredentials, at: now,
+            writing: &signatureBase)
     }
 
     /// The refusal text of the app that the request names, even if the claim is not proved: every copy of the
@@ -467,9 +488,8 @@ final class Gateway: Handler, @unchecked Sendable {
     /// What the caller is told besides the code. The loop computes explanations for any caller that names the
     /// release, so each has a time limit and each address has a budget.
     private func disclosure(
-        of refusal: Refusal, to exchange: any Exchange, after judgement: Judgement
-    ) async -> RefusalResponse.Disclosure {
-        let request = exchange.request
+        of refusal: Refusal, for request: Request, on exchange: any Exchange, after judgement: Judgement
+    ) -> RefusalResponse.Disclosure {
         // For a token alone there is nothing to explain but the reason.
         if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
         guard let release = gate.releaseToExplain(for: request, judgement: judgement) else {
@@ -486,15 +506,20 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Signs the answer if the caller speaks message-signatures; other schemes have no place for a signature.
-    /// Signed answers to callers that have proved nothing have a budget, since a copied request proves
-    /// nothing either. Beyond the budget an answer goes out unsigned, and a client does not trust it.
     func signed(_ answer: ServerResponse, to exchange: any Exchange, judgement: Judgement) -> ServerResponse {
-        guard judgement.isSigned, judgement.isOfMessageSignatures else { return answer }
-        let isCheap = judgement.responseCredentials != nil || judgement.step == .end
-        guard isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds) else {
+        guard judgement.isOfMessageSignatures, maySign(for: exchange, judgement: judgement) else {
             return answer
         }
         return signing.signed(answer, to: exchange.request, by: judgement.responseCredentials, at: clock.now)
+    }
+
+    /// Whether the answer to a caller of message-signatures is signed. Signed answers to callers that have
+    /// proved nothing have a budget, since a copied request proves nothing either. Beyond the budget an answer
+    /// goes out unsigned, and a client does not trust it.
+    private func maySign(for exchange: any Exchange, judgement: Judgement) -> Bool {
+        guard judgement.isSigned else { return false }
+        let isCheap = judgement.responseCredentials != nil || judgement.step == .end
+        return isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds)
     }
 
     /// The meter counts what the gateway answered. A caller that the gateway admitted stays counted as
@@ -545,7 +570,7 @@ extension Gateway {
             }
             caller = admitted
         } catch {
-            return finish(exchange, request: request, reportingTo: report, from: .refused(error))
+            return refuseAtOnce(error, on: exchange, request: request, reportingTo: report)
         }
         // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
         guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
@@ -561,8 +586,55 @@ extension Gateway {
                 to: pool, reportingTo: report)
             return .forwarded
         } catch {
-            return .waits { await report.didFail(error, on: exchange) }
+            return answerAtOnce(error, on: exchange, request: request, reportingTo: report)
         }
+    }
+
+    /// Answers a request that the gate has refused, unless it goes on without an identity.
+    private func refuseAtOnce(
+        _ refusal: Refusal, on exchange: any Exchange, request: Request, reportingTo report: ForwardReport
+    ) -> ImmediateOutcome {
+        do throws(Refusal) {
+            guard
+                let passage = try gate.passThrough(
+                    for: request, judgement: report.judgement, after: refusal)
+            else {
+                return answerAtOnce(refusal, on: exchange, request: request, reportingTo: report)
+            }
+            return .waits { [self] in
+                var request = request
+                do throws(Refusal) {
+                    try await forwardUnproven(
+                        exchange, request: &request, by: passage, event: report.event)
+                } catch {
+                    return await report.didFail(error, on: exchange)
+                }
+                report.didForward(exchange)
+            }
+        } catch {
+            return answerAtOnce(error, on: exchange, request: request, reportingTo: report)
+        }
+    }
+
+    private func answerAtOnce(
+        _ refusal: Refusal, on exchange: any Exchange, request: Request, reportingTo report: ForwardReport
+    ) -> ImmediateOutcome {
+        let judgement = report.judgement
+        // The search for a mistake takes long: the task waits for a turn first.
+        guard judgement.tokenRelease != nil
+            || gate.releaseToExplain(for: request, judgement: judgement) == nil
+        else { return .waits { await report.didFail(refusal, on: exchange) } }
+        report.event.refusal = refusal
+        writeResponse(to: refusal, of: request, on: exchange, judgement: judgement, event: report.event)
+        guard exchange.respondAtOnce(response) else {
+            let whole = ServerResponse(response)
+            return .waits {
+                await exchange.respond(whole)
+                report.didForward(exchange)
+            }
+        }
+        report.didForward(exchange)
+        return .answered
     }
 
     /// Whether no legacy route can be called; false if that cannot be found out now.

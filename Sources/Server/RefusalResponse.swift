@@ -25,14 +25,28 @@ enum RefusalResponse {
     private static let omission =
         "this address has used up its explanations for now; a few more come each second"
 
+    /// Writes the response; ``make(_:dialect:disclosure:text:event:now:)`` makes a value of the same bytes.
+    static func write(
+        _ refusal: Refusal, dialect: ResponseDialect, disclosure: Disclosure, text: RefusalText? = nil,
+        event: EventID, now: Int64, to response: ResponseBytes
+    ) {
+        switch dialect {
+        case .problem:
+            writeProblem(
+                refusal, disclosure: disclosure, text: text, event: event, now: now, to: response)
+        case .legacy: writeLegacy(refusal, disclosure: disclosure, text: text, event: event, to: response)
+        }
+    }
+
     static func make(
         _ refusal: Refusal, dialect: ResponseDialect, disclosure: Disclosure, text: RefusalText? = nil,
         event: EventID, now: Int64
     ) -> ServerResponse {
-        switch dialect {
-        case .problem: problem(refusal, disclosure: disclosure, text: text, event: event, now: now)
-        case .legacy: legacy(refusal, disclosure: disclosure, text: text, event: event)
-        }
+        let response = ResponseBytes()
+        write(
+            refusal, dialect: dialect, disclosure: disclosure, text: text, event: event, now: now,
+            to: response)
+        return ServerResponse(response)
     }
 
     /// The app's refusal text replaces the gateway's own text, but not the exact reason that developers
@@ -45,27 +59,62 @@ enum RefusalResponse {
         return isHarmless(refusal.code) && !refusal.detail.isEmpty ? refusal.detail : nil
     }
 
-    private static func fields(for text: RefusalText?) -> [ServerResponse.Field] {
-        var fields: [ServerResponse.Field] = [.init("Cache-Control", value: "no-store")]
+    private static func appendFields(
+        _ type: StaticString, text: RefusalText?, retryAfter: Int?, to response: ResponseBytes
+    ) {
+        response.fields.append(type)
+        response.fields.append("Cache-Control: no-store\r\n")
         if let text, text.language != .anyOther {
-            fields.append(.init("Content-Language", value: text.language.description))
+            response.fields.append("Content-Language: \(text.language)\r\n")
         }
-        return fields
+        if let retryAfter { response.fields.append("Retry-After: \(retryAfter)\r\n") }
+    }
+
+    /// The beginning of a problem document of each code, up to the event.
+    private static let problemStarts: [[UInt8]] = Refusal.Code.allCases.map { code in
+        let members: JSONValue = [
+            "type": "about:blank", "title": .string(code.title), "status": .integer(Int64(code.status)),
+            "code": .string(code.name), "instance": "",
+        ]
+        return members.bytes.dropLast(2)
     }
 
     /// `application/problem+json` with a stable code, and an instance that the log contains.
-    private static func problem(
-        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID, now: Int64
-    ) -> ServerResponse {
+    private static func writeProblem(
+        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID, now: Int64,
+        to response: ResponseBytes
+    ) {
         let code = refusal.code
-        var members: [(name: String, value: JSONValue)] = [
-            ("type", "about:blank"), ("title", .string(code.title)), ("status", .integer(Int64(code.status))),
-            ("code", .string(code.name)), ("instance", .string(event.text)),
-        ]
+        response.begin(status: code.status)
+        appendFields(
+            "Content-Type: application/problem+json\r\n", text: text, retryAfter: refusal.retryAfter,
+            to: response)
+        let start = problemStarts[code.ordinal]
+        response.body.append(start.span)
+        let identifier = event.bytes
+        response.body.append(identifier.span)
+        response.body.append("\"")
         if let detail = detail(of: refusal, disclosing: disclosure, text: text) {
-            members.append(("detail", .string(detail)))
+            response.body.append(",\"detail\":")
+            response.body.append(json: detail)
         }
-        if code == .stale { members.append(("time", .integer(now))) }
+        if code == .stale {
+            response.body.append(",\"time\":")
+            response.body.append(decimal: now)
+        }
+        for member in rareMembers(of: refusal, disclosing: disclosure) {
+            response.body.append(",\"\(member.name)\":")
+            let value = member.value.bytes
+            response.body.append(value.span)
+        }
+        response.body.append("}")
+    }
+
+    /// The members that few refusals have.
+    private static func rareMembers(
+        of refusal: Refusal, disclosing disclosure: Disclosure
+    ) -> [(name: String, value: JSONValue)] {
+        var members: [(name: String, value: JSONValue)] = []
         switch disclosure {
         case .code, .reason: break
         case .explanation(let explanation):
@@ -77,18 +126,15 @@ enum RefusalResponse {
         if let ended = refusal.endedSession { members += ended.members(at: .integer(ended.at)) }
         if let work = refusal.work { members.append(("work", work.json)) }
         if let progress = refusal.refreshProgress { members += progress.members }
-        var fields = fields(for: text)
-        if let seconds = refusal.retryAfter { fields.append(.init("Retry-After", value: String(seconds))) }
-        return ServerResponse(
-            status: code.status, type: "application/problem+json", fields: fields,
-            body: JSONValue.object(members).bytes)
+        return members
     }
 
     /// Clients of form-md5 look for `err` in a successful answer only, so the status is always 200. Source:
     /// docs/protocol.md, "Answers".
-    private static func legacy(
-        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID
-    ) -> ServerResponse {
+    private static func writeLegacy(
+        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID,
+        retryAfter: Int? = nil, to response: ResponseBytes
+    ) {
         let code = refusal.code
         var message = detail(of: refusal, disclosing: disclosure, text: text) ?? code.title
         switch disclosure {
@@ -106,23 +152,25 @@ enum RefusalResponse {
         if let ended = refusal.endedSession {
             members += ended.members(at: .string(CivilTime.rfc3339Text(ended.at)))
         }
-        let body: JSONValue = ["err": .object(members)]
-        return ServerResponse(
-            status: 200, type: "application/json", fields: fields(for: text), body: body.bytes)
+        let body = JSONValue.object([("err", .object(members))]).bytes
+        response.begin(status: 200)
+        appendFields(
+            "Content-Type: application/json\r\n", text: text, retryAfter: retryAfter, to: response)
+        response.body.append(body.span)
     }
 
     /// A refusal of an unsigned call of a login route. Has the code's own status where clients and
     /// intermediate proxies interpret that status, and `Retry-After`.
     static func unsignedLegacy(_ refusal: Refusal, text: RefusalText?, event: EventID) -> ServerResponse {
-        var answer = legacy(refusal, disclosure: .code, text: text, event: event)
+        let response = ResponseBytes()
+        writeLegacy(
+            refusal, disclosure: .code, text: text, event: event, retryAfter: refusal.retryAfter,
+            to: response)
         switch refusal.code {
-        case .tooManyAttempts, .unavailable: answer.status = refusal.code.status
+        case .tooManyAttempts, .unavailable: response.status = refusal.code.status
         default: break
         }
-        if let seconds = refusal.retryAfter {
-            answer.fields.append(.init("Retry-After", value: String(seconds)))
-        }
-        return answer
+        return ServerResponse(response)
     }
 
     /// Bytes of each stage that an answer shows.

@@ -59,24 +59,36 @@ struct ResponseSigner: Sendable {
         }
     }
 
-    /// `answer` with an `Accept-Signature` field that describes an acceptable signature, for refusals that
+    /// Adds the fields of a signature to `response` if the request has one that the response can be bound to.
+    /// `covered` are those of its fields that the signature covers; `signer` nil stands for the deployment's
+    /// own key.
+    func sign(
+        _ response: ResponseBytes, covering covered: [Draft.Field], answering request: Request,
+        by signer: Credentials?, at: Int64, writing base: inout StringToSign
+    ) {
+        // The content of an answer to HEAD is empty.
+        let isEmpty = request.matches(request.method, text: "HEAD")
+        try? MessageSignatures().appendSignature(
+            of: response.status, body: response.body, ofLength: isEmpty ? 0 : response.body.count,
+            alsoCovering: covered, answering: request, as: signer ?? authority, at: at, writing: &base, to: &response.fields)
+    }
+
+    /// Appends an `Accept-Signature` field line that describes an acceptable signature, for refusals that
     /// another signature may avoid.
-    static func addingSignatureRequest(
-        to answer: ServerResponse, for refusal: Refusal, of request: Request, judgement: Judgement,
+    static func appendSignatureRequest(
+        to fields: inout ByteBuffer, for refusal: Refusal, of request: Request, judgement: Judgement,
         event: EventID
-    ) -> ServerResponse {
+    ) {
         switch refusal.code {
         case .unsigned, .unknownKey, .badSignature, .stale, .replayed: break
-        default: return answer
+        default: return
         }
-        var answer = answer
-        answer.fields.append(
-            ServerResponse.Field(
-                "Accept-Signature",
-                value: MessageSignatures.acceptSignature(
-                    for: request, alsoCovering: judgement.release?.policy.requiredFields.sorted() ?? [],
-                    keyID: judgement.keyID, nonce: event.text)))
-        return answer
+        let nonce = event.bytes
+        fields.append("Accept-Signature: ")
+        MessageSignatures.appendAcceptSignature(
+            for: request, alsoCovering: judgement.release?.policy.requiredFields.sorted() ?? [],
+            keyID: judgement.keyID, nonce: nonce.span, to: &fields)
+        fields.append("\r\n")
     }
 }
 
@@ -94,9 +106,10 @@ extension ServerResponse {
 /// "Retiring a version".
 enum UpdateField {
     /// The field line for a backend's answer, with its CRLF; empty for most.
-    static func line(for caller: Caller) -> [UInt8] {
-        guard let update = caller.update else { return [] }
-        return Array("\(UpdateNotice.fieldName): \(update.fieldValue)\r\n".utf8)
+    static func line(for caller: Caller) -> [UInt8] { caller.update.map { line(for: $0) } ?? [] }
+
+    static func line(for update: UpdateNotice) -> [UInt8] {
+        Array("\(UpdateNotice.fieldName): \(update.fieldValue)\r\n".utf8)
     }
 }
 

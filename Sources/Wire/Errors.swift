@@ -141,6 +141,36 @@ extension Refusal.Code {
     /// distinguishes them.
     package var name: String { self == .upstreamTimeout ? Refusal.Code.upstreamFailed.rawValue : rawValue }
 
+    /// The position in `allCases`, for tables.
+    package var ordinal: Int {
+        switch self {
+        case .malformed: 0
+        case .unsigned: 1
+        case .unknownKey: 2
+        case .badSignature: 3
+        case .badTicket: 4
+        case .deviceUnsigned: 5
+        case .stale: 6
+        case .replayed: 7
+        case .bodyMismatch: 8
+        case .tokenExpired: 9
+        case .sessionEnded: 10
+        case .updateRequired: 11
+        case .wrongCredentials: 12
+        case .loginExpired: 13
+        case .tooManyAttempts: 14
+        case .schemeNotAllowed: 15
+        case .forbidden: 16
+        case .decideNeedsBody: 17
+        case .nameTaken: 18
+        case .tooLarge: 19
+        case .timeout: 20
+        case .upstreamFailed: 21
+        case .upstreamTimeout: 22
+        case .unavailable: 23
+        }
+    }
+
     /// The number in `{"err":{"code":…}}` for form-md5 callers. Source: docs/protocol.md, "Answers".
     package var legacyNumber: Int {
         switch self {

@@ -118,10 +118,26 @@ extension JSONValue {
     }
 
     /// Whether a string contains this byte as it is: ASCII that needs no escape.
-    private static func isPlain(_ byte: UInt8) -> Bool {
+    fileprivate static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): false
         default: 0x20...0x7E ~= byte
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Appends the text in quotes, escaped as ``JSONValue/append(_:to:)`` does.
+    package mutating func append(json text: String) {
+        var plain = text
+        let isPlain = plain.withUTF8 { $0.allSatisfy(JSONValue.isPlain) }
+        guard isPlain else {
+            var bytes: [UInt8] = []
+            JSONValue.append(text, to: &bytes)
+            return append(bytes.span)
+        }
+        append(UInt8(ascii: "\""))
+        append(plain)
+        append(UInt8(ascii: "\""))
     }
 }

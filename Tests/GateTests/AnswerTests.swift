@@ -155,8 +155,11 @@ import Testing
         draft.setField("Content-Type", to: "text/plain")
         draft.body = body
         let keyID = try #require(KeyID("a\"b\\c"))
-        let text = MessageSignatures.acceptSignature(
-            for: draft.request(), alsoCovering: ["x-tenant", "content-type"], keyID: keyID, nonce: "n")
+        var buffer = ByteBuffer()
+        MessageSignatures.appendAcceptSignature(
+            for: draft.request(), alsoCovering: ["x-tenant", "content-type"], keyID: keyID,
+            nonce: [UInt8(ascii: "n")].span, to: &buffer)
+        let text = buffer.text
         #expect(
             text == #"app=("@method" "@authority" "@path" "@query" "countersign-release" "content-digest" "#
                 + #""content-type" "x-tenant");created;nonce="n";keyid="a\"b\\c";tag="countersign""#)

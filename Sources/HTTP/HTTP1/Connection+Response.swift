@@ -26,12 +26,7 @@ extension Connection {
     func respond(_ answer: ServerResponse) async {
         guard case .none = self.answer else { return }
         skipArrivedBody()
-        let framing: ResponseFraming =
-            switch answer.status {
-            // Source: RFC 9110 §8.6.
-            case 204, 304: .bodyless
-            default: isHEAD ? .bodylessOfLength(answer.body.count) : .length(answer.body.count)
-            }
+        let framing = framing(of: answer.status, length: answer.body.count)
         let hasBegun = begin(status: answer.status, framing: framing) {
             for field in answer.fields { $0.appendField(field.name, value: field.value) }
         }
@@ -42,6 +37,36 @@ extension Connection {
         } catch {
             self.answer = .aborted
         }
+    }
+
+    /// The framing of a response that the gateway itself makes.
+    private func framing(of status: Int, length: Int) -> ResponseFraming {
+        switch status {
+        // Source: RFC 9110 §8.6.
+        case 204, 304: .bodyless
+        default: isHEAD ? .bodylessOfLength(length) : .length(length)
+        }
+    }
+
+    /// The room in the output for the parts of a head that are not the response's own, with much to spare.
+    private static let headRoom = 1_024
+
+    func respondAtOnce(_ response: ResponseBytes) -> Bool {
+        guard case .none = answer else { return true }
+        let length = response.body.count
+        guard takeOutput().space >= response.fields.count + length + Connection.headRoom else { return false }
+        skipArrivedBody()
+        let framing = framing(of: response.status, length: length)
+        guard begin(status: response.status, framing: framing, fields: { $0.append(response.fields) })
+        else { return false }
+        if case .sized = answer {
+            takeOutput().append(response.body)
+            answeredBytes += length
+            answer = .sized(remaining: 0)
+        }
+        // The end of the exchange sends the rest.
+        if !finishIfReady() { answer = .finished }
+        return true
     }
 
     /// Appends the head to the output, which is sent together with the body. `fields` appends all fields

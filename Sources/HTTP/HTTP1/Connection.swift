@@ -251,6 +251,7 @@ final class Connection: Exchange, @unchecked Sendable {
         body = BodyReader()
         body.isUnreadable = true
         await listener.handler.refuse(refusal, on: self)
+        try? await flush()
         await linger()
     }
 
@@ -392,6 +393,7 @@ final class Connection: Exchange, @unchecked Sendable {
         switch listener.handler.handleAtOnce(self) {
         case .declined: resumeTask(with: .handle)
         case .forwarded: break
+        case .answered: didEndAtOnce()
         case .waits(let work): resumeTask(with: .finish(work))
         }
     }

@@ -192,25 +192,28 @@ extension MessageSignatures {
 }
 
 extension MessageSignatures {
-    /// The value of `Accept-Signature` that asks for what the gate wants of `request`: the least, with what
+    /// Appends the value of `Accept-Signature` that asks for what the gate wants of `request`: the least, with what
     /// the app's policy adds, of the fields that are there or must be. `nonce` is new, for the signer to use
     /// once. Source: RFC 9421 §5.1.
-    package static func acceptSignature(
-        for request: Request, alsoCovering fields: [String], keyID: KeyID?, nonce: String
-    ) -> String {
-        var text = "app=(\"@method\" \"@authority\" \"@path\" \"@query\" \"countersign-release\""
-        text.reserveCapacity(320)
-        if request.framing != .none { text += " \"content-digest\"" }
-        if request.names.contains(.contentType) { text += " \"content-type\"" }
-        if request.names.contains(.idempotencyKey) { text += " \"idempotency-key\"" }
-        for field in fields where !text.contains("\"\(field)\"") { text += " \"\(field)\"" }
-        text += ");created;nonce=\""
-        text += nonce
-        if let keyID {
-            text += "\";keyid=\""
-            text += keyID.quotable
+    package static func appendAcceptSignature(
+        for request: Request, alsoCovering fields: [String], keyID: KeyID?, nonce: Span<UInt8>,
+        to text: inout ByteBuffer
+    ) {
+        let start = text.count
+        text.append("app=(\"@method\" \"@authority\" \"@path\" \"@query\" \"countersign-release\"")
+        if request.framing != .none { text.append(" \"content-digest\"") }
+        if request.names.contains(.contentType) { text.append(" \"content-type\"") }
+        if request.names.contains(.idempotencyKey) { text.append(" \"idempotency-key\"") }
+        for field in fields where !text.span.extracting(start...).text.contains("\"\(field)\"") {
+            text.append(" \"\(field)\"")
         }
-        return text + "\";tag=\"countersign\""
+        text.append(");created;nonce=\"")
+        text.append(nonce)
+        if let keyID {
+            text.append("\";keyid=\"")
+            text.append(keyID.quotable)
+        }
+        text.append("\";tag=\"countersign\"")
     }
 }
 

@@ -16,61 +16,6 @@ extension MessageSignatures {
         case content
     }
 
-    private static let requestComponents = [
-        "\"@method\";req", "\"@path\";req", "\"@query\";req", "\"signature\";req", "\"signature-input\";req",
-    ]
-
-    /// The fields that sign a response: `Content-Digest`, `Signature-Input` and `Signature`. The signature
-    /// also covers the response's `fields`. `at` is in whole Unix seconds. Nil if the request bears no
-    /// signature to which the response could be bound.
-    package func sign(
-        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], answering request: Request,
-        as credentials: Credentials, at: Int64
-    ) throws(Refusal) -> [Draft.Field]? {
-        guard request.names.contains(.signature), request.names.contains(.signatureInput) else { return nil }
-        return try sign(
-            status: status, body: body, alsoCovering: fields, binding: .request, request: request,
-            credentials: credentials, at: at)
-    }
-
-    /// The same for a response that is bound by its content, for any request.
-    package func sign(
-        status: Int, body: [UInt8], alsoCovering fields: [Draft.Field] = [], as credentials: Credentials,
-        at: Int64
-    ) throws(Refusal) -> [Draft.Field]? {
-        try sign(
-            status: status, body: body, alsoCovering: fields, binding: .content, request: Request(),
-            credentials: credentials, at: at)
-    }
-
-    private func sign(
-        status: Int, body: [UInt8], alsoCovering own: [Draft.Field], binding: Binding, request: Request,
-        credentials: Credentials, at: Int64
-    ) throws(Refusal) -> [Draft.Field]? {
-        let key = credentials.key
-        var components = ["\"@status\"", "\"content-digest\""] + own.map { "\"\($0.name.lowercased())\"" }
-        if binding == .request { components += MessageSignatures.requestComponents }
-        let parameters =
-            "created=\(at);keyid=\"\(credentials.keyID.quotable)\";alg=\"\(key.algorithm.rawValue)\";"
-            + "tag=\"countersign\""
-        var fields = [
-            Draft.Field(name: "Content-Digest", value: ContentDigest.value(for: body.span)),
-            Draft.Field(
-                name: "Signature-Input",
-                value: "answer=(\(components.joined(separator: " ")));\(parameters)"),
-            Draft.Field(name: "Signature", value: "answer=::"),
-        ]
-        var workspace = Workspace()
-        let response = Response(status: status, fields: own + fields, body: body)
-        guard try claim(in: response, to: request, bound: binding, workspace: &workspace) != nil else {
-            return nil
-        }
-        let signature = try key.sign(workspace.text)
-        fields[2] = Draft.Field(
-            name: "Signature", value: "answer=:\(Base64.encode(signature.span, as: .standard)):")
-        return fields
-    }
-
     /// Whether a response may have a signature of ours. Refuses one with too many fields to say so.
     static func signs(_ response: Response) throws(Refusal) -> Bool {
         guard response.message.fields.count <= FieldSet.limit else {

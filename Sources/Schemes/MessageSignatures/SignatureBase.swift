@@ -65,7 +65,7 @@ enum SignatureBase {
         }
     }
 
-    private static func appendDerived(
+    static func appendDerived(
         _ kind: Component.Kind, of request: Request, to text: inout ByteBuffer
     ) {
         let head = request.head.span

@@ -74,14 +74,13 @@ final class ReleaseCounters: @unchecked Sendable {
         case .acceptedUnderNextKey: 1
         case .acceptedByTicket: 2
         case .open: 3
-        case .refused(let code): 4 + (codes[code] ?? 0)
-        case .observed(let code): 4 + codes.count + (codes[code] ?? 0)
+        // The order of the codes in ``MeterOutcome/all``.
+        case .refused(let code): 4 + code.ordinal
+        case .observed(let code): 4 + codeCount + code.ordinal
         }
     }
 
-    /// The order of the codes in ``MeterOutcome/all``.
-    private static let codes = Dictionary(
-        uniqueKeysWithValues: Refusal.Code.allCases.enumerated().map { ($0.element, $0.offset) })
+    private static let codeCount = Refusal.Code.allCases.count
 }
 
 /// Counts the requests of one loop, and is confined to it. A request costs one look-up and no lock; the

@@ -197,6 +197,7 @@ private final class HeldExchange: Exchange {
     func recordProof(_ proof: CallerProof) { self.proof = proof }
     func readWholeBody(atMost limit: Int) async throws(Refusal) {}
     func closeAfterAnswer() {}
+    func respondAtOnce(_ response: ResponseBytes) -> Bool { false }
     func respond(_ answer: ServerResponse) async { if self.answer == nil { self.answer = answer } }
 
     func forward(_ forwarding: consuming ForwardedRequest, to pool: UpstreamPool) async throws(Refusal) {
