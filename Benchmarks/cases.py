@@ -98,6 +98,12 @@ def legacy(scheme: str) -> Caller:
     return prepare
 
 
+def unknown_legacy(gateway: Gateway, folder: pathlib.Path) -> list[str]:
+    """A key id that no release has, for a scheme whose answers are not signed."""
+    legacy("auth-v1")(gateway, folder)
+    return with_key("auth-v1", "AAAAAAAAAAAAAAAA", bytes(32))
+
+
 def session(gateway: Gateway, folder: pathlib.Path, level: str = "session") -> list[str]:
     """A session of a device, which signed up and in as the command-line client does."""
     gateway.add_app("bench", require=level, registration="open")
@@ -132,6 +138,8 @@ class Case:
     connections: int = 64
     # The refusal that it gets, if it does not pass.
     refusal: str = ""
+    # The addresses of the clients. One address has a budget of signed refusals and of wrong signatures.
+    sources: int = 1
     # The requests of a round, as a share of the usual number: so that a round takes about a second.
     share: float = 1
     # The growth of its instructions at which script/instructions fails.
@@ -160,8 +168,9 @@ ALL = [
     Case("form-md5", legacy("form-md5"), "form-md5", body=512),
     Case("auth-v1", legacy("auth-v1"), "auth-v1"),
     Case("sigv4", legacy("sigv4"), "sigv4"),
-    Case("refused", unknown, "a key that no release has", refusal="unknown-key"),
-    # Its answer is not signed.
+    Case("refused", unknown, "a key that no release has", refusal="unknown-key", sources=64),
+    # The answers to these two are not signed.
+    Case("refused-auth-v1", unknown_legacy, "auth-v1 and a key that no release has", refusal="unknown-key", sources=64),
     Case("unsigned", nobody, "nothing", refusal="unsigned"),
     Case("tls-get", is_tls=True),
     Case("tls-post", is_tls=True, body=512),
@@ -217,6 +226,7 @@ class Stage:
                    "--requests", requests, "--connections", min(connections or case.connections, requests), "--body", case.body,
                    "--answer", case.answer, *self.options]
         command += ["--keyed"] if case.is_keyed else []
+        command += ["--sources", case.sources] if case.sources > 1 else []
         if status:
             command += ["--status", status]
         elif is_refused:

@@ -126,9 +126,9 @@ extension Judgement {
     /// Whether the request was refused because its signature is wrong, its key id is unknown, or the token or
     /// ticket that it bears without a signature is unknown.
     package var failedVerification: Bool {
-        guard signer == nil, let refusal else { return false }
-        return refusal.code == .badSignature || refusal.code == .unknownKey
-            || (refusal.code == .sessionEnded || refusal.code == .badTicket) && step == .key
+        guard signer == nil, let code = refusal?.code else { return false }
+        return code == .badSignature || code == .unknownKey
+            || (code == .sessionEnded || code == .badTicket) && step == .key
     }
 
     /// The request key of the session whose MAC was verified. A response signed with it proves to this caller

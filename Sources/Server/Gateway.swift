@@ -426,27 +426,28 @@ final class Gateway: Handler, @unchecked Sendable {
     private func answer(
         _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) async {
+        let request = exchange.request
+        // Bytes that could not be parsed as a request speak no dialect and name no app.
+        let isRequest = !request.method.isEmpty
+        let disclosure =
+            isRequest ? disclosure(of: refusal, for: request, on: exchange, after: judgement) : .code
         writeResponse(
-            to: refusal, of: exchange.request, on: exchange, judgement: judgement, event: event)
+            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement, event: event)
         // Other requests use the bytes while this one waits.
         if !exchange.respondAtOnce(response) { await exchange.respond(ServerResponse(response)) }
     }
 
     /// Counts a refusal, and writes the response to it.
     private func writeResponse(
-        to refusal: Refusal, of request: Request, on exchange: any Exchange, judgement: Judgement,
-        event: RequestEvent
+        to refusal: Refusal, disclosing disclosure: RefusalResponse.Disclosure, of request: Request,
+        on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
-        // Bytes that could not be parsed as a request speak no dialect and name no app.
-        let isRequest = !request.method.isEmpty
         count(refusal, caller: event.caller, named: judgement.release, request: request)
         if judgement.failedVerification,
             !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
         {
             exchange.closeAfterAnswer()
         }
-        let disclosure =
-            isRequest ? disclosure(of: refusal, for: request, on: exchange, after: judgement) : .code
         let now = clock.now
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
@@ -490,8 +491,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private func disclosure(
         of refusal: Refusal, for request: Request, on exchange: any Exchange, after judgement: Judgement
     ) -> RefusalResponse.Disclosure {
-        // For a token alone there is nothing to explain but the reason.
-        if let release = judgement.tokenRelease { return release.policy.detail == .exact ? .reason : .code }
+        if let release = judgement.tokenRelease { return Gateway.disclosure(toTokenOf: release) }
         guard let release = gate.releaseToExplain(for: request, judgement: judgement) else {
             return .code
         }
@@ -503,6 +503,11 @@ final class Gateway: Handler, @unchecked Sendable {
             of: refusal, for: request, judgement: judgement, naming: release,
             within: .atMost(Gateway.explanationNanoseconds))
         return explanation.map { .explanation($0) } ?? .code
+    }
+
+    /// For a token alone there is nothing to explain but the reason.
+    private static func disclosure(toTokenOf release: AppRelease) -> RefusalResponse.Disclosure {
+        release.policy.detail == .exact ? .reason : .code
     }
 
     /// Signs the answer if the caller speaks message-signatures; other schemes have no place for a signature.
@@ -526,7 +531,11 @@ final class Gateway: Handler, @unchecked Sendable {
     /// admitted when the backend fails; once the signature was verified, only a streamed body's digest, a
     /// `Connection` field and an upload ticket's claim can still lead to a refusal.
     private func count(_ refusal: Refusal, caller: Caller?, named: AppRelease?, request: Request) {
-        let isLate = [.bodyMismatch, .malformed, .replayed, .badTicket].contains(refusal.code)
+        let isLate =
+            switch refusal.code {
+            case .bodyMismatch, .malformed, .replayed, .badTicket: true
+            default: false
+            }
         guard let caller, !isLate else { return requestCounter.refuse(refusal.code, named: named) }
         guard !request.isBodyWhole else { return }
         if caller.withheld?.ticket == nil {
@@ -558,82 +567,94 @@ extension Gateway {
             (try? announceBody(of: exchange, request: &request)) != nil, request.bodyState != .streaming
         else { return .declined }
         let judgement = beginJudgement(of: request, on: exchange)
-        let report = ForwardReport(
-            gateway: self, judgement: judgement, event: RequestEvent(id: EventID(&events)))
+        let event = RequestEvent(id: EventID(&events))
         let caller: Caller
         do throws(Refusal) {
             guard
                 let admitted = try admitIfReady(
                     exchange, request: &request, judgement: judgement, for: .backend, as: nil)
             else {
-                return finish(exchange, request: request, reportingTo: report, from: .waiting)
+                return finish(
+                    exchange, request: request, judgement: judgement, event: event, from: .waiting)
             }
             caller = admitted
         } catch {
-            return refuseAtOnce(error, on: exchange, request: request, reportingTo: report)
+            return refuseAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
         // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
         guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
-            return finish(exchange, request: request, reportingTo: report, from: .admitted(caller))
+            return finish(
+                exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
         }
-        report.event.caller = caller
+        event.caller = caller
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
             requestCounter.accept(caller.release, under: caller.edition)
+            let forwarding = try forwarding(
+                of: request, from: caller, judgement: judgement, over: exchange, event: event.id)
             exchange.forward(
-                try forwarding(
-                    of: request, from: caller, judgement: judgement, over: exchange, event: report.event.id),
-                to: pool, reportingTo: report)
+                forwarding, to: pool,
+                reportingTo: ForwardReport(gateway: self, judgement: judgement, event: event))
             return .forwarded
         } catch {
-            return answerAtOnce(error, on: exchange, request: request, reportingTo: report)
+            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
     }
 
     /// Answers a request that the gate has refused, unless it goes on without an identity.
     private func refuseAtOnce(
-        _ refusal: Refusal, on exchange: any Exchange, request: Request, reportingTo report: ForwardReport
+        _ refusal: Refusal, on exchange: any Exchange, request: Request, judgement: Judgement,
+        event: RequestEvent
     ) -> ImmediateOutcome {
         do throws(Refusal) {
-            guard
-                let passage = try gate.passThrough(
-                    for: request, judgement: report.judgement, after: refusal)
+            guard let passage = try gate.passThrough(for: request, judgement: judgement, after: refusal)
             else {
-                return answerAtOnce(refusal, on: exchange, request: request, reportingTo: report)
+                return answerAtOnce(
+                    refusal, on: exchange, request: request, judgement: judgement, event: event)
             }
             return .waits { [self] in
                 var request = request
                 do throws(Refusal) {
-                    try await forwardUnproven(
-                        exchange, request: &request, by: passage, event: report.event)
+                    try await forwardUnproven(exchange, request: &request, by: passage, event: event)
                 } catch {
-                    return await report.didFail(error, on: exchange)
+                    event.refusal = error
+                    await answer(error, on: exchange, judgement: judgement, event: event)
                 }
-                report.didForward(exchange)
+                end(judgement, event: event, of: exchange)
             }
         } catch {
-            return answerAtOnce(error, on: exchange, request: request, reportingTo: report)
+            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
     }
 
+    /// Answers with a refusal, unless its reason has to be searched for.
     private func answerAtOnce(
-        _ refusal: Refusal, on exchange: any Exchange, request: Request, reportingTo report: ForwardReport
+        _ refusal: Refusal, on exchange: any Exchange, request: Request, judgement: Judgement,
+        event: RequestEvent
     ) -> ImmediateOutcome {
-        let judgement = report.judgement
-        // The search for a mistake takes long: the task waits for a turn first.
-        guard judgement.tokenRelease != nil
-            || gate.releaseToExplain(for: request, judgement: judgement) == nil
-        else { return .waits { await report.didFail(refusal, on: exchange) } }
-        report.event.refusal = refusal
-        writeResponse(to: refusal, of: request, on: exchange, judgement: judgement, event: report.event)
-        guard exchange.respondAtOnce(response) else {
-            let whole = ServerResponse(response)
-            return .waits {
-                await exchange.respond(whole)
-                report.didForward(exchange)
+        event.refusal = refusal
+        let disclosure: RefusalResponse.Disclosure
+        if let release = judgement.tokenRelease {
+            disclosure = Gateway.disclosure(toTokenOf: release)
+        } else if gate.releaseToExplain(for: request, judgement: judgement) == nil {
+            disclosure = .code
+        } else {
+            // The search takes long: the task waits for a turn first.
+            return .waits { [self] in
+                await answer(refusal, on: exchange, judgement: judgement, event: event)
+                end(judgement, event: event, of: exchange)
             }
         }
-        report.didForward(exchange)
+        writeResponse(
+            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement, event: event)
+        guard exchange.respondAtOnce(response) else {
+            let whole = ServerResponse(response)
+            return .waits { [self] in
+                await exchange.respond(whole)
+                end(judgement, event: event, of: exchange)
+            }
+        }
+        end(judgement, event: event, of: exchange)
         return .answered
     }
 
@@ -645,19 +666,19 @@ extension Gateway {
 
     /// Goes on where the admission stands, on the connection's task.
     private func finish(
-        _ exchange: any Exchange, request: Request, reportingTo report: ForwardReport,
+        _ exchange: any Exchange, request: Request, judgement: Judgement, event: RequestEvent,
         from admission: Admission
     ) -> ImmediateOutcome {
         .waits { [self] in
             var request = request
             do throws(Refusal) {
                 try await finishBackendRequest(
-                    exchange, request: &request, judgement: report.judgement, event: report.event,
-                    from: admission)
+                    exchange, request: &request, judgement: judgement, event: event, from: admission)
             } catch {
-                return await report.didFail(error, on: exchange)
+                event.refusal = error
+                await answer(error, on: exchange, judgement: judgement, event: event)
             }
-            report.didForward(exchange)
+            end(judgement, event: event, of: exchange)
         }
     }
 

@@ -12,9 +12,16 @@ enum RefusalResponse {
         case code
         /// The reason, where there is no signature to explain.
         case reason
-        case explanation(Explanation)
+        indirect case explanation(Explanation)
         /// The address has used up its budget for explanations: the reason alone.
         case overBudget
+
+        fileprivate var addsNoMember: Bool {
+            switch self {
+            case .code, .reason: true
+            case .explanation, .overBudget: false
+            }
+        }
 
         fileprivate var isExact: Bool {
             if case .code = self { return false }
@@ -102,6 +109,7 @@ enum RefusalResponse {
             response.body.append(",\"time\":")
             response.body.append(decimal: now)
         }
+        if disclosure.addsNoMember, refusal.isPlain { return response.body.append("}") }
         for member in rareMembers(of: refusal, disclosing: disclosure) {
             response.body.append(",\"\(member.name)\":")
             let value = member.value.bytes

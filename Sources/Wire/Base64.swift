@@ -184,13 +184,14 @@ package enum Base64 {
         table[Int(letter & 0xFF)] &- 48
     }
 
+    private static let standardLetters: StaticString =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    private static let urlLetters: StaticString =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+    /// `value` is below 64.
+    @inline(__always)
     private static func letter(for value: UInt8, in alphabet: Alphabet) -> UInt8 {
-        switch value {
-        case 0..<26: UInt8(ascii: "A") + value
-        case 26..<52: UInt8(ascii: "a") + value - 26
-        case 52..<62: UInt8(ascii: "0") + value - 52
-        case 62: alphabet == .standard ? UInt8(ascii: "+") : UInt8(ascii: "-")
-        default: alphabet == .standard ? UInt8(ascii: "/") : UInt8(ascii: "_")
-        }
+        (alphabet == .standard ? standardLetters : urlLetters).utf8Start[Int(value)]
     }
 }

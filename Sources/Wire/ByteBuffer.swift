@@ -52,7 +52,8 @@
         append(UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
-    /// The UTF-8 of a text.
+    /// The UTF-8 of a text. Disfavoured, so that a literal is taken as a `StaticString`.
+    @_disfavoredOverload
     package mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { append($0) }

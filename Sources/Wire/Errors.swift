@@ -34,24 +34,69 @@ package struct Refusal: Error, Sendable, Equatable {
     package var code: Code
     /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
     package var detail: String
-    /// What an operator can change; for the log alone. Empty if there is nothing.
-    package var remedy = ""
-    /// `update-required`: where the new version is.
-    package var link: String?
     /// `too-many-attempts`, `unavailable`: seconds.
     package var retryAfter: Int?
+    /// What few refusals have; nil if this one has none of it. A refusal is copied on its way to the response
+    /// and the log.
+    private var rare: RareParts?
+
+    /// What an operator can change; for the log alone. Empty if there is nothing.
+    package var remedy: String {
+        get { rare?.values.remedy ?? "" }
+        set { change { $0.remedy = newValue } }
+    }
+    /// `update-required`: where the new version is.
+    package var link: String? {
+        get { rare?.values.link }
+        set { change { $0.link = newValue } }
+    }
     /// `session-ended`: how; nil where the route needs a session and there was none.
-    package var endedSession: EndedSession?
-
+    package var endedSession: EndedSession? {
+        get { rare?.values.endedSession }
+        set { change { $0.endedSession = newValue } }
+    }
     /// `too-many-attempts`: work by which a caller may start this login all the same; nil for all else.
-    package var work: WorkOffer?
-
+    package var work: WorkOffer? {
+        get { rare?.values.work }
+        set { change { $0.work = newValue } }
+    }
     /// `unavailable`: the status with which the backend has answered this very request before; nil for all
     /// else.
-    package var previousStatus: Int?
-
+    package var previousStatus: Int? {
+        get { rare?.values.previousStatus }
+        set { change { $0.previousStatus = newValue } }
+    }
     /// `replayed`, for a refresh: how far the session has come. Only the holder of the device's key is told.
-    package var refreshProgress: RefreshProgress?
+    package var refreshProgress: RefreshProgress? {
+        get { rare?.values.refreshProgress }
+        set { change { $0.refreshProgress = newValue } }
+    }
+
+    private final class RareParts: Sendable, Equatable {
+        struct Values: Sendable, Equatable {
+            var remedy = ""
+            var link: String?
+            var endedSession: EndedSession?
+            var work: WorkOffer?
+            var previousStatus: Int?
+            var refreshProgress: RefreshProgress?
+        }
+
+        let values: Values
+
+        init(_ values: Values) { self.values = values }
+
+        static func == (left: RareParts, right: RareParts) -> Bool { left.values == right.values }
+    }
+
+    private mutating func change(_ edit: (inout RareParts.Values) -> Void) {
+        var values = rare?.values ?? RareParts.Values()
+        edit(&values)
+        rare = values == RareParts.Values() ? nil : RareParts(values)
+    }
+
+    /// Whether the refusal has no part but `code`, `detail` and `retryAfter`.
+    package var isPlain: Bool { rare == nil }
 
     /// How far a session has come: by this a client tells a copy of its own that was delayed from another
     /// holder of its keys.
@@ -89,11 +134,11 @@ package struct Refusal: Error, Sendable, Equatable {
         _ code: Code, detail: String = "", link: String? = nil, retryAfter: Int? = nil,
         previousStatus: Int? = nil
     ) {
-        self.previousStatus = previousStatus
         self.code = code
         self.detail = detail
-        self.link = link
         self.retryAfter = retryAfter
+        if let link { self.link = link }
+        if let previousStatus { self.previousStatus = previousStatus }
     }
 }
 

@@ -117,8 +117,26 @@ extension JSONValue {
         }
     }
 
+    /// Whether a string contains these bytes as they are; eight at a time.
+    fileprivate static func arePlain(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        var index = 0
+        // Its top bits, exactly if any byte is below 0x20, is a quote or a backslash, or is above 0x7E.
+        var others: UInt64 = 0
+        while index + 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let quote = word ^ (ones &* 0x22)
+            let backslash = word ^ (ones &* 0x5C)
+            others |= (word &- ones &* 0x20) & ~word | (quote &- ones) & ~quote
+            others |= (backslash &- ones) & ~backslash | (word &+ ones) | word
+            index += 8
+        }
+        guard others & (ones &* 0x80) == 0 else { return false }
+        return bytes[index...].allSatisfy(isPlain)
+    }
+
     /// Whether a string contains this byte as it is: ASCII that needs no escape.
-    fileprivate static func isPlain(_ byte: UInt8) -> Bool {
+    private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): false
         default: 0x20...0x7E ~= byte
@@ -130,14 +148,16 @@ extension ByteBuffer {
     /// Appends the text in quotes, escaped as ``JSONValue/append(_:to:)`` does.
     package mutating func append(json text: String) {
         var plain = text
-        let isPlain = plain.withUTF8 { $0.allSatisfy(JSONValue.isPlain) }
-        guard isPlain else {
-            var bytes: [UInt8] = []
-            JSONValue.append(text, to: &bytes)
-            return append(bytes.span)
+        let isPlain = plain.withUTF8 { bytes in
+            guard JSONValue.arePlain(UnsafeRawBufferPointer(bytes)) else { return false }
+            append(UInt8(ascii: "\""))
+            append(bytes)
+            append(UInt8(ascii: "\""))
+            return true
         }
-        append(UInt8(ascii: "\""))
-        append(plain)
-        append(UInt8(ascii: "\""))
+        if isPlain { return }
+        var bytes: [UInt8] = []
+        JSONValue.append(text, to: &bytes)
+        append(bytes.span)
     }
 }

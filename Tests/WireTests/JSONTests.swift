@@ -156,3 +156,21 @@ import Testing
         #expect(read.map { Array($0.utf8) } == Array(text.utf8))
     }
 }
+
+extension JSONWriterTests {
+    @Test("a text in a buffer is that of a value, wherever the byte stands that needs an escape")
+    func buffered() {
+        for length in 0..<20 {
+            for place in 0..<max(length, 1) {
+                for byte in 0..<0x90 {
+                    var scalars = [Unicode.Scalar](repeating: "a", count: length)
+                    if length > 0 { scalars[place] = Unicode.Scalar(UInt8(byte)) }
+                    let text = String(String.UnicodeScalarView(scalars))
+                    var buffer = ByteBuffer()
+                    buffer.append(json: text)
+                    #expect(buffer.array == JSONValue.string(text).bytes)
+                }
+            }
+        }
+    }
+}
