@@ -432,7 +432,8 @@ final class Gateway: Handler, @unchecked Sendable {
         let disclosure =
             isRequest ? disclosure(of: refusal, for: request, on: exchange, after: judgement) : .code
         writeResponse(
-            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement, event: event)
+            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement,
+            event: event)
         // Other requests use the bytes while this one waits.
         if !exchange.respondAtOnce(response) { await exchange.respond(ServerResponse(response)) }
     }
@@ -519,8 +520,8 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Whether the answer to a caller of message-signatures is signed. Signed answers to callers that have
-    /// proved nothing have a budget, since a copied request proves nothing either. Beyond the budget an answer
-    /// goes out unsigned, and a client does not trust it.
+    /// proved nothing have a budget, since a copied request proves nothing either. Beyond the budget an
+    /// answer goes out unsigned, and a client does not trust it.
     private func maySign(for exchange: any Exchange, judgement: Judgement) -> Bool {
         guard judgement.isSigned else { return false }
         let isCheap = judgement.responseCredentials != nil || judgement.step == .end
@@ -646,7 +647,8 @@ extension Gateway {
             }
         }
         writeResponse(
-            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement, event: event)
+            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement,
+            event: event)
         guard exchange.respondAtOnce(response) else {
             let whole = ServerResponse(response)
             return .waits { [self] in

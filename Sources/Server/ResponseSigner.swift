@@ -70,7 +70,8 @@ struct ResponseSigner: Sendable {
         let isEmpty = request.matches(request.method, text: "HEAD")
         try? MessageSignatures().appendSignature(
             of: response.status, body: response.body, ofLength: isEmpty ? 0 : response.body.count,
-            alsoCovering: covered, answering: request, as: signer ?? authority, at: at, writing: &base, to: &response.fields)
+            alsoCovering: covered, answering: request, as: signer ?? authority, at: at, writing: &base,
+            to: &response.fields)
     }
 
     /// Appends an `Accept-Signature` field line that describes an acceptable signature, for refusals that

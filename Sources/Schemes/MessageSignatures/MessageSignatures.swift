@@ -192,9 +192,9 @@ extension MessageSignatures {
 }
 
 extension MessageSignatures {
-    /// Appends the value of `Accept-Signature` that asks for what the gate wants of `request`: the least, with what
-    /// the app's policy adds, of the fields that are there or must be. `nonce` is new, for the signer to use
-    /// once. Source: RFC 9421 §5.1.
+    /// Appends the value of `Accept-Signature` that asks for what the gate wants of `request`: the least,
+    /// with what the app's policy adds, of the fields that are there or must be. `nonce` is new, for the
+    /// signer to use once. Source: RFC 9421 §5.1.
     package static func appendAcceptSignature(
         for request: Request, alsoCovering fields: [String], keyID: KeyID?, nonce: Span<UInt8>,
         to text: inout ByteBuffer
