@@ -364,14 +364,19 @@ final class Gateway: Handler, @unchecked Sendable {
     private func forward(
         _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
     ) async throws(Refusal) {
-        let keyed = try IdempotencyKeyParser.read(
-            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
-        if let keyed {
+        if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
             return try await forwardOnce(
                 keyed, exchange: exchange, request: request, from: caller, judgement: judgement, event: event)
         }
         try await send(
             exchange, request: request, from: caller, judgement: judgement, event: event, observer: nil)
+    }
+
+    private func keyedRequest(
+        of request: Request, from caller: Caller, over exchange: any Exchange
+    ) throws(Refusal) -> IdempotentRequest? {
+        try IdempotencyKeyParser.read(
+            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
     }
 
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.
@@ -399,7 +404,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
-    private func forwarding(
+    func forwarding(
         of request: Request, from caller: Caller, judgement: Judgement, over exchange: any Exchange,
         event: EventID
     ) throws(Refusal) -> ForwardedRequest {
@@ -547,14 +552,17 @@ extension Gateway {
         } catch {
             return finish(exchange, request: request, reportingTo: report, from: .refused(error))
         }
-        // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
-        guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
+        // A ticket is spent in the store.
+        guard caller.withheld?.ticket == nil else {
             return finish(exchange, request: request, reportingTo: report, from: .admitted(caller))
         }
         report.event.caller = caller
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
             requestCounter.accept(caller.release, under: caller.edition)
+            if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+                return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
+            }
             exchange.forward(
                 try forwarding(
                     of: request, from: caller, judgement: judgement, over: exchange, event: report.event.id),
@@ -585,13 +593,13 @@ extension Gateway {
             } catch {
                 return await report.didFail(error, on: exchange)
             }
-            report.didForward(exchange)
+            _ = report.didForward(exchange)
         }
     }
 
     /// Ends a request that was begun without a task. Confined to the loop.
-    private final class ForwardReport: ForwardObserver {
-        private let gateway: Gateway
+    final class ForwardReport: ForwardObserver {
+        let gateway: Gateway
         let judgement: Judgement
         let event: RequestEvent
 
@@ -601,8 +609,9 @@ extension Gateway {
             self.event = event
         }
 
-        func didForward(_ exchange: any Exchange) {
+        func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
             gateway.end(judgement, event: event, of: exchange)
+            return nil
         }
 
         func didFail(_ refusal: Refusal, on exchange: any Exchange) async {

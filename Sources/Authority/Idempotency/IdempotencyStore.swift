@@ -20,6 +20,23 @@ package protocol IdempotencyStore: Sendable {
     func forget(before time: Int64)
 }
 
+/// A store of keyed requests that can also be used without a task.
+package protocol ImmediateIdempotencyStore: IdempotencyStore {
+    /// As ``IdempotencyStore/begin(_:within:)``, but returns at once, and tells `receiver`.
+    func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds,
+        reportingTo receiver: any IdempotencyStateReceiver)
+    /// As ``IdempotencyStore/finish(_:with:)``; false, and nothing is done, if the caller would have to wait.
+    func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool
+    func abandonAtOnce(_ request: IdempotentRequest)
+}
+
+/// Learns whether a request was begun.
+package protocol IdempotencyStateReceiver: AnyObject, Sendable {
+    /// Called once, on any thread; must return soon.
+    func didBegin(_ result: Result<IdempotencyState, Refusal>)
+}
+
 /// The rows of keyed requests in a ``Store``.
 package protocol IdempotencyTable: Sendable {
     /// As of ``IdempotencyStore``.

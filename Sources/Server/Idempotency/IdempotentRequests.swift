@@ -118,7 +118,17 @@ extension Gateway {
         _ keyed: IdempotentRequest, exchange: any Exchange, request: Request, from caller: Caller,
         judgement: Judgement, event: EventID
     ) async throws(Refusal) {
-        switch try await idempotency.begin(keyed) {
+        try await goOn(
+            with: keyed, after: idempotency.begin(keyed), exchange: exchange, request: request, from: caller,
+            judgement: judgement, event: event)
+    }
+
+    /// Forwards the request if it is to run, and repeats its answer otherwise.
+    func goOn(
+        with keyed: IdempotentRequest, after decision: IdempotencyCoordinator.Decision,
+        exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
+    ) async throws(Refusal) {
+        switch decision {
         case .again(.whole(let status, let fields, let body)):
             var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
                 for: caller)

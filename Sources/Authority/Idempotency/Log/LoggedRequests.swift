@@ -6,7 +6,7 @@ import CountersignWire
 /// changes gather.
 ///
 /// Everything is bounded: the beginnings that wait, and the bytes of answers that do.
-package final class LoggedRequests: IdempotencyStore {
+package final class LoggedRequests: ImmediateIdempotencyStore {
     package struct Bounds: Sendable {
         /// Beginnings that may wait.
         package var waiting = 4_096
@@ -19,15 +19,25 @@ package final class LoggedRequests: IdempotencyStore {
     }
 
     fileprivate enum Job: Sendable {
-        case begin(IdempotentRequest, IdempotencyBounds, UnsafeContinuation<Outcome, Never>)
+        case begin(IdempotentRequest, IdempotencyBounds, Caller)
         case finish(IdempotentRequest, StoredAnswer)
         case abandon(IdempotentRequest)
         case forget(before: Int64)
     }
 
-    fileprivate enum Outcome: Sendable {
-        case state(IdempotencyState)
-        case refused(Refusal)
+    fileprivate typealias Outcome = Result<IdempotencyState, Refusal>
+
+    /// What waits for a beginning.
+    fileprivate enum Caller: Sendable {
+        case task(UnsafeContinuation<Outcome, Never>)
+        case receiver(any IdempotencyStateReceiver)
+
+        func resume(returning outcome: Outcome) {
+            switch self {
+            case .task(let continuation): continuation.resume(returning: outcome)
+            case .receiver(let receiver): receiver.didBegin(outcome)
+            }
+        }
     }
 
     private struct Queue {
@@ -63,38 +73,38 @@ package final class LoggedRequests: IdempotencyStore {
     package func begin(
         _ request: IdempotentRequest, within limits: IdempotencyBounds
     ) async throws(Refusal) -> IdempotencyState {
-        let outcome = await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome, Never>) in
-            let refusal = queue.with { (queue) -> Refusal? in
-                if queue.isClosed {
-                    return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
-                }
-                guard queue.waiting < bounds.waiting else {
-                    return Refusal(
-                        .unavailable, detail: "\(queue.waiting) keyed requests wait for the disk",
-                        retryAfter: 1)
-                }
-                queue.waiting += 1
-                queue.jobs.append(.begin(request, limits, waiting))
-                if queue.jobs.count == 1 { self.queue.wakeOne() }
-                return nil
+        let outcome = await withUnsafeContinuation { add(request, within: limits, for: .task($0)) }
+        return try outcome.get()
+    }
+
+    package func begin(
+        _ request: IdempotentRequest, within limits: IdempotencyBounds,
+        reportingTo receiver: any IdempotencyStateReceiver
+    ) {
+        add(request, within: limits, for: .receiver(receiver))
+    }
+
+    private func add(_ request: IdempotentRequest, within limits: IdempotencyBounds, for caller: Caller) {
+        let refusal = queue.with { (queue) -> Refusal? in
+            if queue.isClosed {
+                return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
             }
-            if let refusal { waiting.resume(returning: .refused(refusal)) }
+            guard queue.waiting < bounds.waiting else {
+                return Refusal(
+                    .unavailable, detail: "\(queue.waiting) keyed requests wait for the disk", retryAfter: 1)
+            }
+            queue.waiting += 1
+            queue.jobs.append(.begin(request, limits, caller))
+            if queue.jobs.count == 1 { self.queue.wakeOne() }
+            return nil
         }
-        switch outcome {
-        case .state(let state): return state
-        case .refused(let refusal): throw refusal
-        }
+        if let refusal { caller.resume(returning: .failure(refusal)) }
     }
 
     /// Returns before the answer is written, unless too many wait. At the stop all are written.
     package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
-        let bytes = answer.body.count + 256
-        let isStalled = queue.with { queue in
-            guard queue.bytes < bounds.bytes || queue.isClosed else { return true }
-            add(.finish(request, answer), bytes: bytes, to: &queue)
-            return false
-        }
-        guard isStalled else { return }
+        if finishIfReady(request, with: answer) { return }
+        let bytes = LoggedRequests.queuedBytes(of: answer)
         await withUnsafeContinuation { (waiting: UnsafeContinuation<Void, Never>) in
             let mayGoOn = queue.with { queue in
                 add(.finish(request, answer), bytes: bytes, to: &queue)
@@ -106,7 +116,19 @@ package final class LoggedRequests: IdempotencyStore {
         }
     }
 
-    package func abandon(_ request: IdempotentRequest) async {
+    package func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool {
+        queue.with { queue in
+            guard queue.bytes < bounds.bytes || queue.isClosed else { return false }
+            add(.finish(request, answer), bytes: LoggedRequests.queuedBytes(of: answer), to: &queue)
+            return true
+        }
+    }
+
+    private static func queuedBytes(of answer: StoredAnswer) -> Int { answer.body.count + 256 }
+
+    package func abandon(_ request: IdempotentRequest) async { abandonAtOnce(request) }
+
+    package func abandonAtOnce(_ request: IdempotentRequest) {
         queue.with { add(.abandon(request), bytes: 256, to: &$0) }
     }
 
@@ -183,7 +205,7 @@ package final class LoggedRequests: IdempotencyStore {
             for job in jobs {
                 switch job {
                 case .begin: queue.waiting -= 1
-                case .finish(_, let answer): queue.bytes -= answer.body.count + 256
+                case .finish(_, let answer): queue.bytes -= queuedBytes(of: answer)
                 case .abandon: queue.bytes -= 256
                 case .forget: break
                 }
@@ -256,18 +278,18 @@ package final class LoggedRequests: IdempotencyStore {
         // A request whose record may not have reached the disk is not forwarded; what is known of others is
         // told.
         switch (beginning, fault) {
-        case (.begun, nil): return .state(.begun)
-        case (.unfinished, _): return .state(.unfinished)
-        case (.otherRequest, _): return .state(.otherRequest)
-        case (.full, _): return .state(.full)
+        case (.begun, nil): return .success(.begun)
+        case (.unfinished, _): return .success(.unfinished)
+        case (.otherRequest, _): return .success(.otherRequest)
+        case (.full, _): return .success(.full)
         case (.finished(let entry), _):
             do {
-                return .state(.finished(try log.answer(of: entry)))
+                return .success(.finished(try log.answer(of: entry)))
             } catch {
-                return .refused(refusal(error, in: log))
+                return .failure(refusal(error, in: log))
             }
-        case (.begun, let fault?), (nil, let fault?): return .refused(refusal(fault, in: log))
-        case (nil, nil): return .refused(Refusal(.unavailable, detail: "the log did not take the request"))
+        case (.begun, let fault?), (nil, let fault?): return .failure(refusal(fault, in: log))
+        case (nil, nil): return .failure(Refusal(.unavailable, detail: "the log did not take the request"))
         }
     }
 
