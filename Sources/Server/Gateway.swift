@@ -376,7 +376,11 @@ final class Gateway: Handler, @unchecked Sendable {
         of request: Request, from caller: Caller, over exchange: any Exchange
     ) throws(Refusal) -> IdempotentRequest? {
         try IdempotencyKeyParser.read(
-            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
+            request, from: caller,
+            calling: {
+                // The connection knows its peer's address without parsing its text.
+                ClientAddress(proxies.areNamed ? client(of: exchange) : exchange.source.address)
+            }, at: clock.now)
     }
 
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.

@@ -230,7 +230,8 @@ final class UpstreamExchange: @unchecked Sendable {
     private func reportHead() {
         guard let observer = forwarding.observer else { return }
         observer.didBegin(
-            status: connection.upstreamResponse.status, fields: connection.upstreamResponse.keptFields)
+            status: connection.upstreamResponse.status,
+            fields: UpstreamResponseFields(connection.upstreamResponse))
     }
 
     private func reportBody(of length: Int, in input: Buffer) {

@@ -43,7 +43,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
 
     /// What the backend did with the request.
     enum Outcome: Sendable {
-        case answered(IdempotentAnswer)
+        case answered(EncodedAnswer)
         /// The backend cannot have received the whole request.
         case notReached
         case unknown
@@ -59,7 +59,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
                     if let beginning = try await mark(request, waitingUntil: until) { return beginning }
                     await handOver.pause()
                 }
-            case .ended(.answered(let answer)): return .again(answer)
+            case .ended(.answered(let answer)): return .again(answer.answer)
             case .ended(.dropped): continue
             case .ended(.unknown): throw IdempotencyCoordinator.unfinished
             case .otherRequest: throw IdempotencyCoordinator.otherRequest
@@ -112,7 +112,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
             case .begun: return .ours
             case .finished(let stored):
                 let answer = try opened(stored, to: request)
-                running.leave(request, ending: .answered(answer))
+                running.leave(request, ending: .answered(EncodedAnswer(answer)))
                 return .again(answer)
             case .unfinished:
                 ending = .unknown
@@ -172,7 +172,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
         return true
     }
 
-    private func keep(_ answer: IdempotentAnswer, to request: IdempotentRequest) async throws(Refusal) {
+    private func keep(_ answer: EncodedAnswer, to request: IdempotentRequest) async throws(Refusal) {
         try await store.finish(request, with: deployment.sealed(answer, to: request))
     }
 
@@ -210,7 +210,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
 final class RunningRequests: Sendable {
     /// How a request ended, for its waiting copies.
     enum Outcome: Sendable {
-        case answered(IdempotentAnswer)
+        case answered(EncodedAnswer)
         /// The request did not run: a waiting copy may try again.
         case dropped
         case unknown
@@ -236,6 +236,13 @@ final class RunningRequests: Sendable {
         init(_ request: IdempotentRequest) {
             scope = request.scope
             key = request.key
+        }
+
+        /// The key is a digest: its first bytes tell keys apart.
+        func hash(into hasher: inout Hasher) {
+            var part: UInt64 = 0
+            for byte in key.prefix(8) { part = part << 8 | UInt64(byte) }
+            hasher.combine(part)
         }
     }
 
