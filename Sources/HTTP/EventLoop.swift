@@ -39,6 +39,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var local: [UnownedJob] = []
     private var running: [UnownedJob] = []
     private let inbox: EventLoopInbox
+    /// What the inbox had, while it is dealt with; kept for its memory.
+    private var received: [EventLoopInbox.Item] = []
 
     package init() throws(HTTPError) {
         guard let config = event_config_new() else { throw HTTPError("libevent is out of memory") }
@@ -264,12 +266,14 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     package var isOnLoop: Bool { threadID.load(ordering: .relaxed) == UInt(pthread_self()) }
 
     private func drainInbox() {
-        for item in inbox.takeAll() {
+        inbox.takeAll(into: &received)
+        for item in received {
             switch item {
             case .job(let job): local.append(job)
             case .call(let body): body()
             }
         }
+        received.removeAll(keepingCapacity: true)
         endUncharged()
     }
 }
@@ -300,13 +304,10 @@ private final class EventLoopInbox: Sendable {
         if wasEmpty { eventfd_write(descriptor, 1) }
     }
 
-    func takeAll() -> [Item] {
+    /// `taken` is empty.
+    func takeAll(into taken: inout [Item]) {
         var count: eventfd_t = 0
         eventfd_read(descriptor, &count)
-        return items.with { items in
-            let taken = items
-            items = []
-            return taken
-        }
+        items.with { swap(&$0, &taken) }
     }
 }

@@ -53,17 +53,27 @@ package protocol Exchange: AnyObject {
     /// and nothing is done, if some of it has not, or if its length is unknown.
     func readArrivedBody(atMost limit: Int) throws(Refusal) -> Bool
     /// Begins what ``forward(_:to:)`` does and returns at once; `observer` learns how it ended. For a request
-    /// whose body is whole, called from ``Handler/handleAtOnce(_:)`` as its last act, which then returns
-    /// ``ImmediateOutcome/forwarded``.
+    /// whose body is whole, called from ``Handler/handleAtOnce(_:)`` or ``SuspendedRequest/goOn()`` as its
+    /// last act, which then returns ``ImmediateOutcome/forwarded``.
     func forward(
         _ forwarding: consuming ForwardedRequest, to pool: UpstreamPool,
         reportingTo observer: any ForwardObserver)
+    /// Has the loop call ``SuspendedRequest/goOn()`` of a request whose handler has returned
+    /// ``ImmediateOutcome/suspended``. May be called on any thread.
+    func goOn(with request: any SuspendedRequest)
+}
+
+/// A request that waits for something else than a socket, without a task.
+package protocol SuspendedRequest: AnyObject, Sendable {
+    /// Called on the loop of its exchange, like ``Handler/handleAtOnce(_:)``.
+    func goOn() -> ImmediateOutcome
 }
 
 /// Learns how a request ended that was forwarded without a task. Confined to the loop of its exchange.
 package protocol ForwardObserver: AnyObject {
-    /// The response was sent, or cut short.
-    func didForward(_ exchange: any Exchange)
+    /// The response was sent, or cut short. Returns what is left to wait for before the exchange ends; nil if
+    /// nothing is.
+    func didForward(_ exchange: any Exchange) -> (() async -> Void)?
     /// No part of a response was sent: answers with the refusal.
     func didFail(_ refusal: Refusal, on exchange: any Exchange) async
 }
@@ -76,6 +86,8 @@ package enum ImmediateOutcome {
     case forwarded
     /// The handler has called ``Exchange/respondAtOnce(_:)``, which returned true.
     case answered
+    /// The handler will call ``Exchange/goOn(with:)``.
+    case suspended
     /// The rest waits for something: the engine calls it once, and the exchange ends when it returns.
     case waits(() async -> Void)
 }

@@ -24,14 +24,21 @@ package struct SealBinding: Sendable, Equatable {
         var data: [UInt8] = []
         data.reserveCapacity(64 + kind.utf8.count + app.utf8.count + row.utf8.count + keyID.count)
         data.append(contentsOf: "countersign/1 seal".utf8)
-        for part in [kind, app, row] {
-            append(UInt64(part.utf8.count), to: &data)
-            data.append(contentsOf: part.utf8)
-        }
+        append(kind, to: &data)
+        append(app, to: &data)
+        append(row, to: &data)
         append(UInt64(keyID.count), to: &data)
         data.append(contentsOf: keyID)
         append(epoch, to: &data)
         return data
+    }
+
+    private func append(_ part: String, to data: inout [UInt8]) {
+        append(UInt64(part.utf8.count), to: &data)
+        let isCopied: Void? = part.utf8.withContiguousStorageIfAvailable {
+            data.append(contentsOf: UnsafeRawBufferPointer($0))
+        }
+        if isCopied == nil { data.append(contentsOf: part.utf8) }
     }
 
     /// Big-endian.
@@ -63,23 +70,20 @@ extension MasterKey {
     ) -> [UInt8] {
         let nonce = random.bytes(MasterKey.nonceCount)
         let data = binding.associatedData(keyID: id)
-        let count = MasterKey.sealedCount(of: secret.count)
-        return [UInt8](unsafeUninitializedCapacity: count) { sealed, filled in
-            guard let start = sealed.baseAddress else { return }
-            start.initialize(to: slot.rawValue)
-            nonce.withUnsafeBufferPointer { nonce in
-                guard let first = nonce.baseAddress else { return }
-                (start + 1).initialize(from: first, count: nonce.count)
-                key.withPointer { key in
-                    secret.withPointer { plain in
-                        _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
-                            start + 1 + nonce.count, nil, plain, UInt64(secret.count), data,
-                            UInt64(data.count), nil, first, key)
-                    }
+        var sealed = [UInt8](repeating: 0, count: MasterKey.sealedCount(of: secret.count))
+        sealed[0] = slot.rawValue
+        sealed.withUnsafeMutableBufferPointer { sealed in
+            guard let start = sealed.baseAddress.map({ $0 + 1 }) else { return }
+            start.update(from: nonce, count: nonce.count)
+            key.withPointer { key in
+                secret.withPointer { plain in
+                    _ = crypto_aead_xchacha20poly1305_ietf_encrypt(
+                        start + nonce.count, nil, plain, UInt64(secret.count), data, UInt64(data.count), nil,
+                        nonce, key)
                 }
             }
-            filled = count
         }
+        return sealed
     }
 
     package func open(_ sealed: [UInt8], as binding: SealBinding) throws(SealError) -> Secret {

@@ -38,9 +38,7 @@ extension UpstreamResponseObserver {
         requestMayHaveBeenProcessed()
         didBegin(
             status: answer.status,
-            fields: answer.fields.map {
-                UpstreamResponseField(name: $0.name.lowercased(), value: Array($0.value.utf8))
-            })
+            fields: UpstreamResponseFields(answer.fields.map { ($0.name.lowercased(), $0.value) }))
         didRead(answer.body.span)
         didEnd()
     }

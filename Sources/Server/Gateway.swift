@@ -365,14 +365,23 @@ final class Gateway: Handler, @unchecked Sendable {
     private func forward(
         _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
     ) async throws(Refusal) {
-        let keyed = try IdempotencyKeyParser.read(
-            request, from: caller, calling: { ClientAddress(client(of: exchange)) }, at: clock.now)
-        if let keyed {
+        if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
             return try await forwardOnce(
                 keyed, exchange: exchange, request: request, from: caller, judgement: judgement, event: event)
         }
         try await send(
             exchange, request: request, from: caller, judgement: judgement, event: event, observer: nil)
+    }
+
+    private func keyedRequest(
+        of request: Request, from caller: Caller, over exchange: any Exchange
+    ) throws(Refusal) -> IdempotentRequest? {
+        try IdempotencyKeyParser.read(
+            request, from: caller,
+            calling: {
+                // The connection knows its peer's address without parsing its text.
+                ClientAddress(proxies.areNamed ? client(of: exchange) : exchange.source.address)
+            }, at: clock.now)
     }
 
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.
@@ -400,7 +409,7 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
-    private func forwarding(
+    func forwarding(
         of request: Request, from caller: Caller, judgement: Judgement, over exchange: any Exchange,
         event: EventID
     ) throws(Refusal) -> ForwardedRequest {
@@ -582,8 +591,8 @@ extension Gateway {
         } catch {
             return refuseAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
-        // A request with a key is forwarded once, which waits for the disk. A ticket is spent in the store.
-        guard !request.names.contains(.idempotencyKey), caller.withheld?.ticket == nil else {
+        // A ticket is spent in the store.
+        guard caller.withheld?.ticket == nil else {
             return finish(
                 exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
         }
@@ -591,11 +600,13 @@ extension Gateway {
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
             requestCounter.accept(caller.release, under: caller.edition)
+            let report = ForwardReport(gateway: self, judgement: judgement, event: event)
+            if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
+                return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
+            }
             let forwarding = try forwarding(
                 of: request, from: caller, judgement: judgement, over: exchange, event: event.id)
-            exchange.forward(
-                forwarding, to: pool,
-                reportingTo: ForwardReport(gateway: self, judgement: judgement, event: event))
+            exchange.forward(forwarding, to: pool, reportingTo: report)
             return .forwarded
         } catch {
             return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
@@ -685,8 +696,8 @@ extension Gateway {
     }
 
     /// Ends a request that was begun without a task. Confined to the loop.
-    private final class ForwardReport: ForwardObserver {
-        private let gateway: Gateway
+    final class ForwardReport: ForwardObserver {
+        let gateway: Gateway
         let judgement: Judgement
         let event: RequestEvent
 
@@ -696,8 +707,9 @@ extension Gateway {
             self.event = event
         }
 
-        func didForward(_ exchange: any Exchange) {
+        func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
             gateway.end(judgement, event: event, of: exchange)
+            return nil
         }
 
         func didFail(_ refusal: Refusal, on exchange: any Exchange) async {

@@ -128,6 +128,7 @@ class Plan:
         self.is_alone = draw.random() < 0.1
         self.is_pipelined = not self.is_alone and draw.random() < 0.15
         self.messages: list[list[bytes]] = []
+        self.keyed: list[tuple[str, str, bytes, list[tuple[str, str]]]] = []
         self.methods: list[str] = []
         previous: bytes | None = None
         for index in range(draw.choice([1, 1, 2, 3, 6])):
@@ -144,12 +145,15 @@ class Plan:
 
     def message(self, method: str, target: str) -> bytes:
         draw = self.draw
+        if self.keyed and draw.random() < 0.2:
+            # A copy of a request with an Idempotency-Key, signed anew.
+            return self.key.request(*self.keyed[-1][:3], fields=self.keyed[-1][3])
         fields = []
         if draw.random() < 0.3:
             fields.append(("Content-Type", draw.choice(["application/json", "application/x-www-form-urlencoded", "text/plain"])))
         if draw.random() < 0.2:
             fields.append(("X-Note", "n" * draw.choice([1, 30, 3_000])))
-        if method in ("POST", "PUT", "DELETE") and draw.random() < 0.1:
+        if method in ("POST", "PUT", "DELETE") and draw.random() < 0.2:
             fields.append(("Idempotency-Key", f"key-{self.number}-{draw.random()}"))
         body = b""
         if method in ("POST", "PUT") and draw.random() < 0.85:
@@ -161,6 +165,8 @@ class Plan:
         if body and chance < 0.15:
             chunks = b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in [body[:7], body[7:]] if part) + b"0\r\n\r\n"
             return self.key.head(method, target, body=body, fields=fields, length="Transfer-Encoding: chunked", **options) + chunks
+        if "Idempotency-Key" in dict(fields):
+            self.keyed.append((method, target, body, fields))
         message = self.key.request(method, target, body, fields=fields, **options)
         if chance > 0.97:
             message = message.replace(b"\r\n\r\n", b"\r\nExpect: 100-continue\r\n\r\n", 1)

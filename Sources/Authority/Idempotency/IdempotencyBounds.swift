@@ -56,7 +56,8 @@ package enum IdempotencyHolder: Sendable, Hashable, CustomStringConvertible {
         self =
             switch scope {
             case .account(let number): .account(number)
-            case .release: .network(Array(address.bytes.prefix(address.bytes.count == 4 ? 4 : 6)))
+            case .release where address.bytes.count == 4: .network(address.bytes)
+            case .release: .network(Array(address.bytes.prefix(6)))
             }
     }
 
@@ -146,13 +147,12 @@ package struct IdempotencyBounds: Sendable, Equatable {
     }
 
     /// Whether `scope` may begin another request for the holder: `own` is the scope's usage, `held` the
-    /// holder's, and `kinds` the total of each kind.
+    /// holder's, and `accounts` and `releases` the total of each kind.
     package func room(
         for scope: IdempotencyScope, own: IdempotencyUsage, held: IdempotencyUsage,
-        kinds: [IdempotencyScope.Kind: IdempotencyUsage]
+        accounts: IdempotencyUsage, releases: IdempotencyUsage
     ) -> Room {
-        let releases = kinds[.release] ?? .none
-        let used = releases + (kinds[.account] ?? .none)
+        let used = releases + accounts
         switch scope.kind {
         case .account:
             guard account.hasRoom(beside: own) else { return .used }

@@ -1,4 +1,3 @@
-import CountersignSeal
 import CountersignWire
 
 /// The stored outcomes of requests with an `Idempotency-Key`, so that a repeated request is answered and
@@ -18,6 +17,23 @@ package protocol IdempotencyStore: Sendable {
     func abandon(_ request: IdempotentRequest) async
     /// Forgets requests that began before that time, soon. Call it from a timer.
     func forget(before time: Int64)
+}
+
+/// A store of keyed requests that can also be used without a task.
+package protocol ImmediateIdempotencyStore: IdempotencyStore {
+    /// As ``IdempotencyStore/begin(_:within:)``, but returns at once, and tells `receiver`.
+    func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds,
+        reportingTo receiver: any IdempotencyStateReceiver)
+    /// As ``IdempotencyStore/finish(_:with:)``; false, and nothing is done, if the caller would have to wait.
+    func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool
+    func abandonAtOnce(_ request: IdempotentRequest)
+}
+
+/// Learns whether a request was begun.
+package protocol IdempotencyStateReceiver: AnyObject, Sendable {
+    /// Called once, on any thread; must return soon.
+    func didBegin(_ result: Result<IdempotencyState, Refusal>)
 }
 
 /// The rows of keyed requests in a ``Store``.
@@ -132,100 +148,5 @@ package struct StoredAnswer: Sendable, Equatable {
         self.status = status
         self.fields = fields
         self.body = body
-    }
-}
-
-/// The answer to a request with an `Idempotency-Key`, as it is repeated.
-package enum IdempotentAnswer: Sendable, Equatable {
-    case whole(status: Int, fields: [StoredAnswer.Field], body: [UInt8])
-    /// The answer was too long to be stored; only its status is known.
-    case tooLong(status: Int)
-}
-
-extension Deployment {
-    /// Seals an answer's fields and body, bound to the request, because the answer may contain what only
-    /// its caller is to see.
-    package func sealed(_ answer: IdempotentAnswer, to request: IdempotentRequest) -> StoredAnswer {
-        switch answer {
-        case .tooLong(let status): return StoredAnswer(status: status, fields: [], body: [])
-        case .whole(let status, let fields, let body):
-            var text = AnswerEncoding.encode(fields: fields, body: body)
-            let sealed = seal(Secret(taking: &text), as: .idempotentAnswer(to: request))
-            return StoredAnswer(status: status, fields: [], body: sealed)
-        }
-    }
-
-    /// Opens what ``sealed(_:to:)`` sealed; `digest` and `begun` of the request are not used.
-    package func opened(_ stored: StoredAnswer, to request: IdempotentRequest) throws(OperationalError)
-        -> IdempotentAnswer
-    {
-        if stored.body.isEmpty { return .tooLong(status: stored.status) }
-        guard let text = open(stored.body, as: .idempotentAnswer(to: request)),
-            let (fields, body) = text.withExposedBytes({ AnswerEncoding.decode($0) })
-        else {
-            throw OperationalError(
-                .failed,
-                message:
-                    "idempotent request of \(request.scope): its answer does not open; the row was altered")
-        }
-        return .whole(status: stored.status, fields: fields, body: body)
-    }
-}
-
-/// `count ‖ (length ‖ name ‖ length ‖ value)… ‖ body`; counts and lengths are 4 bytes, big-endian.
-private enum AnswerEncoding {
-    static func encode(fields: [StoredAnswer.Field], body: [UInt8]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        let count = fields.reduce(4 + body.count) { $0 + 8 + $1.name.utf8.count + $1.value.count }
-        bytes.reserveCapacity(count)
-        append(fields.count, to: &bytes)
-        for field in fields {
-            append(field.name.utf8.count, to: &bytes)
-            bytes.append(contentsOf: field.name.utf8)
-            append(field.value.count, to: &bytes)
-            bytes.append(contentsOf: field.value)
-        }
-        bytes.append(contentsOf: body)
-        return bytes
-    }
-
-    /// Nil if it is not what ``encode(fields:body:)`` writes.
-    static func decode(_ bytes: Span<UInt8>) -> (fields: [StoredAnswer.Field], body: [UInt8])? {
-        var place = 0
-        guard let count = number(in: bytes, at: &place) else { return nil }
-        var fields: [StoredAnswer.Field] = []
-        for _ in 0..<count {
-            guard let name = part(of: bytes, at: &place), let value = part(of: bytes, at: &place) else {
-                return nil
-            }
-            fields.append(StoredAnswer.Field(name: String(decoding: name, as: UTF8.self), value: value))
-        }
-        return (fields, bytes.extracting(place...).withUnsafeBufferPointer { Array($0) })
-    }
-
-    private static func append(_ count: Int, to bytes: inout [UInt8]) {
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: count).bigEndian) { bytes.append(contentsOf: $0) }
-    }
-
-    private static func number(in bytes: Span<UInt8>, at place: inout Int) -> Int? {
-        guard bytes.count - place >= 4 else { return nil }
-        defer { place += 4 }
-        return (0..<4).reduce(0) { $0 << 8 | Int(bytes[place + $1]) }
-    }
-
-    private static func part(of bytes: Span<UInt8>, at place: inout Int) -> [UInt8]? {
-        guard let count = number(in: bytes, at: &place), bytes.count - place >= count else { return nil }
-        defer { place += count }
-        return bytes.extracting(place..<place + count).withUnsafeBufferPointer { Array($0) }
-    }
-}
-
-extension SealBinding {
-    fileprivate static func idempotentAnswer(to request: IdempotentRequest) -> SealBinding {
-        idempotentAnswer(scope: "\(request.scope)", key: request.key)
-    }
-
-    static func idempotentAnswer(scope: String, key: [UInt8]) -> SealBinding {
-        SealBinding(kind: "idempotent-answer", row: "\(scope) \(Hex.encode(key.span))")
     }
 }

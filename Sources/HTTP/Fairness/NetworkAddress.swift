@@ -90,7 +90,8 @@ package struct NetworkAddress: Sendable, Hashable {
         func bytes(of number: UInt64, count: UInt64) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> ($0 * 8)) }
         }
-        return isIPv6 ? bytes(of: high, count: 8) + bytes(of: low, count: 8) : bytes(of: low, count: 4)
+        if isIPv6 { return bytes(of: high, count: 8) + bytes(of: low, count: 8) }
+        return [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: low >> $0) }
     }
 
     /// The address as text: `192.0.2.1`, `2001:db8::1`, or with a network's prefix length `2001:db8::/64`.

@@ -390,11 +390,24 @@ final class Connection: Exchange, @unchecked Sendable {
         } catch {
             return resumeTask(with: .refuse(error))
         }
-        switch listener.handler.handleAtOnce(self) {
+        goOn(after: listener.handler.handleAtOnce(self))
+    }
+
+    private func goOn(after outcome: ImmediateOutcome) {
+        switch outcome {
         case .declined: resumeTask(with: .handle)
-        case .forwarded: break
+        case .forwarded, .suspended: break
         case .answered: didEndAtOnce()
         case .waits(let work): resumeTask(with: .finish(work))
+        }
+    }
+
+    func goOn(with request: any SuspendedRequest) {
+        loop.perform { [self] in
+            loop.beginCallback()
+            loop.charged = stream.share
+            goOn(after: request.goOn())
+            loop.endCallback()
         }
     }
 

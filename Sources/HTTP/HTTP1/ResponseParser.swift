@@ -30,15 +30,6 @@ struct UpstreamResponse {
         guard let first = fields.first else { return }
         FieldLines.copy(fields, where: passedOn, of: head.span, from: Int(first.name.start), to: output)
     }
-
-    /// The same fields as values, for an observer.
-    var keptFields: [UpstreamResponseField] {
-        fields.indices.filter { passedOn.contains($0) }.map { index in
-            UpstreamResponseField(
-                name: String(decoding: head[fields[index].name.range], as: UTF8.self),
-                value: Array(head[fields[index].value.range]))
-        }
-    }
 }
 
 /// Parses the head of an upstream's response as strictly as a request's: an ambiguous response could

@@ -177,7 +177,7 @@ package protocol UpstreamResponseObserver: AnyObject {
     /// From this call on, the upstream may have received enough of the request to act on it.
     func requestMayHaveBeenProcessed()
     /// The head of the final response was received.
-    func didBegin(status: Int, fields: [UpstreamResponseField])
+    func didBegin(status: Int, fields: UpstreamResponseFields)
     /// The next bytes of the response's body were received.
     func didRead(_ bytes: Span<UInt8>)
     /// The whole response was received.
@@ -186,13 +186,36 @@ package protocol UpstreamResponseObserver: AnyObject {
     var wantsRest: Bool { get }
 }
 
-/// A field of an upstream's response.
-package struct UpstreamResponseField: Sendable, Equatable {
-    package var name: String
-    package var value: [UInt8]
+/// The fields of an upstream's response that are passed on to the client.
+package struct UpstreamResponseFields: Sendable {
+    private var head: [UInt8]
+    private var fields: [Request.Field]
+    private let passedOn: FieldMask
 
-    package init(name: String, value: [UInt8]) {
-        self.name = name
-        self.value = value
+    init(_ response: UpstreamResponse) {
+        (head, fields, passedOn) = (response.head, response.fields, response.passedOn)
+    }
+
+    /// At most as many as a ``FieldMask`` can name.
+    package init(_ fields: [(name: String, value: String)]) {
+        head = []
+        self.fields = []
+        passedOn = .all
+        for field in fields.prefix(FieldMask.limit) {
+            let start = head.count
+            head += field.name.utf8
+            let middle = head.count
+            head += field.value.utf8
+            self.fields.append(
+                Request.Field(
+                    name: ByteRange(from: start, to: middle), value: ByteRange(from: middle, to: head.count)))
+        }
+    }
+
+    package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+        for index in fields.indices where passedOn.contains(index) {
+            let field = fields[index]
+            body(head.span.extracting(field.name.range), head.span.extracting(field.value.range))
+        }
     }
 }

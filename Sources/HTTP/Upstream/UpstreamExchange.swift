@@ -193,11 +193,9 @@ final class UpstreamExchange: @unchecked Sendable {
         let framing = connection.upstreamResponse.framing
         guard beginAnswer(framing) else { throw .malformed(UpstreamExchange.tooLargeHead) }
         defer { endTransfer() }
-        if let observer = forwarding.observer {
-            observer.didBegin(
-                status: connection.upstreamResponse.status, fields: connection.upstreamResponse.keptFields)
-        }
+        reportHead()
         if case .length(let length) = framing, length <= input.count {
+            reportBody(of: length, in: input)
             return try await relayWholeAnswer(of: length, in: input, from: stream)
         }
         var client = ClientPresence.listens
@@ -229,13 +227,24 @@ final class UpstreamExchange: @unchecked Sendable {
         didRelay(leaving: input)
     }
 
+    private func reportHead() {
+        guard let observer = forwarding.observer else { return }
+        observer.didBegin(
+            status: connection.upstreamResponse.status,
+            fields: UpstreamResponseFields(connection.upstreamResponse))
+    }
+
+    private func reportBody(of length: Int, in input: Buffer) {
+        guard let observer = forwarding.observer else { return }
+        observer.didRead(input.span.extracting(0..<length))
+        observer.didEnd()
+    }
+
     /// The same for a response whose body arrived together with its head, as most small ones do: it is copied
-    /// once, and not waited for.
+    /// once, and not waited for. The observer has it already.
     private func relayWholeAnswer(
         of length: Int, in input: Buffer, from stream: Stream
     ) async throws(RelayError) {
-        forwarding.observer?.didRead(input.span.extracting(0..<length))
-        forwarding.observer?.didEnd()
         if !connection.appendIfRoom(input, upTo: length) {
             do {
                 try await connection.write(input, upTo: length)
@@ -422,6 +431,8 @@ extension UpstreamExchange: StreamWaiter {
             pool.loop.buffers.put(input)
             return giveToTask(.failed(.malformed(UpstreamExchange.tooLargeHead)))
         }
+        reportHead()
+        reportBody(of: length, in: input)
         // A body that filled its buffer does not fit behind what the gateway adds to the head.
         guard length == 0 || connection.appendIfRoom(input, upTo: length) else {
             return giveToTask(.begunAnswer(input, length: length))
@@ -446,7 +457,9 @@ extension UpstreamExchange: StreamWaiter {
         self.taken = nil
         self.observer = nil
         pool.finish(taken, of: party, isReusable: isReusable)
-        observer.didForward(connection)
+        if let rest = observer.didForward(connection) {
+            return connection.resumeTask(with: .finish(rest))
+        }
         connection.didEndAtOnce()
     }
 
@@ -456,7 +469,7 @@ extension UpstreamExchange: StreamWaiter {
         self.observer = nil
         do throws(Refusal) {
             try await pool.run(self, on: taken.take() ?? pool.takeIdle(for: party))
-            observer?.didForward(connection)
+            if let rest = observer?.didForward(connection) { await rest() }
         } catch {
             await observer?.didFail(error, on: connection)
         }

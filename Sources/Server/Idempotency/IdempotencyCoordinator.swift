@@ -12,6 +12,8 @@ class IdempotencyCoordinator: @unchecked Sendable {
     let largestKeptBody: Int
     private let deployment: Deployment
     private let store: any IdempotencyStore
+    /// The same store, if it can be used without a task.
+    private let immediateStore: (any ImmediateIdempotencyStore)?
     /// Takes the changes of upload tickets.
     let writer: any StoreWriter
     private let bounds: IdempotencyBounds
@@ -26,6 +28,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
     ) {
         self.handOver = handOver
         self.store = store ?? StoredRequests(writer)
+        immediateStore = store as? any ImmediateIdempotencyStore
         self.deployment = deployment
         self.writer = writer
         largestKeptBody = settings.answerBytes
@@ -40,7 +43,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
 
     /// What the backend did with the request.
     enum Outcome: Sendable {
-        case answered(IdempotentAnswer)
+        case answered(EncodedAnswer)
         /// The backend cannot have received the whole request.
         case notReached
         case unknown
@@ -56,7 +59,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
                     if let beginning = try await mark(request, waitingUntil: until) { return beginning }
                     await handOver.pause()
                 }
-            case .ended(.answered(let answer)): return .again(answer)
+            case .ended(.answered(let answer)): return .again(answer.answer)
             case .ended(.dropped): continue
             case .ended(.unknown): throw IdempotencyCoordinator.unfinished
             case .otherRequest: throw IdempotencyCoordinator.otherRequest
@@ -73,18 +76,44 @@ class IdempotencyCoordinator: @unchecked Sendable {
     ) async throws(Refusal) -> Decision? {
         // Read before the store: if the other process ends in between, the store then contains the result.
         let mayRunElsewhere = handOver.isShared
+        let result: Result<IdempotencyState, Refusal>
+        do throws(Refusal) {
+            result = .success(try await store.begin(request, within: bounds))
+        } catch {
+            result = .failure(error)
+        }
+        guard mayRunElsewhere, case .success(.unfinished) = result else {
+            return try decide(request, after: result)
+        }
+        guard EventLoop.monotonicSeconds() >= waitingUntil else { return nil }
+        return try decide(request, after: .failure(IdempotencyCoordinator.runsOn))
+    }
+
+    /// Begins what ``begin(_:)`` does, and returns at once: `receiver` gets what the store says, for
+    /// ``decide(_:after:)``. False, and nothing is done, if there is something else to wait for.
+    func beginIfReady(
+        _ request: IdempotentRequest, reportingTo receiver: any IdempotencyStateReceiver
+    ) -> Bool {
+        guard let store = immediateStore, !handOver.isShared, running.enterIfFirst(request) else {
+            return false
+        }
+        store.begin(request, within: bounds, reportingTo: receiver)
+        return true
+    }
+
+    /// What the store's result means for the request. Leaves ``running`` unless the caller is to run it.
+    func decide(
+        _ request: IdempotentRequest, after result: Result<IdempotencyState, Refusal>
+    ) throws(Refusal) -> Decision {
         // If the store fails, each waiting copy reads the store itself.
         var ending = RunningRequests.Outcome.dropped
         do throws(Refusal) {
-            switch try await store.begin(request, within: bounds) {
+            switch try result.get() {
             case .begun: return .ours
             case .finished(let stored):
                 let answer = try opened(stored, to: request)
-                running.leave(request, ending: .answered(answer))
+                running.leave(request, ending: .answered(EncodedAnswer(answer)))
                 return .again(answer)
-            case .unfinished where mayRunElsewhere:
-                guard EventLoop.monotonicSeconds() >= waitingUntil else { return nil }
-                throw IdempotencyCoordinator.runsOn
             case .unfinished:
                 ending = .unknown
                 throw IdempotencyCoordinator.unfinished
@@ -126,7 +155,24 @@ class IdempotencyCoordinator: @unchecked Sendable {
         }
     }
 
-    private func keep(_ answer: IdempotentAnswer, to request: IdempotentRequest) async throws(Refusal) {
+    /// As ``end(_:with:)``; false, and nothing is done, if the caller would have to wait.
+    func endIfReady(_ request: IdempotentRequest, with outcome: Outcome) -> Bool {
+        guard let store = immediateStore else { return false }
+        switch outcome {
+        case .answered(let answer):
+            guard store.finishIfReady(request, with: deployment.sealed(answer, to: request)) else {
+                return false
+            }
+            running.leave(request, ending: .answered(answer))
+        case .notReached:
+            store.abandonAtOnce(request)
+            running.leave(request, ending: .dropped)
+        case .unknown: running.leave(request, ending: .unknown)
+        }
+        return true
+    }
+
+    private func keep(_ answer: EncodedAnswer, to request: IdempotentRequest) async throws(Refusal) {
         try await store.finish(request, with: deployment.sealed(answer, to: request))
     }
 
@@ -164,7 +210,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
 final class RunningRequests: Sendable {
     /// How a request ended, for its waiting copies.
     enum Outcome: Sendable {
-        case answered(IdempotentAnswer)
+        case answered(EncodedAnswer)
         /// The request did not run: a waiting copy may try again.
         case dropped
         case unknown
@@ -190,6 +236,13 @@ final class RunningRequests: Sendable {
         init(_ request: IdempotentRequest) {
             scope = request.scope
             key = request.key
+        }
+
+        /// The key is a digest: its first bytes tell keys apart.
+        func hash(into hasher: inout Hasher) {
+            var part: UInt64 = 0
+            for byte in key.prefix(8) { part = part << 8 | UInt64(byte) }
+            hasher.combine(part)
         }
     }
 
@@ -220,6 +273,16 @@ final class RunningRequests: Sendable {
                 return nil
             }
             if let entrance { continuation.resume(returning: entrance) }
+        }
+    }
+
+    /// Whether no copy runs: then the caller now runs the request, as after ``Admission/ours``.
+    func enterIfFirst(_ request: IdempotentRequest) -> Bool {
+        running.with { entries in
+            let name = Name(request)
+            guard entries[name] == nil else { return false }
+            entries[name] = Entry(digest: request.digest)
+            return true
         }
     }
 

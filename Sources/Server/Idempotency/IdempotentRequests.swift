@@ -47,23 +47,19 @@ enum IdempotencyKeyParser {
 
     /// What identifies this request: method, target, body and content type, each preceded by its length.
     private static func digest(of request: Request, expected: BodyExpectation) throws(Refusal) -> [UInt8] {
-        let body: [UInt8]
         if case .digests(let sha256?, _) = expected {
             // The gate has compared it with the body, or does while that streams.
-            body = sha256.array
-        } else if request.isBodyWhole {
-            body = bytes(of: SHA256.digest(request.body.span))
-        } else {
-            body = try name(of: expected)
+            return digest(of: request, body: sha256.span)
         }
-        return digest(of: request, body: body)
+        if request.isBodyWhole { return digest(of: request, body: SHA256.digest(request.body.span).span) }
+        return try digest(of: request, body: name(of: expected).span)
     }
 
-    private static func digest(of request: Request, body: [UInt8]) -> [UInt8] {
+    private static func digest(of request: Request, body: Span<UInt8>) -> [UInt8] {
         var parts = RequestPartsHash()
         parts.add(request.head.span.extracting(request.method.range))
         parts.add(request.head.span.extracting(request.target.range))
-        parts.add(body.span)
+        parts.add(body)
         for field in request.fields where field.known == .contentType {
             parts.add(request.head.span.extracting(field.value.range))
         }
@@ -71,10 +67,10 @@ enum IdempotencyKeyParser {
     }
 
     /// Identifies a streamed body by what its caller signed of it.
-    private static func name(of expected: BodyExpectation) throws(Refusal) -> [UInt8] {
+    private static func name(of expected: BodyExpectation) throws(Refusal) -> ShortBytes {
         switch expected {
-        case .digests(let sha256?, _): return sha256.array
-        case .digests(nil, let sha512?): return sha512.array
+        case .digests(let sha256?, _): return sha256
+        case .digests(nil, let sha512?): return sha512
         case .md5, .digests(nil, nil), .inSignature, .unsigned, .leftOpen, .anything:
             throw Refusal(
                 .malformed,
@@ -118,7 +114,17 @@ extension Gateway {
         _ keyed: IdempotentRequest, exchange: any Exchange, request: Request, from caller: Caller,
         judgement: Judgement, event: EventID
     ) async throws(Refusal) {
-        switch try await idempotency.begin(keyed) {
+        try await goOn(
+            with: keyed, after: idempotency.begin(keyed), exchange: exchange, request: request, from: caller,
+            judgement: judgement, event: event)
+    }
+
+    /// Forwards the request if it is to run, and repeats its answer otherwise.
+    func goOn(
+        with keyed: IdempotentRequest, after decision: IdempotencyCoordinator.Decision,
+        exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
+    ) async throws(Refusal) {
+        switch decision {
         case .again(.whole(let status, let fields, let body)):
             var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
                 for: caller)
@@ -160,9 +166,9 @@ extension ServerResponse {
 final class ResponseRecorder: UpstreamResponseObserver {
     private let mostKept: Int
     private var isReached = false
-    private var status: Int?
-    private var fields: [StoredAnswer.Field] = []
-    private var body: [UInt8] = []
+    /// What has arrived of the answer; nil before its head has.
+    private var answer: EncodedAnswer?
+    private var bodyBytes = 0
     private var isTooLong = false
     private var isWhole = false
 
@@ -170,20 +176,26 @@ final class ResponseRecorder: UpstreamResponseObserver {
 
     func requestMayHaveBeenProcessed() { isReached = true }
 
-    func didBegin(status: Int, fields: [UpstreamResponseField]) {
+    func didBegin(status: Int, fields: UpstreamResponseFields) {
         // An answer that comes before the request's end still answers the request.
         isReached = true
-        self.status = status
-        self.fields = fields.map { StoredAnswer.Field(name: $0.name, value: $0.value) }
+        var answer = EncodedAnswer(status: status)
+        answer.reserve(ResponseRecorder.usualBytes)
+        fields.forEach { answer.append(name: $0, value: $1) }
+        self.answer = answer
     }
 
+    /// Of a short answer; with an array's head, what the allocator keeps for the next one.
+    private static let usualBytes = 960
+
     func didRead(_ bytes: Span<UInt8>) {
-        guard !isTooLong else { return }
-        guard body.count + bytes.count <= mostKept else {
+        guard !isTooLong, let status = answer?.status else { return }
+        guard bodyBytes + bytes.count <= mostKept else {
             isTooLong = true
-            return body = []
+            return answer = EncodedAnswer(tooLongWithStatus: status)
         }
-        bytes.withUnsafeBufferPointer { body.append(contentsOf: $0) }
+        bodyBytes += bytes.count
+        answer?.append(body: bytes)
     }
 
     func didEnd() { isWhole = true }
@@ -193,8 +205,7 @@ final class ResponseRecorder: UpstreamResponseObserver {
     var wantsRest: Bool { !isTooLong }
 
     var outcome: IdempotencyCoordinator.Outcome {
-        guard let status else { return isReached ? .unknown : .notReached }
-        if isTooLong { return .answered(.tooLong(status: status)) }
-        return isWhole ? .answered(.whole(status: status, fields: fields, body: body)) : .unknown
+        guard let answer else { return isReached ? .unknown : .notReached }
+        return isTooLong || isWhole ? .answered(answer) : .unknown
     }
 }

@@ -110,6 +110,11 @@
     /// Lets every copy of a keyed request be done, and keeps no answer.
     final class ForgetfulIdempotencyCoordinator: IdempotencyCoordinator, @unchecked Sendable {
         override func begin(_ request: IdempotentRequest) async throws(Refusal) -> Decision { .ours }
+
+        override func beginIfReady(
+            _ request: IdempotentRequest, reportingTo receiver: any IdempotencyStateReceiver
+        ) -> Bool { false }
+
         override func end(_ request: IdempotentRequest, with outcome: Outcome) async {}
     }
 #endif

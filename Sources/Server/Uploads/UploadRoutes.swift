@@ -166,7 +166,7 @@ private final class UploadProgress: UpstreamResponseObserver {
 
     func requestMayHaveBeenProcessed() { isReached = true }
     // An answer that comes before the upload's end still answers the upload.
-    func didBegin(status: Int, fields: [UpstreamResponseField]) { isReached = true }
+    func didBegin(status: Int, fields: UpstreamResponseFields) { isReached = true }
     func didRead(_ bytes: Span<UInt8>) {}
     func didEnd() {}
     var wantsRest: Bool { false }

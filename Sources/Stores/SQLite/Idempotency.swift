@@ -55,10 +55,10 @@ extension SQLiteStore {
             binding: .text(scope), .text(holder)
         ) { ($0.text(0), IdempotencyUsage(keys: Int($0.integer(1)), bytes: Int($0.integer(2)))) }
         func amount(of owner: String) -> IdempotencyUsage { amounts.first { $0.0 == owner }?.1 ?? .none }
-        let kinds = IdempotencyScope.Kind.allCases.map { ($0, amount(of: $0.rawValue)) }
         return bounds.room(
             for: request.scope, own: amount(of: scope), held: amount(of: holder),
-            kinds: Dictionary(uniqueKeysWithValues: kinds))
+            accounts: amount(of: IdempotencyScope.Kind.account.rawValue),
+            releases: amount(of: IdempotencyScope.Kind.release.rawValue))
     }
 
     /// Deletes the oldest finished requests of the holder with the most; for a request without a session,

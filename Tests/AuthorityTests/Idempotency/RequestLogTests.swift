@@ -441,6 +441,64 @@ import Testing
     }
 }
 
+/// The same thread without tasks.
+extension RequestLogTests {
+    private final class Receiver: IdempotencyStateReceiver {
+        private let continuation: UnsafeContinuation<Result<IdempotencyState, Refusal>, Never>
+
+        init(_ continuation: UnsafeContinuation<Result<IdempotencyState, Refusal>, Never>) {
+            self.continuation = continuation
+        }
+
+        func didBegin(_ result: Result<IdempotencyState, Refusal>) { continuation.resume(returning: result) }
+    }
+
+    private static func begin(
+        _ requests: LoggedRequests, _ request: IdempotentRequest
+    ) async -> Result<IdempotencyState, Refusal> {
+        await withUnsafeContinuation {
+            requests.begin(request, within: .init(), reportingTo: Receiver($0))
+        }
+    }
+
+    @Test("a receiver learns what a task would")
+    func receivers() async throws {
+        let requests = try LoggedRequests(open())
+        let (one, other) = (Self.request(1), Self.request(2))
+        #expect(await Self.begin(requests, one) == .success(.begun))
+        #expect(await Self.begin(requests, one) == .success(.unfinished))
+        #expect(requests.finishIfReady(one, with: Self.answer(1)))
+        #expect(await Self.begin(requests, one) == .success(.finished(Self.answer(1))))
+        #expect(await Self.begin(requests, other) == .success(.begun))
+        requests.abandonAtOnce(other)
+        #expect(await Self.begin(requests, other) == .success(.begun))
+        requests.stop()
+        guard case .failure(let refusal) = await Self.begin(requests, other) else {
+            throw Refusal(.unavailable, detail: "it was stopped")
+        }
+        #expect(refusal.code == .unavailable)
+    }
+
+    @Test("an answer that would have to wait is left to the caller")
+    func answersThatFindNoRoom() async throws {
+        var bounds = LoggedRequests.Bounds()
+        bounds.bytes = 1
+        let requests = try LoggedRequests(open(), bounds: bounds)
+        for number in 0..<3 { #expect(await Self.begin(requests, Self.request(number)) == .success(.begun)) }
+        // While another process has the log, the thread has taken one of them at most.
+        let taken = try open().transaction(reserving: 0) {
+            (0..<3).map { requests.finishIfReady(Self.request($0), with: Self.answer($0)) }
+        }
+        #expect(taken.contains(true) && taken.contains(false))
+        requests.stop()
+        let log = try open()
+        for number in 0..<3 {
+            let finished = "\(200 + number), \(40 + number)"
+            #expect(try Self.state(log, Self.request(number)) == (taken[number] ? finished : "unfinished"))
+        }
+    }
+}
+
 extension Bytes32 {
     fileprivate var copied: [UInt8] { indices.map { self[$0] } }
 }

@@ -18,7 +18,7 @@ import Testing
         let place = try Place()
         let once = try place.once()
         #expect(try await once.begin(request).isOurs)
-        await once.end(request, with: .answered(answer))
+        await once.end(request, with: .answered(EncodedAnswer(answer)))
         #expect(try await once.begin(request).answer == answer)
         #expect(try await place.once().begin(request).answer == answer, "another process reads it too")
     }
@@ -26,7 +26,8 @@ import Testing
     @Test("copies wait for the one that runs, whatever becomes of it")
     func copiesWait() async throws {
         for outcome in [
-            IdempotencyCoordinator.Outcome.answered(answer), .answered(.tooLong(status: 200)), .unknown,
+            IdempotencyCoordinator.Outcome.answered(EncodedAnswer(answer)),
+            .answered(EncodedAnswer(tooLongWithStatus: 200)), .unknown,
         ] {
             let once = try Place().once()
             #expect(try await once.begin(request).isOurs)
@@ -37,7 +38,8 @@ import Testing
             await once.end(request, with: outcome)
             for copy in copies {
                 switch (outcome, await copy.value) {
-                case (.answered(let given), .success(let beginning)): #expect(beginning.answer == given)
+                case (.answered(let given), .success(let beginning)):
+                    #expect(beginning.answer == given.answer)
                 case (.unknown, .failure(let refusal)): #expect(refusal.code == .unavailable)
                 default: Issue.record("\(outcome)")
                 }
@@ -77,7 +79,7 @@ import Testing
         other.digest = [3]
         #expect(try await once.begin(request).isOurs)
         await #expect(throws: Refusal.self, "while it runs") { try await once.begin(other) }
-        await once.end(request, with: .answered(answer))
+        await once.end(request, with: .answered(EncodedAnswer(answer)))
         let refusal = await #expect(throws: Refusal.self, "and afterwards") { try await once.begin(other) }
         #expect(refusal?.code == .forbidden)
         other.scope = .account(2)
@@ -96,7 +98,7 @@ import Testing
         #expect(try await once.begin(request).isOurs)
         writer.fails = true
         // The answer cannot be stored. The next copy in this process does not get it, and is not forwarded.
-        await once.end(request, with: .answered(answer))
+        await once.end(request, with: .answered(EncodedAnswer(answer)))
         writer.fails = false
         await #expect(throws: Refusal.self) { try await once.begin(request) }
     }
@@ -125,11 +127,11 @@ import Testing
                 body: [0]),
         ]
         for answer in answers {
-            let stored = deployment.sealed(answer, to: request)
+            let stored = deployment.sealed(EncodedAnswer(answer), to: request)
             #expect(stored.fields.isEmpty)
             #expect(try deployment.opened(stored, to: request) == answer)
         }
-        let stored = deployment.sealed(answer, to: request)
+        let stored = deployment.sealed(EncodedAnswer(answer), to: request)
         for change in [{ $0.scope = .account(2) }, { $0.key = [9] }] as [(inout IdempotentRequest) -> Void] {
             var other = request
             change(&other)
@@ -137,29 +139,75 @@ import Testing
         }
     }
 
+    @Test("a request begins without a task, unless it has more to wait for than the store")
+    func withoutATask() throws {
+        let (store, handOver) = (StubStore(), HandoverState())
+        let once = try Place().once(store, handOver: handOver)
+        func begins() -> Bool { once.beginIfReady(request, reportingTo: IgnoringReceiver()) }
+        #expect(begins() && store.calls == ["begin"])
+        #expect(!begins(), "a copy runs")
+        // What the store says of it ends it, but for the one that is to run.
+        #expect(try once.decide(request, after: .success(.begun)).isOurs)
+        #expect(!begins())
+        for state in [IdempotencyState.unfinished, .otherRequest, .full] {
+            #expect(throws: Refusal.self) { try once.decide(request, after: .success(state)) }
+            #expect(begins())
+        }
+        #expect(throws: Refusal.self) { try once.decide(request, after: .failure(Refusal(.unavailable))) }
+        handOver.begin()
+        #expect(!begins(), "it may run in the other process")
+        handOver.end()
+        #expect(begins())
+        #expect(try !Place().once().beginIfReady(request, reportingTo: IgnoringReceiver()), "rows")
+    }
+
+    @Test("a request ends without a task, unless its answer finds no room")
+    func endWithoutATask() async throws {
+        let store = StubStore()
+        let once = try Place().once(store)
+        func begins() -> Bool { once.beginIfReady(request, reportingTo: IgnoringReceiver()) }
+        #expect(begins())
+        store.hasRoom = false
+        #expect(!once.endIfReady(request, with: .answered(EncodedAnswer(answer))))
+        #expect(!begins(), "it has not ended")
+        await once.end(request, with: .answered(EncodedAnswer(answer)))
+        store.hasRoom = true
+        #expect(begins() && once.endIfReady(request, with: .answered(EncodedAnswer(answer))))
+        #expect(begins() && once.endIfReady(request, with: .notReached))
+        #expect(begins() && once.endIfReady(request, with: .unknown))
+        #expect(
+            store.calls == ["begin", "wait", "finish", "begin", "finish", "begin", "abandon", "begin"])
+    }
+
     @Test("what is known of an answer")
     func recorder() {
         func outcome(_ steps: (ResponseRecorder) -> Void) -> String {
             let recorder = ResponseRecorder(keeping: 4)
             steps(recorder)
-            return "\(recorder.outcome), rest \(recorder.wantsRest ? "wanted" : "not wanted")"
+            let rest = recorder.wantsRest ? "wanted" : "not wanted"
+            guard case .answered(let answer) = recorder.outcome else {
+                return "\(recorder.outcome), rest \(rest)"
+            }
+            return "answered(\(answer.answer)), rest \(rest)"
         }
-        let whole = "answered(CountersignAuthority.IdempotentAnswer.whole(status: 200, fields: [], body: "
+        let whole = "answered(whole(status: 200, fields: [], body: "
         #expect(outcome { _ in } == "notReached, rest wanted")
         #expect(outcome { $0.requestMayHaveBeenProcessed() } == "unknown, rest wanted")
-        #expect(outcome { $0.didBegin(status: 200, fields: []) } == "unknown, rest wanted")
+        #expect(
+            outcome { $0.didBegin(status: 200, fields: UpstreamResponseFields([])) } == "unknown, rest wanted"
+        )
         #expect(
             outcome {
-                $0.didBegin(status: 200, fields: [])
+                $0.didBegin(status: 200, fields: UpstreamResponseFields([]))
                 $0.didRead([1, 2, 3, 4].span)
                 $0.didEnd()
             } == whole + "[1, 2, 3, 4])), rest wanted")
         #expect(
             outcome {
-                $0.didBegin(status: 200, fields: [])
+                $0.didBegin(status: 200, fields: UpstreamResponseFields([]))
                 $0.didRead([1, 2, 3].span)
                 $0.didRead([4, 5].span)
-            } == "answered(CountersignAuthority.IdempotentAnswer.tooLong(status: 200)), rest not wanted")
+            } == "answered(tooLong(status: 200)), rest not wanted")
     }
 
     private func verdict(of once: IdempotencyCoordinator) async -> Result<
@@ -199,8 +247,11 @@ private final class Place {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func once() throws -> IdempotencyCoordinator {
-        IdempotencyCoordinator(deployment, writer: writer, settings: IdempotencySettings())
+    func once(
+        _ store: (any IdempotencyStore)? = nil, handOver: HandoverState = HandoverState()
+    ) throws -> IdempotencyCoordinator {
+        IdempotencyCoordinator(
+            deployment, store: store, writer: writer, settings: IdempotencySettings(), handOver: handOver)
     }
 }
 
@@ -226,4 +277,37 @@ private final class FailingWriter: StoreWriter {
     func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void) {
         if !fails { base.writeLater(change) }
     }
+}
+
+/// A store that notes how it is called, and keeps nothing.
+private final class StubStore: ImmediateIdempotencyStore, @unchecked Sendable {
+    private(set) var calls: [String] = []
+    var hasRoom = true
+
+    func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds,
+        reportingTo receiver: any IdempotencyStateReceiver
+    ) { calls.append("begin") }
+
+    func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool {
+        calls.append(hasRoom ? "finish" : "wait")
+        return hasRoom
+    }
+
+    func abandonAtOnce(_ request: IdempotentRequest) { calls.append("abandon") }
+
+    func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds
+    ) async throws(Refusal) -> IdempotencyState { .begun }
+
+    func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
+        calls.append("finish")
+    }
+
+    func abandon(_ request: IdempotentRequest) async { calls.append("abandon") }
+    func forget(before time: Int64) {}
+}
+
+private final class IgnoringReceiver: IdempotencyStateReceiver {
+    func didBegin(_ result: Result<IdempotencyState, Refusal>) {}
 }

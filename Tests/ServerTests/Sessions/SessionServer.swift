@@ -210,4 +210,6 @@ private final class HeldExchange: Exchange {
         _ forwarding: consuming ForwardedRequest, to pool: UpstreamPool,
         reportingTo observer: any ForwardObserver
     ) {}
+
+    func goOn(with request: any SuspendedRequest) {}
 }

@@ -6,7 +6,7 @@ import CountersignWire
 /// changes gather.
 ///
 /// Everything is bounded: the beginnings that wait, and the bytes of answers that do.
-package final class LoggedRequests: IdempotencyStore {
+package final class LoggedRequests: ImmediateIdempotencyStore {
     package struct Bounds: Sendable {
         /// Beginnings that may wait.
         package var waiting = 4_096
@@ -19,15 +19,47 @@ package final class LoggedRequests: IdempotencyStore {
     }
 
     fileprivate enum Job: Sendable {
-        case begin(IdempotentRequest, IdempotencyBounds, UnsafeContinuation<Outcome, Never>)
-        case finish(IdempotentRequest, StoredAnswer)
+        case begin(Beginning)
+        case finish(Ending)
         case abandon(IdempotentRequest)
         case forget(before: Int64)
     }
 
-    fileprivate enum Outcome: Sendable {
-        case state(IdempotencyState)
-        case refused(Refusal)
+    fileprivate typealias Outcome = Result<IdempotencyState, Refusal>
+
+    /// References, so that a job is not copied on its way.
+    fileprivate final class Beginning: Sendable {
+        let request: IdempotentRequest
+        let bounds: IdempotencyBounds
+        let caller: Caller
+
+        init(_ request: IdempotentRequest, within bounds: IdempotencyBounds, for caller: Caller) {
+            (self.request, self.bounds, self.caller) = (request, bounds, caller)
+        }
+    }
+
+    fileprivate final class Ending: Sendable {
+        let request: IdempotentRequest
+        let answer: StoredAnswer
+        /// As it counts to the bytes that wait.
+        var bytes: Int { answer.body.count + 256 }
+
+        init(_ request: IdempotentRequest, with answer: StoredAnswer) {
+            (self.request, self.answer) = (request, answer)
+        }
+    }
+
+    /// What waits for a beginning.
+    fileprivate enum Caller: Sendable {
+        case task(UnsafeContinuation<Outcome, Never>)
+        case receiver(any IdempotencyStateReceiver)
+
+        func resume(returning outcome: Outcome) {
+            switch self {
+            case .task(let continuation): continuation.resume(returning: outcome)
+            case .receiver(let receiver): receiver.didBegin(outcome)
+            }
+        }
     }
 
     private struct Queue {
@@ -63,41 +95,42 @@ package final class LoggedRequests: IdempotencyStore {
     package func begin(
         _ request: IdempotentRequest, within limits: IdempotencyBounds
     ) async throws(Refusal) -> IdempotencyState {
-        let outcome = await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome, Never>) in
-            let refusal = queue.with { (queue) -> Refusal? in
-                if queue.isClosed {
-                    return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
-                }
-                guard queue.waiting < bounds.waiting else {
-                    return Refusal(
-                        .unavailable, detail: "\(queue.waiting) keyed requests wait for the disk",
-                        retryAfter: 1)
-                }
-                queue.waiting += 1
-                queue.jobs.append(.begin(request, limits, waiting))
-                if queue.jobs.count == 1 { self.queue.wakeOne() }
-                return nil
+        let outcome = await withUnsafeContinuation { add(request, within: limits, for: .task($0)) }
+        return try outcome.get()
+    }
+
+    package func begin(
+        _ request: IdempotentRequest, within limits: IdempotencyBounds,
+        reportingTo receiver: any IdempotencyStateReceiver
+    ) {
+        add(request, within: limits, for: .receiver(receiver))
+    }
+
+    private func add(_ request: IdempotentRequest, within limits: IdempotencyBounds, for caller: Caller) {
+        let beginning = Beginning(request, within: limits, for: caller)
+        let refusal = queue.with { (queue) -> Refusal? in
+            if queue.isClosed {
+                return Refusal(.unavailable, detail: "the server is stopping", retryAfter: 1)
             }
-            if let refusal { waiting.resume(returning: .refused(refusal)) }
+            guard queue.waiting < bounds.waiting else {
+                return Refusal(
+                    .unavailable, detail: "\(queue.waiting) keyed requests wait for the disk", retryAfter: 1)
+            }
+            queue.waiting += 1
+            queue.jobs.append(.begin(beginning))
+            if queue.jobs.count == 1 { self.queue.wakeOne() }
+            return nil
         }
-        switch outcome {
-        case .state(let state): return state
-        case .refused(let refusal): throw refusal
-        }
+        if let refusal { caller.resume(returning: .failure(refusal)) }
     }
 
     /// Returns before the answer is written, unless too many wait. At the stop all are written.
     package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) async throws(Refusal) {
-        let bytes = answer.body.count + 256
-        let isStalled = queue.with { queue in
-            guard queue.bytes < bounds.bytes || queue.isClosed else { return true }
-            add(.finish(request, answer), bytes: bytes, to: &queue)
-            return false
-        }
-        guard isStalled else { return }
+        let ending = Ending(request, with: answer)
+        if addIfRoom(ending) { return }
         await withUnsafeContinuation { (waiting: UnsafeContinuation<Void, Never>) in
             let mayGoOn = queue.with { queue in
-                add(.finish(request, answer), bytes: bytes, to: &queue)
+                add(.finish(ending), bytes: ending.bytes, to: &queue)
                 guard queue.bytes >= bounds.bytes, !queue.isClosed else { return true }
                 queue.stalled.append(waiting)
                 return false
@@ -106,7 +139,21 @@ package final class LoggedRequests: IdempotencyStore {
         }
     }
 
-    package func abandon(_ request: IdempotentRequest) async {
+    package func finishIfReady(_ request: IdempotentRequest, with answer: StoredAnswer) -> Bool {
+        addIfRoom(Ending(request, with: answer))
+    }
+
+    private func addIfRoom(_ ending: Ending) -> Bool {
+        queue.with { queue in
+            guard queue.bytes < bounds.bytes || queue.isClosed else { return false }
+            add(.finish(ending), bytes: ending.bytes, to: &queue)
+            return true
+        }
+    }
+
+    package func abandon(_ request: IdempotentRequest) async { abandonAtOnce(request) }
+
+    package func abandonAtOnce(_ request: IdempotentRequest) {
         queue.with { add(.abandon(request), bytes: 256, to: &$0) }
     }
 
@@ -160,8 +207,15 @@ package final class LoggedRequests: IdempotencyStore {
             }
             isFailing = true
         }
-        while case let jobs = take(from: queue, most: together), !jobs.isEmpty {
-            report(LoggedRequests.write(jobs, to: log))
+        // Kept, so that they are not allocated for each group.
+        var jobs: [Job] = []
+        var beginnings: [RequestLog.Beginning] = []
+        while true {
+            take(&jobs, from: queue, most: together)
+            if jobs.isEmpty { break }
+            report(LoggedRequests.write(jobs, to: log, noting: &beginnings))
+            jobs.removeAll(keepingCapacity: true)
+            beginnings.removeAll(keepingCapacity: true)
             while log.failure == nil, log.isSpacious, queue.with({ $0.jobs.isEmpty }) {
                 guard (try? log.carry(most: 1 << 20)) != nil else { break }
             }
@@ -170,45 +224,45 @@ package final class LoggedRequests: IdempotencyStore {
         try? log.synchronise()
     }
 
-    private static func take(from queue: Monitor<Queue>, most: Int) -> [Job] {
-        let (jobs, stalled) = queue.wait { (queue) -> ([Job], [UnsafeContinuation<Void, Never>])? in
-            guard !queue.jobs.isEmpty else { return queue.isClosed ? ([], queue.stalled) : nil }
-            var jobs: [Job] = []
+    /// Waits for jobs, and moves at most `most` of them to `jobs`, which is empty; none at the end.
+    private static func take(_ jobs: inout [Job], from queue: Monitor<Queue>, most: Int) {
+        let stalled = queue.wait { (queue) -> [UnsafeContinuation<Void, Never>]? in
+            guard !queue.jobs.isEmpty else { return queue.isClosed ? queue.stalled : nil }
             if queue.jobs.count <= most {
                 swap(&jobs, &queue.jobs)
             } else {
-                jobs = Array(queue.jobs.prefix(most))
+                jobs.append(contentsOf: queue.jobs.prefix(most))
                 queue.jobs.removeFirst(most)
             }
             for job in jobs {
                 switch job {
                 case .begin: queue.waiting -= 1
-                case .finish(_, let answer): queue.bytes -= answer.body.count + 256
+                case .finish(let ending): queue.bytes -= ending.bytes
                 case .abandon: queue.bytes -= 256
                 case .forget: break
                 }
             }
             defer { queue.stalled = [] }
-            return (jobs, queue.stalled)
+            return queue.stalled
         }
         for continuation in stalled { continuation.resume() }
-        return jobs
     }
 
     /// Nil if all was written.
-    private static func write(_ jobs: [Job], to log: RequestLog) -> OperationalError? {
-        var beginnings: [RequestLog.Beginning] = []
+    private static func write(
+        _ jobs: [Job], to log: RequestLog, noting beginnings: inout [RequestLog.Beginning]
+    ) -> OperationalError? {
         var (hasBegun, hasForgotten) = (false, false)
         var fault: OperationalError?
         do {
             try log.transaction(reserving: bytes(of: jobs)) { () throws(OperationalError) in
                 for job in jobs {
                     switch job {
-                    case .begin(let request, let bounds, _):
-                        let beginning = log.begin(request, within: bounds)
+                    case .begin(let job):
+                        let beginning = log.begin(job.request, within: job.bounds)
                         if case .begun = beginning { hasBegun = true }
                         beginnings.append(beginning)
-                    case .finish(let request, let answer): log.finish(request, with: answer)
+                    case .finish(let job): log.finish(job.request, with: job.answer)
                     case .abandon(let request): log.abandon(request)
                     case .forget(let time):
                         log.forget(before: time)
@@ -220,11 +274,11 @@ package final class LoggedRequests: IdempotencyStore {
         } catch {
             fault = error
         }
-        var next = beginnings.makeIterator()
-        for case .begin(let request, _, let waiting) in jobs {
+        var next = beginnings[...]
+        for case .begin(let job) in jobs {
             // What is known can be told although nothing can be written.
-            let beginning = next.next() ?? log.find(request)
-            waiting.resume(returning: outcome(of: beginning, in: log, fault: fault))
+            let beginning = next.popFirst() ?? log.find(job.request)
+            job.caller.resume(returning: outcome(of: beginning, in: log, fault: fault))
         }
         guard hasForgotten, fault == nil else { return fault }
         // From time to time, also answers are made durable.
@@ -241,8 +295,8 @@ package final class LoggedRequests: IdempotencyStore {
         jobs.reduce(0) { sum, job in
             switch job {
             case .begin: sum + RequestLog.beginningBytes
-            case .finish(_, let answer):
-                answer.fields.reduce(sum + 2 * RequestLogRecord.mostBytes + answer.body.count) {
+            case .finish(let job):
+                job.answer.fields.reduce(sum + 2 * RequestLogRecord.mostBytes + job.answer.body.count) {
                     $0 + 8 + $1.name.utf8.count + $1.value.count
                 }
             case .abandon, .forget: sum + RequestLogRecord.mostBytes
@@ -256,18 +310,18 @@ package final class LoggedRequests: IdempotencyStore {
         // A request whose record may not have reached the disk is not forwarded; what is known of others is
         // told.
         switch (beginning, fault) {
-        case (.begun, nil): return .state(.begun)
-        case (.unfinished, _): return .state(.unfinished)
-        case (.otherRequest, _): return .state(.otherRequest)
-        case (.full, _): return .state(.full)
+        case (.begun, nil): return .success(.begun)
+        case (.unfinished, _): return .success(.unfinished)
+        case (.otherRequest, _): return .success(.otherRequest)
+        case (.full, _): return .success(.full)
         case (.finished(let entry), _):
             do {
-                return .state(.finished(try log.answer(of: entry)))
+                return .success(.finished(try log.answer(of: entry)))
             } catch {
-                return .refused(refusal(error, in: log))
+                return .failure(refusal(error, in: log))
             }
-        case (.begun, let fault?), (nil, let fault?): return .refused(refusal(fault, in: log))
-        case (nil, nil): return .refused(Refusal(.unavailable, detail: "the log did not take the request"))
+        case (.begun, let fault?), (nil, let fault?): return .failure(refusal(fault, in: log))
+        case (nil, nil): return .failure(Refusal(.unavailable, detail: "the log did not take the request"))
         }
     }
 

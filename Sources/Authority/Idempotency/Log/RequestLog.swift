@@ -348,20 +348,34 @@ package final class RequestLog: @unchecked Sendable {
     }
 
     private func append(_ content: RequestLogRecord.Content, body: [UInt8] = []) {
-        let last = segments[segments.count - 1]
-        let before = output.count
-        let offset = RequestLogRecord.append(
-            content, body: body, to: &output, from: last.end, durable: durable, key: last.key)
+        let (place, bytes) = write(content, body: body)
         let record = RequestLogRecord(
-            content: content, durable: durable, bytes: output.count - before - body.count,
-            bodyBytes: body.count)
-        index.apply(record, at: RequestLogIndex.Place(segment: last.number, offset: UInt32(offset)))
+            content: content, durable: durable, bytes: bytes, bodyBytes: body.count)
+        index.apply(record, at: place)
+    }
+
+    /// Leaves a change of the index to the caller; returns the record's place, and its bytes without the
+    /// body.
+    private func write(
+        _ content: RequestLogRecord.Content, body: [UInt8] = []
+    ) -> (place: RequestLogIndex.Place, bytes: Int) {
+        let (last, before) = (segments.count - 1, output.count)
+        let offset = RequestLogRecord.append(
+            content, body: body, to: &output, from: segments[last].end, durable: durable,
+            key: segments[last].key)
+        return (
+            RequestLogIndex.Place(segment: segments[last].number, offset: UInt32(offset)),
+            output.count - before - body.count
+        )
     }
 
     /// The answer of a request.
     private func append(_ name: RequestName, begun: Int64, status: Int32, slot: UInt8, body: [UInt8]) {
         let hash = RequestLogRecord.BodyHash(body.span, key: segments[segments.count - 1].key)
-        append(.finished(name, begun: begun, status: status, slot: slot, body: hash), body: body)
+        let (place, bytes) = write(
+            .finished(name, begun: begun, status: status, slot: slot, body: hash), body: body)
+        index.finish(
+            name, begun: begun, status: status, slot: slot, body: place.after(bytes), bytes: body.count)
     }
 
     /// The next segment is on the disk before the last one names it.
@@ -398,24 +412,30 @@ package final class RequestLog: @unchecked Sendable {
 
     /// Within a transaction; ``Beginning/begun`` holds after the next ``synchronise()``.
     func begin(_ request: IdempotentRequest, within bounds: IdempotencyBounds) -> Beginning {
-        if let known = find(request) { return known }
-        switch index.room(for: request, within: bounds) {
+        let names = keys.names(of: request)
+        if let known = find(names) { return known }
+        var owners = index.owners(of: request)
+        switch index.room(for: request, of: owners, within: bounds) {
         case .free: break
         case .used: return .full
         case .contended:
-            let names = index.displaced(by: request, within: bounds)
-            guard !names.isEmpty else { return .full }
-            append(.displaced(names))
-            guard case .free = index.room(for: request, within: bounds) else { return .full }
+            let displaced = index.displaced(by: request, within: bounds)
+            guard !displaced.isEmpty else { return .full }
+            append(.displaced(displaced))
+            owners = index.owners(of: request)
+            guard case .free = index.room(for: request, of: owners, within: bounds) else { return .full }
         }
-        append(.begun(request))
+        let (place, _) = write(.begun(request))
+        index.begin(request, names: names, owners: owners, at: place)
         return .begun
     }
 
     /// What is known of a request; nil if nothing is.
-    func find(_ request: IdempotentRequest) -> Beginning? {
-        guard let entry = index.find(keys.name(of: request)) else { return nil }
-        guard entry.digest == keys.digest(of: request) else { return .otherRequest }
+    func find(_ request: IdempotentRequest) -> Beginning? { find(keys.names(of: request)) }
+
+    private func find(_ names: RequestNames) -> Beginning? {
+        guard let entry = index.find(names.request) else { return nil }
+        guard entry.digest == names.digest else { return .otherRequest }
         return entry.status == nil ? .unfinished : .finished(entry)
     }
 
@@ -426,11 +446,31 @@ package final class RequestLog: @unchecked Sendable {
         guard let entry = unfinished(request), let status = Int32(exactly: answer.status), status >= 0 else {
             return
         }
-        var body = RequestLog.encode(answer)
         let slot = answer.body.first ?? 0
-        if body.count > RequestLogRecord.mostBodyBytes { body = [] }
-        if let current = index.slot, slot != 0, slot != current { body = [] }
-        append(entry.name, begun: entry.begun, status: status, slot: body.isEmpty ? 0 : slot, body: body)
+        var isKept = RequestLog.encodedBytes(of: answer) <= RequestLogRecord.mostBodyBytes
+        if let current = index.slot, slot != 0, slot != current { isKept = false }
+        // The body is written in its place, behind the record that contains its hash.
+        let (last, first) = (segments.count - 1, output.count)
+        let record = first..<first + RequestLogRecord.finishedBytes
+        output.append(contentsOf: repeatElement(0, count: record.count))
+        if isKept { RequestLog.encode(answer, to: &output) }
+        let bodyBytes = output.count - record.upperBound
+        let hash = output.withUnsafeBytes { written in
+            let body = UnsafeRawBufferPointer(rebasing: written[record.upperBound...])
+            return RequestLogRecord.BodyHash(Span(_unsafeBytes: body), key: segments[last].key)
+        }
+        let keptSlot = bodyBytes == 0 ? 0 : slot
+        let offset = segments[last].end + first
+        output.withUnsafeMutableBytes {
+            RequestLogRecord.write(
+                .finished(entry.name, begun: entry.begun, status: status, slot: keptSlot, body: hash),
+                bodyBytes: bodyBytes, at: offset, durable: durable, key: segments[last].key,
+                into: UnsafeMutableRawBufferPointer(rebasing: $0[record]))
+        }
+        let place = RequestLogIndex.Place(segment: segments[last].number, offset: UInt32(offset))
+        index.finish(
+            entry.name, begun: entry.begun, status: status, slot: keptSlot, body: place.after(record.count),
+            bytes: bodyBytes)
     }
 
     /// Within a transaction.
@@ -440,8 +480,9 @@ package final class RequestLog: @unchecked Sendable {
     }
 
     private func unfinished(_ request: IdempotentRequest) -> RequestLogIndex.Entry? {
-        guard let entry = index.find(keys.name(of: request)), entry.status == nil,
-            entry.begun == request.begun, entry.digest == keys.digest(of: request)
+        let names = keys.names(of: request)
+        guard let entry = index.find(names.request), entry.status == nil, entry.begun == request.begun,
+            entry.digest == names.digest
         else { return nil }
         return entry
     }
@@ -473,20 +514,30 @@ package final class RequestLog: @unchecked Sendable {
     /// `fields’ bytes (4) ‖ (length (4) ‖ bytes)… ‖ body`, little-endian; nothing for an answer that is
     /// empty.
     private static func encode(_ answer: StoredAnswer) -> [UInt8] {
-        guard !answer.fields.isEmpty || !answer.body.isEmpty else { return [] }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(4 + answer.body.count)
-        bytes.append(number: 0, bytes: 4)
+        bytes.reserveCapacity(encodedBytes(of: answer))
+        encode(answer, to: &bytes)
+        return bytes
+    }
+
+    private static func encode(_ answer: StoredAnswer, to bytes: inout [UInt8]) {
+        guard !answer.fields.isEmpty || !answer.body.isEmpty else { return }
+        bytes.append(number: UInt64(encodedBytes(of: answer.fields)), bytes: 4)
         for field in answer.fields {
             bytes.append(number: UInt64(field.name.utf8.count), bytes: 4)
             bytes.append(contentsOf: field.name.utf8)
             bytes.append(number: UInt64(field.value.count), bytes: 4)
             bytes.append(contentsOf: field.value)
         }
-        let count = bytes.count - 4
-        for index in 0..<4 { bytes[index] = UInt8(truncatingIfNeeded: count >> (8 * index)) }
         bytes.append(contentsOf: answer.body)
-        return bytes
+    }
+
+    private static func encodedBytes(of fields: [StoredAnswer.Field]) -> Int {
+        fields.reduce(0) { $0 + 8 + $1.name.utf8.count + $1.value.count }
+    }
+
+    private static func encodedBytes(of answer: StoredAnswer) -> Int {
+        4 + encodedBytes(of: answer.fields) + answer.body.count
     }
 
     private static func decode(_ bytes: [UInt8], status: Int) -> StoredAnswer? {
@@ -573,9 +624,9 @@ package final class RequestLog: @unchecked Sendable {
     /// Removes the segments at the beginning in which nothing is live. The copies of what was are on the disk
     /// before, whichever process has made them.
     func dropSegments() throws(OperationalError) {
-        guard segments.count > 1, index.begun[segments[0].number] == nil else { return }
+        guard segments.count > 1, !index.hasBegun(in: segments[0].number) else { return }
         try synchronise(evenIfDurable: true)
-        while segments.count > 1, index.begun[segments[0].number] == nil {
+        while segments.count > 1, !index.hasBegun(in: segments[0].number) {
             segments.removeFirst().remove()
         }
     }

@@ -5,11 +5,13 @@ import CountersignWire
 ///
 /// It has one owner, and changes only as records say (``apply(_:at:)``), so that each process that reads the
 /// same records has the same index.
-struct RequestLogIndex {
+final class RequestLogIndex {
     /// Where a record, or an answer, is.
     struct Place: Equatable {
         var segment: UInt32
         var offset: UInt32
+
+        func after(_ bytes: Int) -> Place { Place(segment: segment, offset: offset + UInt32(bytes)) }
     }
 
     struct Entry: Equatable {
@@ -32,8 +34,18 @@ struct RequestLogIndex {
         var next = none
     }
 
+    /// The numbers of a request's owners; nil for one that has no request.
+    struct Owners {
+        fileprivate var scope: UInt32?
+        fileprivate var holder: UInt32?
+    }
+
     private struct Owner {
-        var identity: OwnerIdentity
+        let identity: OwnerIdentity
+        let kind: OwnerKind
+        /// Whether the number is free.
+        var isGone = false
+        var isHeavy = false
         var use = IdempotencyUsage.none
         /// The finished requests that it holds, oldest first.
         var first = none
@@ -47,7 +59,17 @@ struct RequestLogIndex {
         case account(Int64)
         case release(KeyID)
         case network([UInt8])
+
+        var kind: OwnerKind {
+            switch self {
+            case .account: .account
+            case .release: .release
+            case .network: .network
+            }
+        }
     }
+
+    private enum OwnerKind { case account, release, network }
 
     private static let none = UInt32.max
 
@@ -55,16 +77,18 @@ struct RequestLogIndex {
     private var entries: [Entry?] = []
     private var freeEntries: [UInt32] = []
     private var table = RequestNameTable()
-    private var owners: [Owner?] = []
+    private var owners: [Owner] = []
     private var freeOwners: [UInt32] = []
     private var numbers: [OwnerIdentity: UInt32] = [:]
-    private var kinds: [IdempotencyScope.Kind: IdempotencyUsage] = [.account: .none, .release: .none]
+    /// What all accounts have, and all releases.
+    private var accounts = IdempotencyUsage.none
+    private var releases = IdempotencyUsage.none
     private var queue = ExpiryQueue()
     /// Accounts and networks whose weight is above ``lightest``.
     private var heavy: Set<UInt32> = []
     private var lightest = 0
-    /// Requests whose beginning is in that segment.
-    private(set) var begun: [UInt32: Int] = [:]
+    /// The requests whose beginning is in a segment, of each segment that has some; mostly in order.
+    private var begun: [(segment: UInt32, requests: Int)] = []
     /// The first byte of answers that may be kept; nil for any.
     private(set) var slot: UInt8?
     /// Bytes of the records that a log without anything else would have.
@@ -90,22 +114,39 @@ struct RequestLogIndex {
         entries.count { entry in entry.map { $0.slot != 0 && $0.slot != slot } ?? false }
     }
 
-    func room(for request: IdempotentRequest, within bounds: IdempotencyBounds) -> IdempotencyBounds.Room {
+    /// Whether the beginning of a request is in that segment.
+    func hasBegun(in segment: UInt32) -> Bool { begun.contains { $0.segment == segment } }
+
+    /// The owners of a request, until the next change of the index.
+    func owners(of request: IdempotentRequest) -> Owners {
+        let scope = numbers[RequestLogIndex.identity(of: request.scope)]
+        if case (.account(let owner), .account(let holder)) = (request.scope, request.holder), owner == holder
+        {
+            return Owners(scope: scope, holder: scope)
+        }
+        return Owners(scope: scope, holder: numbers[RequestLogIndex.identity(of: request.holder)])
+    }
+
+    /// Whether `owners`, those of the request, may have one more.
+    func room(
+        for request: IdempotentRequest, of owners: Owners, within bounds: IdempotencyBounds
+    ) -> IdempotencyBounds.Room {
         bounds.room(
-            for: request.scope, own: use(RequestLogIndex.identity(of: request.scope)),
-            held: use(RequestLogIndex.identity(of: request.holder)), kinds: kinds)
+            for: request.scope, own: use(owners.scope), held: use(owners.holder), accounts: accounts,
+            releases: releases)
     }
 
     /// The finished requests that give way to `request`: the oldest of the holder with the most; for a
     /// request without a session, only of networks, so that it never displaces requests of sessions. None
     /// if none may.
-    mutating func displaced(
+    func displaced(
         by request: IdempotentRequest, within bounds: IdempotencyBounds
     ) -> [RequestName] {
         find(heavierThan: bounds.fewKeys * IdempotencyBounds.bytesOfKey)
         let limit = bounds.displaceable(at: request.begun)
         for candidate in heaviest(beside: request) {
-            guard var next = owners[Int(candidate.number)]?.first, next != RequestLogIndex.none else {
+            var next = owners[Int(candidate.number)].first
+            guard next != RequestLogIndex.none else {
                 // A holder with unfinished requests only is skipped; one whose requests are all too young
                 // ends the search.
                 continue
@@ -128,9 +169,8 @@ struct RequestLogIndex {
     private func heaviest(beside request: IdempotentRequest) -> [(number: UInt32, weight: Int)] {
         var found: [(number: UInt32, weight: Int)] = []
         for number in heavy {
-            guard let owner = owners[Int(number)] else { continue }
-            if case .network = request.holder, case .account = owner.identity { continue }
-            let weight = owner.weight
+            if case .network = request.holder, owners[Int(number)].kind == .account { continue }
+            let weight = owners[Int(number)].weight
             if found.count == RequestLogIndex.mostCandidates {
                 guard let last = found.last, weight > last.weight else { continue }
                 found.removeLast()
@@ -140,21 +180,18 @@ struct RequestLogIndex {
         return found
     }
 
-    private func use(_ identity: OwnerIdentity) -> IdempotencyUsage {
-        numbers[identity].flatMap { owners[Int($0)]?.use } ?? .none
-    }
+    private func use(_ number: UInt32?) -> IdempotencyUsage { number.map { owners[Int($0)].use } ?? .none }
 
     // MARK: Changing
 
     /// What the record at that place says.
-    mutating func apply(_ record: RequestLogRecord, at place: Place) {
+    func apply(_ record: RequestLogRecord, at place: Place) {
         switch record.content {
-        case .begun(let request): begin(request, at: place)
+        case .begun(let request): begin(request, names: keys.names(of: request), owners: nil, at: place)
         case .finished(let name, let begun, let status, let slot, _):
             finish(
                 name, begun: begun, status: status, slot: slot,
-                body: Place(segment: place.segment, offset: place.offset + UInt32(record.bytes)),
-                bytes: record.bodyBytes)
+                body: place.after(record.bytes), bytes: record.bodyBytes)
         case .abandoned(let name, let begun):
             guard let number = number(of: name), let entry = entries[Int(number)], entry.begun == begun,
                 entry.status == nil
@@ -179,23 +216,28 @@ struct RequestLogIndex {
 
     /// A request of that name is replaced, unless it is a copy of the same beginning, made to let go of a
     /// segment.
-    private mutating func begin(_ request: IdempotentRequest, at place: Place) {
-        let (name, digest) = (keys.name(of: request), keys.digest(of: request))
-        if let number = number(of: name), let entry = entries[Int(number)] {
-            if entry.begun == request.begun, entry.digest == digest {
+    /// `owners` are those of the request; nil to look for them.
+    func begin(
+        _ request: IdempotentRequest, names: RequestNames, owners known: Owners?, at place: Place
+    ) {
+        var known = known
+        if let number = number(of: names.request), let entry = entries[Int(number)] {
+            if entry.begun == request.begun, entry.digest == names.digest {
                 count(-1, in: entry.record.segment)
                 entries[Int(number)]?.record = place
                 return count(1, in: place.segment)
             }
             remove(number)
+            known = nil
         }
-        let scope = owner(RequestLogIndex.identity(of: request.scope))
-        let holder = owner(RequestLogIndex.identity(of: request.holder))
+        let scope = known?.scope ?? owner(RequestLogIndex.identity(of: request.scope))
+        let holder = known?.holder ?? owner(RequestLogIndex.identity(of: request.holder))
         let entry = Entry(
-            name: name, digest: digest, begun: request.begun, scope: scope, holder: holder, record: place)
+            name: names.request, digest: names.digest, begun: request.begun, scope: scope, holder: holder,
+            record: place)
         let number = freeEntries.popLast() ?? UInt32(entries.count)
         if Int(number) == entries.count { entries.append(entry) } else { entries[Int(number)] = entry }
-        table.insert(number, hash: name.low) { entries[Int($0)]?.name.low ?? 0 }
+        table.insert(number, hash: entry.name.low) { entries[Int($0)]?.name.low ?? 0 }
         queue.add(number, begun: request.begun)
         count(1, in: place.segment)
         use(IdempotencyUsage(keys: 1, bytes: 0), of: entry)
@@ -205,7 +247,7 @@ struct RequestLogIndex {
     /// About the bytes of a beginning.
     private static let recordBytes = 192
 
-    private mutating func finish(
+    func finish(
         _ name: RequestName, begun: Int64, status: Int32, slot: UInt8, body: Place, bytes: Int
     ) {
         guard let number = number(of: name), var entry = entries[Int(number)], entry.begun == begun else {
@@ -228,7 +270,7 @@ struct RequestLogIndex {
     /// Bytes of an answer, of those that are stored: four are its head.
     private static func use(_ bytes: Int) -> Int { max(bytes - 4, 0) }
 
-    private mutating func remove(_ number: UInt32) {
+    private func remove(_ number: UInt32) {
         guard let entry = entries[Int(number)] else { return }
         if entry.status != nil { unlink(number) }
         queue.remove(number, begun: entry.begun)
@@ -239,14 +281,16 @@ struct RequestLogIndex {
         let bytes = RequestLogIndex.use(Int(entry.bodyBytes))
         use(IdempotencyUsage(keys: -1, bytes: -bytes), of: entry)
         liveBytes -= RequestLogIndex.recordBytes + bytes
-        for owner in Set([entry.scope, entry.holder]) where owners[Int(owner)]?.use.keys == 0 {
-            release(owner)
-        }
+        if owners[Int(entry.scope)].use.keys == 0 { release(entry.scope) }
+        if entry.holder != entry.scope, owners[Int(entry.holder)].use.keys == 0 { release(entry.holder) }
     }
 
-    private mutating func count(_ change: Int, in segment: UInt32) {
-        begun[segment, default: 0] += change
-        if begun[segment] == 0 { begun[segment] = nil }
+    private func count(_ change: Int, in segment: UInt32) {
+        guard let place = begun.lastIndex(where: { $0.segment == segment }) else {
+            return begun.append((segment, change))
+        }
+        begun[place].requests += change
+        if begun[place].requests == 0 { begun.remove(at: place) }
     }
 
     private func number(of name: RequestName) -> UInt32? {
@@ -269,91 +313,93 @@ struct RequestLogIndex {
         }
     }
 
-    private mutating func owner(_ identity: OwnerIdentity) -> UInt32 {
+    private func owner(_ identity: OwnerIdentity) -> UInt32 {
         if let number = numbers[identity] { return number }
         let number = freeOwners.popLast() ?? UInt32(owners.count)
-        let owner = Owner(identity: identity)
+        let owner = Owner(identity: identity, kind: identity.kind)
         if Int(number) == owners.count { owners.append(owner) } else { owners[Int(number)] = owner }
         numbers[identity] = number
         return number
     }
 
-    private mutating func release(_ number: UInt32) {
-        guard let owner = owners[Int(number)] else { return }
-        numbers[owner.identity] = nil
-        owners[Int(number)] = nil
+    private func release(_ number: UInt32) {
+        guard !owners[Int(number)].isGone else { return }
+        numbers[owners[Int(number)].identity] = nil
+        owners[Int(number)].isGone = true
         heavy.remove(number)
         freeOwners.append(number)
     }
 
     /// Adds to what the owners of the request, and its kind, have.
-    private mutating func use(_ change: IdempotencyUsage, of entry: Entry) {
-        let kind: IdempotencyScope.Kind =
-            if case .account = owners[Int(entry.scope)]?.identity { .account } else { .release }
-        kinds[kind, default: .none] = kinds[kind, default: .none] + change
+    private func use(_ change: IdempotencyUsage, of entry: Entry) {
+        switch owners[Int(entry.scope)].kind {
+        case .account: accounts = accounts + change
+        case .release, .network: releases = releases + change
+        }
         use(change, of: entry.scope)
         if entry.holder != entry.scope { use(change, of: entry.holder) }
     }
 
-    private mutating func use(_ change: IdempotencyUsage, of number: UInt32) {
-        guard var owner = owners[Int(number)] else { return }
-        owner.use = owner.use + change
-        owners[Int(number)] = owner
-        weigh(number, owner: owner)
+    private func use(_ change: IdempotencyUsage, of number: UInt32) {
+        owners[Int(number)].use = owners[Int(number)].use + change
+        weigh(number)
     }
 
-    private mutating func weigh(_ number: UInt32, owner: Owner) {
-        if case .release = owner.identity { return }
-        if owner.weight > lightest { heavy.insert(number) } else { heavy.remove(number) }
+    private func weigh(_ number: UInt32) {
+        let owner = Int(number)
+        let isHeavy = owners[owner].weight > lightest
+        guard owners[owner].kind != .release, owners[owner].isHeavy != isHeavy else { return }
+        owners[owner].isHeavy = isHeavy
+        if isHeavy { heavy.insert(number) } else { heavy.remove(number) }
     }
 
     /// The bound is a setting: as a rule it is always the same.
-    private mutating func find(heavierThan weight: Int) {
+    private func find(heavierThan weight: Int) {
         guard weight != lightest else { return }
         lightest = weight
-        for (number, owner) in owners.enumerated() {
-            if let owner { weigh(UInt32(number), owner: owner) }
-        }
+        for number in owners.indices where !owners[number].isGone { weigh(UInt32(number)) }
     }
 
     // MARK: The finished requests of a holder
 
-    private mutating func link(_ number: UInt32) {
-        guard let entry = entries[Int(number)], var owner = owners[Int(entry.holder)] else { return }
+    private func link(_ number: UInt32) {
+        guard let entry = entries[Int(number)] else { return }
+        let holder = Int(entry.holder)
         // Requests end about in the order in which they began.
-        var before = owner.last
+        var before = owners[holder].last
         while before != RequestLogIndex.none, let other = entries[Int(before)], other.begun > entry.begun {
             before = other.previous
         }
-        let after = before == RequestLogIndex.none ? owner.first : entries[Int(before)]?.next
+        let after =
+            before == RequestLogIndex.none
+            ? owners[holder].first : entries[Int(before)]?.next ?? RequestLogIndex.none
         entries[Int(number)]?.previous = before
-        entries[Int(number)]?.next = after ?? RequestLogIndex.none
+        entries[Int(number)]?.next = after
         if before == RequestLogIndex.none {
-            owner.first = number
+            owners[holder].first = number
         } else {
             entries[Int(before)]?.next = number
         }
-        if let after, after != RequestLogIndex.none {
-            entries[Int(after)]?.previous = number
+        if after == RequestLogIndex.none {
+            owners[holder].last = number
         } else {
-            owner.last = number
+            entries[Int(after)]?.previous = number
         }
-        owners[Int(entry.holder)] = owner
     }
 
-    private mutating func unlink(_ number: UInt32) {
-        guard let entry = entries[Int(number)], var owner = owners[Int(entry.holder)] else { return }
+    private func unlink(_ number: UInt32) {
+        guard let entry = entries[Int(number)] else { return }
+        let holder = Int(entry.holder)
         if entry.previous == RequestLogIndex.none {
-            owner.first = entry.next
+            owners[holder].first = entry.next
         } else {
             entries[Int(entry.previous)]?.next = entry.next
         }
         if entry.next == RequestLogIndex.none {
-            owner.last = entry.previous
+            owners[holder].last = entry.previous
         } else {
             entries[Int(entry.next)]?.previous = entry.previous
         }
-        owners[Int(entry.holder)] = owner
     }
 }
 
@@ -413,44 +459,50 @@ private struct RequestNameTable {
 
 /// Requests by the second in which they began.
 private struct ExpiryQueue {
-    /// In order; the first `gone` of them have no more requests.
-    private var seconds: [Int64] = []
-    private var gone = 0
-    private var numbers: [Int64: [UInt32]] = [:]
-
-    mutating func add(_ number: UInt32, begun: Int64) {
-        if numbers[begun] == nil {
-            var place = seconds.count
-            while place > gone, seconds[place - 1] > begun { place -= 1 }
-            seconds.insert(begun, at: place)
-        }
-        numbers[begun, default: []].append(number)
+    private struct Second {
+        let begun: Int64
+        var numbers: [UInt32]
     }
 
-    /// Most requests that are removed before their time are young.
+    /// In order; the first `gone` of them have no more requests, and the next one has some.
+    private var seconds: [Second] = []
+    private var gone = 0
+
+    mutating func add(_ number: UInt32, begun: Int64) {
+        var place = seconds.count
+        while place > gone, seconds[place - 1].begun > begun { place -= 1 }
+        if place > gone, seconds[place - 1].begun == begun {
+            seconds[place - 1].numbers.append(number)
+        } else {
+            seconds.insert(Second(begun: begun, numbers: [number]), at: place)
+        }
+    }
+
+    /// Most requests that are removed before their time are young. A second in the middle that has no more
+    /// requests stays until those before it have none.
     mutating func remove(_ number: UInt32, begun: Int64) {
-        guard let index = numbers[begun]?.lastIndex(of: number), let last = numbers[begun]?.popLast() else {
-            return
-        }
-        if let count = numbers[begun]?.count, index < count { numbers[begun]?[index] = last }
-        guard numbers[begun]?.isEmpty ?? true else { return }
-        numbers[begun] = nil
-        var place = gone..<seconds.count
-        while !place.isEmpty, seconds[place.lowerBound] != begun {
-            let middle = place.lowerBound + place.count / 2
-            place = seconds[middle] <= begun ? middle..<place.upperBound : place.lowerBound..<middle
-            if place.count == 1 { break }
-        }
-        guard let found = place.first, seconds[found] == begun else { return }
-        if found == gone { gone += 1 } else { seconds.remove(at: found) }
-        guard gone > 1_024, 2 * gone > seconds.count else { return }
+        guard let place = place(of: begun), let index = seconds[place].numbers.lastIndex(of: number),
+            let last = seconds[place].numbers.popLast()
+        else { return }
+        if index < seconds[place].numbers.count { seconds[place].numbers[index] = last }
+        while gone < seconds.count, seconds[gone].numbers.isEmpty { gone += 1 }
+        guard gone == seconds.count || gone > 1_024 && 2 * gone > seconds.count else { return }
         seconds.removeFirst(gone)
         gone = 0
     }
 
+    private func place(of begun: Int64) -> Int? {
+        var (low, high) = (gone, seconds.count)
+        while low < high {
+            let middle = low + (high - low) / 2
+            if seconds[middle].begun < begun { low = middle + 1 } else { high = middle }
+        }
+        return low < seconds.count && seconds[low].begun == begun ? low : nil
+    }
+
     /// One of the oldest requests.
     var first: (number: UInt32, begun: Int64)? {
-        guard gone < seconds.count, let number = numbers[seconds[gone]]?.last else { return nil }
-        return (number, seconds[gone])
+        guard gone < seconds.count, let number = seconds[gone].numbers.last else { return nil }
+        return (number, seconds[gone].begun)
     }
 }

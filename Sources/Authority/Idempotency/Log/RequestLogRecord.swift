@@ -22,16 +22,30 @@ package struct RequestLogKeys: Sendable {
     }
 
     func name(of request: IdempotentRequest) -> RequestName {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(112)
-        bytes.append(scope: request.scope)
-        bytes.append(contentsOf: request.key)
-        return RequestName(names.hash(bytes.span))
+        withUnsafeTemporaryAllocation(
+            byteCount: RequestLogWriter.mostScopeBytes + request.key.count, alignment: 1
+        ) { space in
+            var bytes = RequestLogWriter(space)
+            bytes.append(scope: request.scope)
+            bytes.append(request.key.span)
+            return RequestName(names.hash(bytes.span))
+        }
     }
 
     /// What is compared in place of a request's whole digest. Keyed, because half of a digest could be found
     /// again.
     func digest(of request: IdempotentRequest) -> RequestName { RequestName(names.hash(request.digest.span)) }
+
+    func names(of request: IdempotentRequest) -> RequestNames {
+        RequestNames(request: name(of: request), digest: digest(of: request))
+    }
+}
+
+/// What the log knows a request by.
+struct RequestNames {
+    var request: RequestName
+    /// Of its digest.
+    var digest: RequestName
 }
 
 /// A keyed hash of a scope and a key, by which a log's records and its index name a request.
@@ -129,22 +143,35 @@ struct RequestLogRecord: Equatable {
         _ content: Content, body: [UInt8] = [], to output: inout [UInt8], from start: Int, durable: Int,
         key: KeyedHash
     ) -> Int {
-        let first = output.count
-        output.append(number: UInt64(start + first), bytes: 4)
-        output.append(number: UInt64(body.count), bytes: 4)
-        output.append(number: UInt64(durable), bytes: 4)
-        output.append(number: 0, bytes: 2)
-        output.append(content.kind)
-        output.append(0)
-        content.append(to: &output)
-        let count = output.count - first - headBytes
-        output[first + 12] = UInt8(truncatingIfNeeded: count)
-        output[first + 13] = UInt8(truncatingIfNeeded: count >> 8)
-        let tag = key.hash(output.span.extracting(first..<output.count))
-        output.append(number: tag.low, bytes: 8)
-        output.append(number: tag.high, bytes: 8)
+        let offset = start + output.count
+        let bytes = headBytes + content.bytes + tagBytes
+        withUnsafeTemporaryAllocation(byteCount: bytes, alignment: 1) { space in
+            write(content, bodyBytes: body.count, at: offset, durable: durable, key: key, into: space)
+            output.append(contentsOf: UnsafeRawBufferPointer(space))
+        }
         output.append(contentsOf: body)
-        return start + first
+        return offset
+    }
+
+    /// Bytes of a record of the kind ``Content/finished(_:begun:status:slot:body:)``, without its body.
+    static let finishedBytes = headBytes + Content.finishedBytes + tagBytes
+
+    /// Writes a record without its body into a space of its length.
+    static func write(
+        _ content: Content, bodyBytes: Int, at offset: Int, durable: Int, key: KeyedHash,
+        into space: UnsafeMutableRawBufferPointer
+    ) {
+        var record = RequestLogWriter(space)
+        record.append(number: UInt32(truncatingIfNeeded: offset))
+        record.append(number: UInt32(truncatingIfNeeded: bodyBytes))
+        record.append(number: UInt32(truncatingIfNeeded: durable))
+        record.append(number: UInt16(truncatingIfNeeded: content.bytes))
+        record.append(content.kind)
+        record.append(0)
+        content.append(to: &record)
+        let tag = key.hash(record.span)
+        record.append(number: tag.low)
+        record.append(number: tag.high)
     }
 }
 
@@ -162,30 +189,52 @@ extension RequestLogRecord.Content {
         }
     }
 
-    fileprivate func append(to output: inout [UInt8]) {
+    fileprivate static let finishedBytes = 16 + 8 + 4 + 1 + 16
+
+    /// The number of bytes that ``append(to:)`` writes.
+    fileprivate var bytes: Int {
         switch self {
         case .begun(let request):
-            output.append(number: UInt64(bitPattern: request.begun), bytes: 8)
+            let network =
+                switch request.holder {
+                case .account: 0
+                case .network(let bytes): RequestLogWriter.bytes(ofText: bytes)
+                }
+            return 8 + RequestLogWriter.bytes(of: request.scope) + 3 + network
+                + RequestLogWriter.bytes(ofText: request.key) + RequestLogWriter.bytes(ofText: request.digest)
+        case .finished: return RequestLogRecord.Content.finishedBytes
+        case .abandoned: return 16 + 8
+        case .displaced(let names): return 16 * names.count
+        case .forgotten, .erased: return 8
+        case .slot: return 1
+        case .continued: return 0
+        }
+    }
+
+    fileprivate func append(to output: inout RequestLogWriter) {
+        switch self {
+        case .begun(let request):
+            output.append(number: request.begun)
             output.append(scope: request.scope)
             switch request.holder {
-            case .account: output.append(text: [])
+            case .account: output.append(0)
             case .network(let bytes): output.append(text: bytes)
             }
             output.append(text: request.key)
             output.append(text: request.digest)
         case .finished(let name, let begun, let status, let slot, let body):
             output.append(name: name)
-            output.append(number: UInt64(bitPattern: begun), bytes: 8)
-            output.append(number: UInt64(UInt32(bitPattern: status)), bytes: 4)
+            output.append(number: begun)
+            output.append(number: status)
             output.append(slot)
-            output.append(number: body.low, bytes: 8)
-            output.append(number: body.high, bytes: 8)
+            output.append(number: body.low)
+            output.append(number: body.high)
         case .abandoned(let name, let begun):
             output.append(name: name)
-            output.append(number: UInt64(bitPattern: begun), bytes: 8)
+            output.append(number: begun)
         case .displaced(let names): for name in names { output.append(name: name) }
-        case .forgotten(let time): output.append(number: UInt64(bitPattern: time), bytes: 8)
-        case .erased(let account): output.append(number: UInt64(bitPattern: account), bytes: 8)
+        case .forgotten(let time): output.append(number: time)
+        case .erased(let account): output.append(number: account)
         case .slot(let slot): output.append(slot)
         case .continued: break
         }
@@ -235,6 +284,75 @@ extension RequestLogRecord.Content {
         default: return nil
         }
         guard reader.isAtEnd else { return nil }
+    }
+}
+
+/// Writes a record into a space that was made for it.
+private struct RequestLogWriter: ~Copyable {
+    /// Bytes of the longest scope.
+    static let mostScopeBytes = 2 + KeyID.longest
+
+    private let space: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(_ space: UnsafeMutableRawBufferPointer) { self.space = space }
+
+    /// What was written.
+    var span: Span<UInt8> {
+        @_lifetime(borrow self) borrowing get {
+            let written = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(space)[..<count])
+            return _overrideLifetime(Span(_unsafeBytes: written), borrowing: self)
+        }
+    }
+
+    mutating func append(bytes: UnsafeRawBufferPointer) {
+        // The callers have computed the length of the space.
+        precondition(bytes.count <= space.count - count)
+        guard let source = bytes.baseAddress, let start = space.baseAddress else { return }
+        (start + count).copyMemory(from: source, byteCount: bytes.count)
+        count += bytes.count
+    }
+
+    mutating func append(_ bytes: borrowing Span<UInt8>) { bytes.withUnsafeBytes { append(bytes: $0) } }
+
+    mutating func append(_ byte: UInt8) { append(number: byte) }
+
+    /// Little-endian.
+    mutating func append<Number: FixedWidthInteger>(number: Number) {
+        withUnsafeBytes(of: number.littleEndian) { append(bytes: $0) }
+    }
+
+    mutating func append(name: RequestName) {
+        append(number: name.low)
+        append(number: name.high)
+    }
+
+    /// At most 255 bytes: keys, digests and networks are shorter.
+    mutating func append(text: [UInt8]) {
+        let count = RequestLogWriter.bytes(ofText: text)
+        append(UInt8(truncatingIfNeeded: count))
+        append(text.span.extracting(0..<count))
+    }
+
+    static func bytes(ofText text: [UInt8]) -> Int { min(text.count, 255) }
+
+    mutating func append(scope: IdempotencyScope) {
+        switch scope {
+        case .account(let number):
+            append(0)
+            append(number: number)
+        case .release(let id):
+            append(1)
+            append(UInt8(truncatingIfNeeded: id.bytes.count))
+            append(id.bytes)
+        }
+    }
+
+    static func bytes(of scope: IdempotencyScope) -> Int {
+        switch scope {
+        case .account: 1 + 8
+        case .release(let id): 2 + id.bytes.count
+        }
     }
 }
 
@@ -291,28 +409,5 @@ extension [UInt8] {
     /// Little-endian.
     mutating func append(number: UInt64, bytes count: Int) {
         Swift.withUnsafeBytes(of: number.littleEndian) { append(contentsOf: $0.prefix(count)) }
-    }
-
-    fileprivate mutating func append(name: RequestName) {
-        append(number: name.low, bytes: 8)
-        append(number: name.high, bytes: 8)
-    }
-
-    /// At most 255 bytes: keys, digests and networks are shorter.
-    fileprivate mutating func append(text: [UInt8]) {
-        append(UInt8(Swift.min(text.count, 255)))
-        append(contentsOf: text.prefix(255))
-    }
-
-    fileprivate mutating func append(scope: IdempotencyScope) {
-        switch scope {
-        case .account(let number):
-            append(0)
-            append(number: UInt64(bitPattern: number), bytes: 8)
-        case .release(let id):
-            append(1)
-            append(UInt8(truncatingIfNeeded: id.bytes.count))
-            id.bytes.withUnsafeBufferPointer { append(contentsOf: $0) }
-        }
     }
 }
