@@ -6,7 +6,7 @@ import Glibc
 import Testing
 
 /// Bodies that are larger than what is kept of them.
-@Suite(.serialized, .timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct StreamTests {
     private static let length = 100_000_000
     /// Far under a body, far over what is kept and what the kernel's buffers take.
