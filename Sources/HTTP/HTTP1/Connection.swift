@@ -106,29 +106,36 @@ final class Connection: Exchange, @unchecked Sendable {
 
     /// Serves requests until one of them has been served by the task; false if the connection must close.
     private func serveNext() async throws(Stream.StreamError) -> Bool {
-        let step = await nextStep()
-        if step.isCostly, stream.mustWaitForTurn {
-            // Also a closed connection's request is finished: it holds what its judgement took.
-            try? await stream.waitForTurn()
+        var step = await nextStep()
+        while true {
+            if step.isCostly, stream.mustWaitForTurn {
+                // Also a closed connection's request is finished: it holds what its judgement took.
+                try? await stream.waitForTurn()
+            }
+            switch step {
+            case .readHead:
+                guard try await receiveHead() else { return false }
+                await listener.handler.handle(self)
+            case .handle: await listener.handler.handle(self)
+            case .finish(let work): await work()
+            case .goOn(let request):
+                // What is left may again need no task.
+                goOn(after: request.goOn())
+                step = await park()
+                continue
+            case .relay(let relay): await relay.goOn()
+            case .endExchange: break
+            case .refuse(let refusal):
+                await refuseAndClose(refusal)
+                return false
+            case .leave:
+                letGo()
+                await linger()
+                return false
+            case .close: return false
+            }
+            return true
         }
-        switch step {
-        case .readHead:
-            guard try await receiveHead() else { return false }
-            await listener.handler.handle(self)
-        case .handle: await listener.handler.handle(self)
-        case .finish(let work): await work()
-        case .relay(let relay): await relay.goOn()
-        case .endExchange: break
-        case .refuse(let refusal):
-            await refuseAndClose(refusal)
-            return false
-        case .leave:
-            letGo()
-            await linger()
-            return false
-        case .close: return false
-        }
-        return true
     }
 
     /// Replaces the peer by the client that a trusted proxy names; false if the connection must close,
@@ -338,6 +345,11 @@ final class Connection: Exchange, @unchecked Sendable {
         guard listener.settings.servingPath == .immediate else { return .readHead }
         step = nil
         awaitHead()
+        return await park()
+    }
+
+    /// Waits for ``resumeTask(with:)``, unless it has been called.
+    private func park() async -> ConnectionStep {
         if step == nil { await withUnsafeContinuation { parked = $0 } }
         if let share = stream.share { loop.charged = share }
         defer { step = nil }
@@ -396,7 +408,8 @@ final class Connection: Exchange, @unchecked Sendable {
     private func goOn(after outcome: ImmediateOutcome) {
         switch outcome {
         case .declined: resumeTask(with: .handle)
-        case .forwarded, .suspended: break
+        case .forwarded: break
+        case .suspended: releaseEmptyInput()
         case .answered: didEndAtOnce()
         case .waits(let work): resumeTask(with: .finish(work))
         }
@@ -406,7 +419,12 @@ final class Connection: Exchange, @unchecked Sendable {
         loop.perform { [self] in
             loop.beginCallback()
             loop.charged = stream.share
-            goOn(after: request.goOn())
+            // Many requests may go on at once, those of one group of the log's records.
+            if stream.mustWaitForTurn {
+                resumeTask(with: .goOn(request))
+            } else {
+                goOn(after: request.goOn())
+            }
             loop.endCallback()
         }
     }
@@ -571,6 +589,8 @@ enum ConnectionStep {
     case handle
     /// Does the part of a request that has to wait.
     case finish(() async -> Void)
+    /// Goes on with a suspended request once its address's turn has come.
+    case goOn(any SuspendedRequest)
     /// Continues to forward a request.
     case relay(UpstreamExchange)
     /// Sends the rest of a response, and ends the exchange.
@@ -585,7 +605,7 @@ enum ConnectionStep {
     /// whether its address has used its part of the turn meanwhile; reading a head looks for itself.
     var isCostly: Bool {
         switch self {
-        case .handle, .finish, .refuse: true
+        case .handle, .finish, .refuse, .goOn: true
         case .readHead, .relay, .endExchange, .leave, .close: false
         }
     }

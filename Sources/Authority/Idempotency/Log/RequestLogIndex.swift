@@ -469,10 +469,9 @@ private struct ExpiryQueue {
     private var gone = 0
 
     mutating func add(_ number: UInt32, begun: Int64) {
-        var place = seconds.count
-        while place > gone, seconds[place - 1].begun > begun { place -= 1 }
-        if place > gone, seconds[place - 1].begun == begun {
-            seconds[place - 1].numbers.append(number)
+        let place = if let last = seconds.last, last.begun < begun { seconds.count } else { place(of: begun) }
+        if place < seconds.count, seconds[place].begun == begun {
+            seconds[place].numbers.append(number)
         } else {
             seconds.insert(Second(begun: begun, numbers: [number]), at: place)
         }
@@ -481,7 +480,9 @@ private struct ExpiryQueue {
     /// Most requests that are removed before their time are young. A second in the middle that has no more
     /// requests stays until those before it have none.
     mutating func remove(_ number: UInt32, begun: Int64) {
-        guard let place = place(of: begun), let index = seconds[place].numbers.lastIndex(of: number),
+        let place = place(of: begun)
+        guard place < seconds.count, seconds[place].begun == begun,
+            let index = seconds[place].numbers.lastIndex(of: number),
             let last = seconds[place].numbers.popLast()
         else { return }
         if index < seconds[place].numbers.count { seconds[place].numbers[index] = last }
@@ -491,13 +492,14 @@ private struct ExpiryQueue {
         gone = 0
     }
 
-    private func place(of begun: Int64) -> Int? {
+    /// The place of the first second that is not before that one.
+    private func place(of begun: Int64) -> Int {
         var (low, high) = (gone, seconds.count)
         while low < high {
             let middle = low + (high - low) / 2
             if seconds[middle].begun < begun { low = middle + 1 } else { high = middle }
         }
-        return low < seconds.count && seconds[low].begun == begun ? low : nil
+        return low
     }
 
     /// One of the oldest requests.
