@@ -198,6 +198,8 @@ def test_a_log_that_fails_while_its_disk_is_full_makes_it_not_ready(tmp_path):
         assert pay(20_000) == 503
     gateway.until(["request-log"])
     notes = [line for line in gateway.log_path.read_text().splitlines() if "keyed requests are refused" in line]
-    assert ["until a restart" in note for note in notes] == [False, True], notes
+    # An answer may find no room where the next request, which is shorter, does: then it is told again.
+    *full, failed = ["until a restart" in note for note in notes]
+    assert failed and full and not any(full), notes
     disk.is_well()
     assert gateway.stop() == 0
