@@ -70,12 +70,21 @@ class Reader:
         return self.exactly(int(lengths[0])) if lengths else b""
 
 
+# Source: ip(7). Python's module has no name for it.
+IP_BIND_ADDRESS_NO_PORT = 24
+
+
 class Connection:
     """One connection to a gateway, from an address of 127.0.0.0/8; TLS when a context is given."""
 
     def __init__(self, port: int, context: ssl.SSLContext | None = None, timeout: float = 20,
                  source: str = "127.0.0.1"):
-        self.sock = socket.create_connection(("127.0.0.1", port), timeout, source_address=(source, 0))
+        self.sock = socket.socket()
+        self.sock.settimeout(timeout)
+        # The port is chosen when the destination is known: of connections to other ports it may be one in use.
+        self.sock.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+        self.sock.bind((source, 0))
+        self.sock.connect(("127.0.0.1", port))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context:
             self.sock = context.wrap_socket(self.sock, server_hostname="127.0.0.1")
