@@ -212,7 +212,7 @@ private final class Subject {
         try (0..<count).map { _ in
             var draft = draft(serial)
             if regions == .newEachTime { signer.region = "region-\(serial)" }
-            try writer.sign(&draft, as: signer, at: now, nonce: "benchmark-\(1_000_000 + serial)-x")
+            try writer.sign(&draft, as: signer, at: now, nonce: "benchmark\(1_000_000 + serial)x")
             serial += 1
             return draft
         }
