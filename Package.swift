@@ -247,11 +247,19 @@ let package = Package(
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests(
             "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
+        // The contract of every store, for SQLiteTests; never shipped.
+        .target(
+            name: "StoreContract",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
+                "CountersignThreads", "CountersignWire",
+            ],
+            path: "Tests/StoreContract", swiftSettings: settings),
         tests(
             "SQLite",
             [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
             ]),
         tests(
             "Server",

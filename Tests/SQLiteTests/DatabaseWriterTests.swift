@@ -4,6 +4,7 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

@@ -3,6 +3,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

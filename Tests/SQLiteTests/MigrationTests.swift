@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignWire
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

@@ -4,6 +4,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignWire
+import StoreContract
 import Testing
 
 @testable import CountersignSQLite

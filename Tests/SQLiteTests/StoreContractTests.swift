@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignSQLite
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
 /// An implementation of the port `Store`, as the contract opens it.

@@ -5,9 +5,9 @@ import CountersignWire
 
 /// What a database holds, a line each.
 struct Listing {
-    private let store: SQLiteStore
+    private let store: any Store
 
-    init(database: String) { store = SQLiteStore(path: database) }
+    init(database: String) { store = StorePlace.sqlite(path: database).open() }
 
     func write() throws(OperationalError) {
         for app in try store.apps() {

@@ -14,12 +14,12 @@ struct Load {
     private let app: AppName
 
     init(database: String) throws(OperationalError) {
-        let store = SQLiteStore(path: database)
+        let store = StorePlace.sqlite(path: database).open()
         try store.prepare()
         app = try AppName(argument: "load")
         _ = try store.insert(App(name: app, created: 0), recording: .unchained)
         store.close()
-        writer = try GroupWriter(SQLiteStore(path: database)) { Line.error("note \($0)") }
+        writer = try GroupWriter(StorePlace.sqlite(path: database).open()) { Line.error("note \($0)") }
     }
 
     /// Until standard input ends; then it drains, and the process may end.

@@ -1,8 +1,7 @@
 import CountersignAuthority
 import CountersignSQLite
 
-/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it. This file is the only
-/// one that lists the kinds of stores.
+/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public enum StoreLocation: Sendable, Equatable {
     /// An SQLite file.
     case sqlite(path: String)
@@ -27,17 +26,17 @@ public enum StoreLocation: Sendable, Equatable {
         }
     }
 
-    /// The connection that the process opens first, and which checks the whole store.
-    func open() -> any Store {
+    private var place: StorePlace {
         switch self {
-        case .sqlite(let path): SQLiteStore(path: path)
+        case .sqlite(let path): .sqlite(path: path)
         }
     }
 
+    /// The connection that the process opens first, and which checks the whole store.
+    func open() -> any Store { place.open() }
+
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
-        switch self {
-        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header, rows: rows)
-        }
+        place.open(inspecting: .header, authenticatingBy: rows)
     }
 }

@@ -8,7 +8,7 @@ import Glibc
 /// under the lock.
 final class SQLiteFile: @unchecked Sendable {
     private let path: String
-    private let inspection: SQLiteStore.Inspection
+    private let inspection: StoreInspection
     /// Nil until ``authenticate(by:)``.
     private var rows: RowAuthenticator?
     /// Guards `database` and `rows`.
@@ -17,7 +17,7 @@ final class SQLiteFile: @unchecked Sendable {
     /// Whether the file is known to have a layout, which it then keeps.
     private var isMade = false
 
-    init(path: String, inspecting inspection: SQLiteStore.Inspection, rows: RowAuthenticator?) {
+    init(path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?) {
         self.path = path
         self.inspection = inspection
         self.rows = rows

@@ -15,18 +15,10 @@ package final class SQLiteStore: Store, @unchecked Sendable {
 
     let backing: Backing
 
-    /// How much of a file is checked when it is opened.
-    package enum Inspection: Sendable {
-        /// Every page: a second for a million sessions.
-        case everyPage
-        /// Only the header. For another connection beside one that has checked every page.
-        case header
-    }
-
     /// Names the file; the first call opens it, and ``prepare()`` creates it. `rows` may be given later, by
     /// ``authenticate(by:)``.
     package init(
-        path: String, inspecting inspection: Inspection = .everyPage, rows: RowAuthenticator? = nil
+        path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil
     ) {
         backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows))
     }

@@ -19,7 +19,7 @@ extension StoreContract {
             expires: expires)
     }
 
-    func uploadTickets() throws {
+    package func uploadTickets() throws {
         let account = try added(accountDraft("uploads"))
         let other = try Self.session(801, of: account)
         let session = try Self.session(802, of: account)

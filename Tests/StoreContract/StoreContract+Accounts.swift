@@ -6,9 +6,11 @@ import Testing
 
 /// Accounts: names, numbers, and what a change takes with it.
 extension StoreContract {
-    static let shop = "shop"
+    package static let shop = "shop"
 
-    func accountDraft(_ name: String, of app: String = shop, userID: Int64? = nil) throws -> AccountDraft {
+    package func accountDraft(_ name: String, of app: String = shop, userID: Int64? = nil) throws
+        -> AccountDraft
+    {
         var draft = AccountDraft(
             app: try #require(AppName(app)), name: try AccountName(normalizing: name), userID: userID,
             created: 100, tombstone: nil)
@@ -18,21 +20,21 @@ extension StoreContract {
         return draft
     }
 
-    func legacyDraft(_ name: String, userID: Int64? = nil) throws -> AccountDraft {
+    package func legacyDraft(_ name: String, userID: Int64? = nil) throws -> AccountDraft {
         var draft = try accountDraft(name, userID: userID)
         draft.registration = nil
         draft.legacy = LegacyCredential(rung: .md5Salt, sealed: [1, 9, 8])
         return draft
     }
 
-    func added(_ draft: AccountDraft) throws -> Account {
+    package func added(_ draft: AccountDraft) throws -> Account {
         guard case .yes(let account) = try make().insert(draft, recording: .counting) else {
             throw OperationalError(.failed, message: "\(draft.name) is taken")
         }
         return account
     }
 
-    func accounts() throws {
+    package func accounts() throws {
         let shop = try #require(AppName(Self.shop))
         #expect(try make().insert(App(name: shop, created: 1), recording: .counting) == .yes)
         let revision = try make().revision()

@@ -8,7 +8,7 @@ import Testing
 
 /// Sessions: opened, swapped, ended, found again.
 extension StoreContract {
-    static func id(_ number: Int) throws -> SessionID {
+    package static func id(_ number: Int) throws -> SessionID {
         let bytes = (0..<16).map { UInt8(truncatingIfNeeded: $0 < 8 ? 0xA5 : number >> (8 * (15 - $0))) }
         guard let id = SessionID(bytes.span) else {
             throw OperationalError(.failed, message: "sixteen bytes are no id")
@@ -16,7 +16,7 @@ extension StoreContract {
         return id
     }
 
-    static func session(
+    package static func session(
         _ number: Int, of account: Account, platform: String = "ios", kind: Device.Class = .phone,
         at now: Int64 = 1_000,
         key: UInt8? = nil
@@ -30,7 +30,9 @@ extension StoreContract {
             deviceClass: kind, deviceName: "Ada’s \u{1F4F1}\0", created: now, credentials: .device(device))
     }
 
-    static func bearer(_ number: Int, of account: Account, at now: Int64 = 1_000) throws -> StoredSession {
+    package static func bearer(_ number: Int, of account: Account, at now: Int64 = 1_000) throws
+        -> StoredSession
+    {
         var session = try session(number, of: account, at: now)
         session.credentials = .bearer(
             BearerCredentials(tokenHash: [1, 2], tokenExpires: now + 60, issued: now, loginTokenHash: [3]))
@@ -39,14 +41,15 @@ extension StoreContract {
     }
 
     /// Opened under the credential that the account has.
-    func open(_ session: StoredSession, _ slots: SlotRule, at now: Int64? = nil) throws -> SessionOpenOutcome
+    package func open(_ session: StoredSession, _ slots: SlotRule, at now: Int64? = nil) throws
+        -> SessionOpenOutcome
     {
         let account = try #require(try make().account(session.account))
         return try make().open(
             session, proving: account.registration?.credential, slots: slots, at: now ?? session.created)
     }
 
-    func sessions() throws {
+    package func sessions() throws {
         let account = try added(accountDraft("sessions"))
         let revision = try make().revision()
         var first = try Self.session(1, of: account)

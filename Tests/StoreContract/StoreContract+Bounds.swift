@@ -25,7 +25,7 @@ extension StoreContract {
         .release(try #require(KeyID("r_\(number)")))
     }
 
-    func boundsOfKeys() throws {
+    package func boundsOfKeys() throws {
         try make().prepare()
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
@@ -49,7 +49,7 @@ extension StoreContract {
         #expect(try begin(release(1), 60, bounds) == .begun)
     }
 
-    func boundsOfBytes() throws {
+    package func boundsOfBytes() throws {
         try make().prepare()
         var bounds = IdempotencyBounds()
         bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_000)

@@ -7,7 +7,7 @@ import Testing
 
 /// Accounts that sign in again and again, and which releases their sessions are renewed under.
 extension StoreContract {
-    func manySessions() throws {
+    package func manySessions() throws {
         let account = try added(accountDraft("busy"))
         let all = SlotRule.mostLive
         try fill(account, with: 110_000..<110_000 + all)
@@ -70,7 +70,7 @@ extension StoreContract {
         return (ended, forgotten)
     }
 
-    func releasesOfSessions() throws {
+    package func releasesOfSessions() throws {
         let (old, new) = (KeyID("r_old"), KeyID("r_new"))
         let app = try #require(AppName("demo"))
         #expect(try make().liveSessions(of: app).isEmpty)

@@ -6,10 +6,12 @@ import Testing
 
 /// What every store has to do. `make` opens the same, at first empty, store each time it is called: what one
 /// opening wrote, the next one reads.
-struct StoreContract {
+package struct StoreContract {
     let make: () throws -> any Store
 
-    func holds() throws {
+    package init(make: @escaping () throws -> any Store) { self.make = make }
+
+    package func holds() throws {
         try beforeItIsMade()
         try make().prepare()
         try make().prepare()
@@ -280,7 +282,7 @@ struct StoreContract {
 
 extension AuditDraft {
     /// Its head is a byte that counts.
-    static let counting = AuditDraft { head in
+    package static let counting = AuditDraft { head in
         let number = (head?.first ?? 0) + 1
         let row = AuditRow(number: Int64(number), record: Array("record \(number) é\0".utf8), tag: [0, 255])
         return (row, [number])

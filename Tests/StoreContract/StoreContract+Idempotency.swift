@@ -5,7 +5,7 @@ import Testing
 
 /// Requests that are done once.
 extension StoreContract {
-    func idempotency() throws {
+    package func idempotency() throws {
         let request = IdempotentRequest(scope: .account(1), key: [1, 0], digest: [2], begun: 500)
         let revision = try make().revision()
         #expect(try make().begin(request, within: .init()) == .begun)

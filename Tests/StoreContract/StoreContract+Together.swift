@@ -5,7 +5,7 @@ import Testing
 
 /// Several changes, made durable at once.
 extension StoreContract {
-    typealias Change = (any Store) throws(OperationalError) -> Void
+    package typealias Change = (any Store) throws(OperationalError) -> Void
 
     private static func adding(_ name: AppName, then fault: OperationalError? = nil) -> Change {
         func change(_ store: any Store) throws(OperationalError) {
@@ -36,7 +36,7 @@ extension StoreContract {
         return change
     }
 
-    func together() throws {
+    package func together() throws {
         let names = try ["one", "two", "three"].map { try #require(AppName("together-\($0)")) }
         let second = OperationalError(.usage, message: "the second")
         let changes = [

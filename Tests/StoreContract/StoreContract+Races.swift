@@ -5,13 +5,13 @@ import CountersignWire
 import Glibc
 import Testing
 
-@testable import CountersignAuthority
+import CountersignAuthority
 
 /// What several threads do to one row at once, each through a store of its own where `make` opens a new one:
 /// one comes first, and the others see it.
 extension StoreContract {
     /// Runs `body` on so many threads, which begin together; answers what they answered, in their order.
-    static func racing<Value: Sendable>(
+    package static func racing<Value: Sendable>(
         _ count: Int, _ body: @escaping @Sendable (Int) throws -> Value
     ) throws -> [Value] {
         let race = Race<Value>(count)
@@ -22,7 +22,7 @@ extension StoreContract {
         return try race.results.map { try $0.get() }
     }
 
-    func races() throws {
+    package func races() throws {
         let stores = try (0..<8).map { _ in try make() }
         for store in stores { _ = try store.revision() }
         try racingForAName(stores)
