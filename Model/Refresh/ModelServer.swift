@@ -2,7 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Foundation
 import Synchronization

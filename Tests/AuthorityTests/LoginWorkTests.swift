@@ -1,5 +1,5 @@
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Foundation
 import Testing

@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
-import CountersignSQLite
+import CountersignSQL
 import CountersignServer
 import CountersignWire
 import Foundation

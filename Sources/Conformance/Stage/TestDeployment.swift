@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignLab
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

@@ -1,5 +1,5 @@
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public enum StoreLocation: Sendable, Equatable {

@@ -1,7 +1,7 @@
 import CSQLite
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Synchronization

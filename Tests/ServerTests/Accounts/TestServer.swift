@@ -1,7 +1,7 @@
 @testable import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

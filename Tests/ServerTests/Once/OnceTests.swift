@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Foundation
 import Synchronization

@@ -1,7 +1,7 @@
 import CountersignGate
 import CountersignHTTP
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
