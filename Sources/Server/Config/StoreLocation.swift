@@ -2,33 +2,37 @@ import CountersignAuthority
 import CountersignSQL
 
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
-public enum StoreLocation: Sendable, Equatable {
+public struct StoreLocation: Sendable, Equatable {
+    private let place: StorePlace
+
     /// An SQLite file.
-    case sqlite(path: String)
+    public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }
 
     /// The forms that ``init(text:)`` accepts, for messages.
-    static let forms = "sqlite:PATH (this build has no PostgreSQL store)"
+    static let forms =
+        "sqlite:PATH or postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?sslrootcert=FILE], with TLS "
+        + "verified unless HOST is this machine"
 
     static func `default`(in data: String) -> StoreLocation { .sqlite(path: "\(data)/countersign.db") }
 
+    private init(place: StorePlace) { self.place = place }
+
     init?(text: String) {
+        if let address = PostgreSQLAddress(url: text) {
+            place = .postgreSQL(address)
+            return
+        }
         guard let colon = text.firstIndex(of: ":") else { return nil }
-        let place = String(text[text.index(after: colon)...])
-        switch text[..<colon] {
-        case "sqlite" where !place.isEmpty: self = .sqlite(path: place)
-        default: return nil
-        }
+        let path = String(text[text.index(after: colon)...])
+        guard text[..<colon] == "sqlite", !path.isEmpty else { return nil }
+        place = .sqlite(path: path)
     }
 
+    /// Without a password.
     var text: String {
-        switch self {
+        switch place {
         case .sqlite(let path): "sqlite:\(path)"
-        }
-    }
-
-    private var place: StorePlace {
-        switch self {
-        case .sqlite(let path): .sqlite(path: path)
+        case .postgreSQL(let address): address.text
         }
     }
 
