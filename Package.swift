@@ -73,7 +73,6 @@ let package = Package(
         library("CSecret", apt: "libsecret-1-0"),
         library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
-        library("CPQ", apt: "libpq5"),
         library("CLinux", apt: "libc6-dev"),
 
         // What the modules below share and the standard library provides for newer systems only: inline
@@ -142,19 +141,13 @@ let package = Package(
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Sources/SDK", swiftSettings: settings),
-        // One store over two drivers, SQLite and PostgreSQL (docs/decisions/0070-postgresql.md).
-        module(
-            "SQL",
-            [
-                "CountersignAuthority", "CountersignMemory", "CountersignSeal", "CountersignThreads",
-                "CountersignWire", "CPQ", "CSQLite",
-            ], path: "Stores/SQL"),
+        module("SQLite", ["CountersignAuthority", "CountersignThreads", "CSQLite"], path: "Stores/SQLite"),
         module(
             "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
-                "CountersignHTTP", "CountersignSQL", "CountersignAuthority", "CountersignGate",
+                "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
@@ -165,7 +158,7 @@ let package = Package(
             dependencies: [
                 "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP",
                 "CountersignMemory", "CountersignOpaque",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
@@ -176,7 +169,7 @@ let package = Package(
             "Conformance",
             [
                 "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
-                "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
+                "CountersignOpaque", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
                 "CountersignTestKit", "CountersignTrust", "CountersignWire",
             ]),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
@@ -184,7 +177,7 @@ let package = Package(
             name: "CountersignBenchmarks",
             dependencies: [
                 "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
+                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignServer",
                 "CountersignWire",
             ],
             path: "Benchmarks/InProcess", swiftSettings: settings),
@@ -194,7 +187,7 @@ let package = Package(
             name: "CountersignModel",
             dependencies: [
                 "CountersignAuthority", "CountersignClient", "CountersignGate", "CountersignHandshake",
-                "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
+                "CountersignMemory", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ],
             path: "Model/Refresh", swiftSettings: settings),
@@ -206,7 +199,7 @@ let package = Package(
                 "Countersign", "CountersignServer", "CountersignAuthority", "CountersignBenchmarks",
                 "CountersignClient", "CountersignConformance", "CountersignGate", "CountersignHandshake",
                 "CountersignLab",
-                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite",
                 "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
@@ -224,7 +217,7 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
+                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
                 "CountersignWire", "CSQLite",
             ]),
@@ -254,34 +247,18 @@ let package = Package(
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests(
             "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
-        // The contract of every store, for SQLiteTests; never shipped.
-        .target(
-            name: "StoreContract",
-            dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
-                "CountersignThreads", "CountersignWire",
-            ],
-            path: "Tests/StoreContract", swiftSettings: settings),
-        .testTarget(
-            name: "SQLiteTests",
-            dependencies: [
+        tests(
+            "SQLite",
+            [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
-            ],
-            path: "Tests/SQLiteTests", swiftSettings: breakable),
-        .testTarget(
-            name: "PostgreSQLTests",
-            dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
-            ],
-            path: "Tests/PostgreSQLTests", swiftSettings: breakable),
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
+            ]),
         tests(
             "Server",
             [
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
                 "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignSQL", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignWire",
             ]),
         tests(
             "Lab",
@@ -303,7 +280,7 @@ let package = Package(
         .executableTarget(
             name: "store-driver",
             dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQLite",
                 "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Tests/StoreDriver", swiftSettings: settings),

@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignWire
 import Synchronization
 import Testing
@@ -31,8 +31,7 @@ import Testing
             let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
             _ = try deployment.store.insert(account, recording: recorded)
         }
-        return FailingStore(
-            StorePlace.sqlite(path: deployment.folder.database).open(authenticatingBy: deployment.rows))
+        return FailingStore(SQLiteStore(path: deployment.folder.database, rows: deployment.rows))
     }
 
     @Test(arguments: ["alice", "bob"]) func anUnknownNameCostsWhatAKnownOneDoes(_ first: String) throws {

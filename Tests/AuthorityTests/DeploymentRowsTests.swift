@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignSeal
 import CountersignWire
 import Glibc

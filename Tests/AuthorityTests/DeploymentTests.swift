@@ -1,5 +1,5 @@
 import CountersignAuthority
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

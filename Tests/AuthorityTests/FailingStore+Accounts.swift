@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
-import CountersignSQL
+import CountersignSQLite
 import CountersignWire
 import Synchronization
 

@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignSQL
+import CountersignSQLite
 import CountersignWire
 import Foundation
 import Synchronization
@@ -11,13 +11,13 @@ import Testing
     private let folder = TemporaryFolder()
     private let store: FailingStore
     /// Another connection to the same file, which sees only committed changes.
-    private let other: any Store
+    private let other: SQLiteStore
 
     init() throws {
         let path = "\(folder.path)/countersign.db"
-        other = StorePlace.sqlite(path: path).open()
+        other = SQLiteStore(path: path)
         try other.prepare()
-        store = FailingStore(StorePlace.sqlite(path: path).open())
+        store = FailingStore(SQLiteStore(path: path))
     }
 
     private func name(_ number: Int) throws -> AppName { try #require(AppName("app-\(number)")) }

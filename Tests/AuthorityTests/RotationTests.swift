@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

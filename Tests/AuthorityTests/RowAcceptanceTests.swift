@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignSeal
 import CountersignWire
 import Glibc

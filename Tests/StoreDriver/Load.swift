@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -14,13 +14,12 @@ struct Load {
     private let app: AppName
 
     init(database: String) throws(OperationalError) {
-        let place = Place.of(database)
-        let store = place.open()
+        let store = SQLiteStore(path: database)
         try store.prepare()
         app = try AppName(argument: "load")
         _ = try store.insert(App(name: app, created: 0), recording: .unchained)
         store.close()
-        writer = try GroupWriter(place.open()) { Line.error("note \($0)") }
+        writer = try GroupWriter(SQLiteStore(path: database)) { Line.error("note \($0)") }
     }
 
     /// Until standard input ends; then it drains, and the process may end.

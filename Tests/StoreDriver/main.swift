@@ -4,10 +4,8 @@
 //
 //   store-driver load DATABASE CALLERS   changes until it is killed or its standard input ends
 //   store-driver list DATABASE           what is there
-//
-// DATABASE is the path of an SQLite file, or postgres://…
 import CountersignAuthority
-import CountersignSQL
+import CountersignSQLite
 import CountersignWire
 import Glibc
 

@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
-import CountersignSQL
+import CountersignSQLite
 import CountersignServer
 import CountersignWire
 import Foundation
@@ -146,10 +146,10 @@ extension SessionBench {
             defer { try? FileManager.default.removeItem(atPath: folder) }
             let data = try DataFolder("\(folder)/data", absence: .create)
             let deployment = try Deployment(
-                folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
+                folder: data, store: SQLiteStore(path: data.database), environment: [:])
             defer { deployment.store.close() }
             let bench = try SessionBench(deployment) {
-                StorePlace.sqlite(path: data.database).open(inspecting: $0, authenticatingBy: deployment.rows)
+                SQLiteStore(path: data.database, inspecting: $0, rows: deployment.rows)
             }
             return try await bench.run(sessions: count) { console.note("bench: \($0)") }
         }

@@ -1,46 +1,43 @@
 import CountersignAuthority
-import CountersignSQL
+import CountersignSQLite
 
-/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
-public struct StoreLocation: Sendable, Equatable {
-    private let place: StorePlace
-
+/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it. This file is the only
+/// one that lists the kinds of stores.
+public enum StoreLocation: Sendable, Equatable {
     /// An SQLite file.
-    public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }
+    case sqlite(path: String)
 
     /// The forms that ``init(text:)`` accepts, for messages.
-    static let forms =
-        "sqlite:PATH or postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?sslrootcert=FILE], with TLS "
-        + "verified unless HOST is this machine"
+    static let forms = "sqlite:PATH (this build has no PostgreSQL store)"
 
     static func `default`(in data: String) -> StoreLocation { .sqlite(path: "\(data)/countersign.db") }
 
-    private init(place: StorePlace) { self.place = place }
-
     init?(text: String) {
-        if let address = PostgreSQLAddress(url: text) {
-            place = .postgreSQL(address)
-            return
-        }
         guard let colon = text.firstIndex(of: ":") else { return nil }
-        let path = String(text[text.index(after: colon)...])
-        guard text[..<colon] == "sqlite", !path.isEmpty else { return nil }
-        place = .sqlite(path: path)
+        let place = String(text[text.index(after: colon)...])
+        switch text[..<colon] {
+        case "sqlite" where !place.isEmpty: self = .sqlite(path: place)
+        default: return nil
+        }
     }
 
-    /// Without a password.
     var text: String {
-        switch place {
+        switch self {
         case .sqlite(let path): "sqlite:\(path)"
-        case .postgreSQL(let address): address.text
         }
     }
 
     /// The connection that the process opens first, and which checks the whole store.
-    func open() -> any Store { place.open() }
+    func open() -> any Store {
+        switch self {
+        case .sqlite(let path): SQLiteStore(path: path)
+        }
+    }
 
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
-        place.open(inspecting: .header, authenticatingBy: rows)
+        switch self {
+        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header, rows: rows)
+        }
     }
 }

@@ -1,4 +1,4 @@
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -348,7 +348,7 @@ import Testing
     @Test(arguments: 1...4)
     func likeRows(_ seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        let rows = StorePlace.sqlite(path: try DataFolder(folder.data, absence: .create).database).open()
+        let rows = SQLiteStore(path: try DataFolder(folder.data, absence: .create).database)
         try rows.prepare()
         defer { rows.close() }
         var logs = [try open(segmentBytes: 8_000), try open(segmentBytes: 8_000)]

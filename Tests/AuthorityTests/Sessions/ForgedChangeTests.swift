@@ -1,4 +1,4 @@
-import CountersignSQL
+import CountersignSQLite
 import CountersignWire
 import Testing
 

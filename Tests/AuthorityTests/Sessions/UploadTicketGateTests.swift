@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

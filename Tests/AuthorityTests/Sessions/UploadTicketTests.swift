@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQL
+import CountersignSQLite
 import CountersignSchemes
 import CountersignWire
 import Testing
@@ -41,8 +41,7 @@ import Testing
         let session = try await scene.signIn(scene.addAccount("alice"))
         let issued = Array(try await issue(scene, to: session).text.utf8)
         let store = FailingStore(
-            StorePlace.sqlite(path: scene.deployment.folder.database).open(
-                authenticatingBy: scene.deployment.rows))
+            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.find(uploadTicket: issued.span) != nil)
