@@ -212,6 +212,7 @@ package struct UpstreamResponseFields: Sendable {
         }
     }
 
+    /// The fields that are passed on to the client, in their order.
     package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
         for index in fields.indices where passedOn.contains(index) {
             let field = fields[index]
