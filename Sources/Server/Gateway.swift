@@ -629,8 +629,7 @@ extension Gateway {
                 do throws(Refusal) {
                     try await forwardUnproven(exchange, request: &request, by: passage, event: event)
                 } catch {
-                    event.refusal = error
-                    await answer(error, on: exchange, judgement: judgement, event: event)
+                    return await end(judgement, refusing: error, event: event, on: exchange)
                 }
                 end(judgement, event: event, of: exchange)
             }
@@ -653,8 +652,7 @@ extension Gateway {
         } else {
             // The search takes long: the task waits for a turn first.
             return .waits { [self] in
-                await answer(refusal, on: exchange, judgement: judgement, event: event)
-                end(judgement, event: event, of: exchange)
+                await end(judgement, refusing: refusal, event: event, on: exchange)
             }
         }
         writeResponse(
@@ -688,11 +686,19 @@ extension Gateway {
                 try await finishBackendRequest(
                     exchange, request: &request, judgement: judgement, event: event, from: admission)
             } catch {
-                event.refusal = error
-                await answer(error, on: exchange, judgement: judgement, event: event)
+                return await end(judgement, refusing: error, event: event, on: exchange)
             }
             end(judgement, event: event, of: exchange)
         }
+    }
+
+    /// Answers with a refusal, and ends the request.
+    private func end(
+        _ judgement: Judgement, refusing refusal: Refusal, event: RequestEvent, on exchange: any Exchange
+    ) async {
+        event.refusal = refusal
+        await answer(refusal, on: exchange, judgement: judgement, event: event)
+        end(judgement, event: event, of: exchange)
     }
 
     /// Ends a request that was begun without a task. Confined to the loop.
@@ -713,9 +719,7 @@ extension Gateway {
         }
 
         func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
-            event.refusal = refusal
-            await gateway.answer(refusal, on: exchange, judgement: judgement, event: event)
-            gateway.end(judgement, event: event, of: exchange)
+            await gateway.end(judgement, refusing: refusal, event: event, on: exchange)
         }
     }
 }
