@@ -40,6 +40,14 @@ class Backend:
                                check=True)
         return json.loads(asked.stdout)
 
+    def has_ended(self) -> bool:
+        """Whether it has found a fault, or is about to end because of one: load.c may notice before it has ended."""
+        try:
+            self.process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
     def stop(self) -> None:
         if self.process.poll() is None:
             self.process.terminate()
@@ -53,7 +61,7 @@ def checked(backend: Backend, command: list, requests: int, body_bytes: int, *, 
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, errors="replace", check=False)
     if done.returncode:
         # The backend ends where it cannot read a request, and the proxy's answer is then the smaller news.
-        ended = backend.process.poll() is not None
+        ended = backend.has_ended()
         raise Lie((backend.process.stderr.read().decode(errors="replace")[:2000] if ended else "") + done.stderr[:2000])
     after, result = backend.seen(), json.loads(done.stdout)
     had = {name: after[name] - before[name] for name in after}
@@ -217,16 +225,17 @@ class Stage:
             self.gateway.stop()
         self.backend.stop()
 
-    def send(self, requests: int, *, connections: int | None = None, port: int | None = None, status: int | None = None) -> dict:
-        """Sends requests to the gateway, or to another proxy on `port`. Every answer was checked, and the backend
-        had each request once, whole: or `Lie`."""
+    def send(self, requests: int, *, connections: int | None = None, port: int | None = None, status: int | None = None,
+             source: int = 0) -> dict:
+        """Sends requests to the gateway, or to another proxy on `port`, from the address numbered `source` and those behind
+        it. Every answer was checked, and the backend had each request once, whole: or `Lie`."""
         case = self.case
         is_refused = bool(case.refusal)
         command = [LOAD, "--port", port or self.gateway.port, "--authority", f"127.0.0.1:{self.gateway.port}",
                    "--requests", requests, "--connections", min(connections or case.connections, requests), "--body", case.body,
                    "--answer", case.answer, *self.options]
         command += ["--keyed"] if case.is_keyed else []
-        command += ["--sources", case.sources] if case.sources > 1 else []
+        command += ["--sources", case.sources, "--source", source] if case.sources > 1 else []
         if status:
             command += ["--status", status]
         elif is_refused:

@@ -13,7 +13,8 @@
  * form-md5 sends its form as the body, filled up to BYTES. --release is the calling release where the key is a
  * session's, and --device-key the device's P-256 key (PKCS #8, DER), which then signs, too. --keyed gives each request an
  * Idempotency-Key of its own: with one key for all, a server that does a keyed request once would answer all but the
- * first out of its memory. --sources N makes the connections from N addresses. --status expects a refusal, whose body contains TEXT.
+ * first out of its memory. --sources N makes the connections from N addresses, of which --source K is the first.
+ * --status expects a refusal, whose body contains TEXT.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,7 +43,7 @@
 #define ANSWER_HEAD_MAX 2048
 #define PATH "/api/v1/orders"
 
-static int port, sources = 1, total = 10000, connections = 64, body_length, is_keyed, uses_tls, answer_length, status = 200;
+static int port, sources = 1, first_source, total = 10000, connections = 64, body_length, is_keyed, uses_tls, answer_length, status = 200;
 static const char *authority = "127.0.0.1", *scheme = "message-signatures", *key_id = "", *release, *secret_hex = "",
                   *device_key_file, *contained = "";
 
@@ -501,7 +502,8 @@ static void read_options(int argc, char **argv) {
         {"port", 1, 0, 'p'},       {"authority", 1, 0, 'a'},  {"scheme", 1, 0, 'm'},   {"key-id", 1, 0, 'k'},
         {"release", 1, 0, 'r'},    {"secret", 1, 0, 's'},     {"requests", 1, 0, 'n'}, {"connections", 1, 0, 'c'},
         {"body", 1, 0, 'b'},       {"answer", 1, 0, 'w'},     {"status", 1, 0, 'e'},   {"contains", 1, 0, 't'},
-        {"device-key", 1, 0, 'd'}, {"sources", 1, 0, 'o'},    {"tls", 0, &uses_tls, 1},  {"keyed", 0, &is_keyed, 1}, {0, 0, 0, 0}};
+        {"device-key", 1, 0, 'd'}, {"sources", 1, 0, 'o'},    {"source", 1, 0, 'f'},
+        {"tls", 0, &uses_tls, 1},  {"keyed", 0, &is_keyed, 1}, {0, 0, 0, 0}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'a': authority = optarg; break;
@@ -512,6 +514,7 @@ static void read_options(int argc, char **argv) {
         case 'n': total = atoi(optarg); break;
         case 'c': connections = atoi(optarg); break;
         case 'o': sources = atoi(optarg); break;
+        case 'f': first_source = atoi(optarg); break;
         case 'b': body_length = atoi(optarg); break;
         case 'w': answer_length = atoi(optarg); break;
         case 'e': status = atoi(optarg); break;
@@ -536,7 +539,7 @@ int main(int argc, char **argv) {
     struct connection *all = calloc(connections, sizeof *all);
     for (int i = 0; i < connections; i++) {
         all[i].buffer = malloc(capacity);
-        all[i].source = i % sources;
+        all[i].source = first_source + i % sources;
         open_connection(&all[i]);
     }
 

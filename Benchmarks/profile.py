@@ -21,6 +21,8 @@ REQUESTS = 5_000
 # Few requests at once: under callgrind a request takes about fifty times as long, and most of many
 # concurrent requests would wait for another turn of the loop, as they otherwise do not.
 CONNECTIONS = 2
+# Requests from one address in a case of refusals, and the addresses that a run has at most.
+SIGNED_REFUSALS, MOST_SOURCES = 500, 100
 
 
 def record(folder: pathlib.Path, case: Case, *, requests: int = REQUESTS, connections: int = CONNECTIONS) -> pathlib.Path:
@@ -31,9 +33,16 @@ def record(folder: pathlib.Path, case: Case, *, requests: int = REQUESTS, connec
         def count(state: str) -> None:
             subprocess.run(["callgrind_control", "-i", state, str(stage.gateway.process.pid)], check=True, capture_output=True)
 
-        stage.send(requests, connections=connections)
+        def send(*, first_source: int) -> None:
+            """An address has 1,000 signed refusals at once, and then so many a second: within the former, the count does not
+            depend on the machine's speed."""
+            parts = -(-requests // SIGNED_REFUSALS) if case.sources > 1 else 1
+            for part in range(parts):
+                stage.send(requests // parts, connections=connections, source=first_source + part * connections)
+
+        send(first_source=0)
         count("on")
-        stage.send(requests, connections=connections)
+        send(first_source=MOST_SOURCES)
         count("off")
     return out
 
