@@ -73,6 +73,7 @@ let package = Package(
         library("CSecret", apt: "libsecret-1-0"),
         library("CTPM", apt: "libtss2-dev"),
         library("CPAM", apt: "libpam0g-dev"),
+        library("CPQ", apt: "libpq5"),
         library("CLinux", apt: "libc6-dev"),
 
         // What the modules below share and the standard library provides for newer systems only: inline
@@ -141,13 +142,19 @@ let package = Package(
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Sources/SDK", swiftSettings: settings),
-        module("SQLite", ["CountersignAuthority", "CountersignThreads", "CSQLite"], path: "Stores/SQLite"),
+        // One store over two drivers, SQLite and PostgreSQL (docs/decisions/0070-postgresql.md).
+        module(
+            "SQL",
+            [
+                "CountersignAuthority", "CountersignMemory", "CountersignSeal", "CountersignThreads",
+                "CountersignWire", "CPQ", "CSQLite",
+            ], path: "Stores/SQL"),
         module(
             "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
         module(
             "Server",
             [
-                "CountersignHTTP", "CountersignSQLite", "CountersignAuthority", "CountersignGate",
+                "CountersignHTTP", "CountersignSQL", "CountersignAuthority", "CountersignGate",
                 "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
@@ -158,7 +165,7 @@ let package = Package(
             dependencies: [
                 "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP",
                 "CountersignMemory", "CountersignOpaque",
-                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
@@ -169,7 +176,7 @@ let package = Package(
             "Conformance",
             [
                 "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
-                "CountersignOpaque", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
+                "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignTestKit", "CountersignTrust", "CountersignWire",
             ]),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
@@ -177,7 +184,7 @@ let package = Package(
             name: "CountersignBenchmarks",
             dependencies: [
                 "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignOpaque",
-                "CountersignSQLite", "CountersignSchemes", "CountersignSeal", "CountersignServer",
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
                 "CountersignWire",
             ],
             path: "Benchmarks/InProcess", swiftSettings: settings),
@@ -187,7 +194,7 @@ let package = Package(
             name: "CountersignModel",
             dependencies: [
                 "CountersignAuthority", "CountersignClient", "CountersignGate", "CountersignHandshake",
-                "CountersignMemory", "CountersignSQLite", "CountersignSchemes", "CountersignSeal",
+                "CountersignMemory", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ],
             path: "Model/Refresh", swiftSettings: settings),
@@ -199,7 +206,7 @@ let package = Package(
                 "Countersign", "CountersignServer", "CountersignAuthority", "CountersignBenchmarks",
                 "CountersignClient", "CountersignConformance", "CountersignGate", "CountersignHandshake",
                 "CountersignLab",
-                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQLite",
+                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
                 "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
@@ -217,7 +224,7 @@ let package = Package(
         tests(
             "Authority",
             [
-                "CountersignSQLite", "CountersignGate", "CountersignHandshake", "CountersignMemory",
+                "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
                 "CountersignWire", "CSQLite",
             ]),
@@ -247,18 +254,34 @@ let package = Package(
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests(
             "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
-        tests(
-            "SQLite",
-            [
+        // The contract of every store, for SQLiteTests; never shipped.
+        .target(
+            name: "StoreContract",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSchemes",
+                "CountersignThreads", "CountersignWire",
+            ],
+            path: "Tests/StoreContract", swiftSettings: settings),
+        .testTarget(
+            name: "SQLiteTests",
+            dependencies: [
                 "CSQLite", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
-            ]),
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
+            ],
+            path: "Tests/SQLiteTests", swiftSettings: breakable),
+        .testTarget(
+            name: "PostgreSQLTests",
+            dependencies: [
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
+                "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
+            ],
+            path: "Tests/PostgreSQLTests", swiftSettings: breakable),
         tests(
             "Server",
             [
                 "CountersignHTTP", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
                 "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignSQLite", "CountersignWire",
+                "CountersignSchemes", "CountersignSeal", "CountersignSQL", "CountersignWire",
             ]),
         tests(
             "Lab",
@@ -280,7 +303,7 @@ let package = Package(
         .executableTarget(
             name: "store-driver",
             dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQLite",
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
                 "CountersignSchemes", "CountersignSeal", "CountersignWire",
             ],
             path: "Tests/StoreDriver", swiftSettings: settings),

@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -40,14 +40,16 @@ package struct LoginBench: Sendable {
         count = logins
         let data = try DataFolder("\(folder)/data", absence: .create)
         let deployment = try Deployment(
-            folder: data, store: SQLiteStore(path: data.database),
+            folder: data, store: StorePlace.sqlite(path: data.database).open(),
             environment: [MasterKeySource.variable: Hex.encode(SystemRandom().bytes(32).span)])
         app = try AppName(argument: "bench")
         release = try LoginBench.release(in: deployment, app: app, now: now)
-        writer = try GroupWriter(SQLiteStore(path: data.database, rows: deployment.rows))
+        writer = try GroupWriter(
+            StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows))
         let keys = try ReleaseKeyDirectory(deployment)
         let live = try SessionDirectory(
-            deployment, keys: keys, reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            deployment, keys: keys,
+            reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
             writer: writer)
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: now)
         sessions = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
@@ -55,7 +57,8 @@ package struct LoginBench: Sendable {
         let accountKeys = try AccountKeys(deployment)
         registration = Registration(accountKeys, for: .signUp)
         login = Login(
-            accountKeys, reading: SQLiteStore(path: data.database, rows: deployment.rows),
+            accountKeys,
+            reading: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
             pending: PendingLogins(capacity: logins))
     }
 

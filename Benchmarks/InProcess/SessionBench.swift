@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -33,7 +33,7 @@ package struct SessionBench {
     static let refreshes = 2_000
 
     let deployment: Deployment
-    let makeStore: (SQLiteStore.Inspection) -> any Store
+    let makeStore: (StoreInspection) -> any Store
     let device: BenchDevice
     let app: AppName
     let release: Release
@@ -41,7 +41,7 @@ package struct SessionBench {
     /// `deployment` is used by this benchmark alone, in a temporary folder; `makeStore` opens another
     /// connection to its store.
     package init(
-        _ deployment: Deployment, makeStore: @escaping (SQLiteStore.Inspection) -> any Store
+        _ deployment: Deployment, makeStore: @escaping (StoreInspection) -> any Store
     ) throws(OperationalError) {
         guard let app = AppName("bench"), let platform = Platform("ios"), let version = Version("1.0"),
             let id = KeyID("r_bench")

@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -46,7 +46,7 @@ package struct StoreBench: Sendable {
             throw OperationalError(.failed, message: "libsodium did not start")
         }
         self.rows = rows
-        let store = SQLiteStore(path: path, rows: rows)
+        let store = StorePlace.sqlite(path: path).open(authenticatingBy: rows)
         try store.prepare()
         _ = try store.tagAllRows()
         _ = try store.insert(App(name: app, created: 0), recording: .unchained)
@@ -56,7 +56,7 @@ package struct StoreBench: Sendable {
     package func reading(_ sessions: Int, progress: (Int) -> Void) throws(OperationalError) -> ReadFigures {
         var figure = ReadFigures(sessions: sessions, adding: 0, opening: 0, reading: 0)
         figure.adding = try seconds { () throws(OperationalError) in try add(sessions, progress: progress) }
-        let store = SQLiteStore(path: path, rows: rows)
+        let store = StorePlace.sqlite(path: path).open(authenticatingBy: rows)
         figure.opening = try seconds { () throws(OperationalError) in _ = try store.revision() }
         var count = 0
         figure.reading = try seconds { () throws(OperationalError) in
@@ -76,12 +76,12 @@ package struct StoreBench: Sendable {
 
     /// Needs as many sessions as callers, which ``reading(_:progress:)`` adds.
     package func writes(callers: Int, for duration: Duration) async throws(OperationalError) -> WriteFigures {
-        let store = SQLiteStore(path: path, rows: rows)
+        let store = StorePlace.sqlite(path: path).open(authenticatingBy: rows)
         let sessions = try store.sessions(changedAfter: 0, limit: callers)
         guard sessions.count == callers else {
             throw OperationalError(.failed, message: "bench: fewer sessions than callers")
         }
-        let writer = try GroupWriter(SQLiteStore(path: path, rows: rows))
+        let writer = try GroupWriter(StorePlace.sqlite(path: path).open(authenticatingBy: rows))
         _ = try? await writer.write { (store) throws(OperationalError) in try store.sessionChange() }
         let start = clock.now
         let outcome = await withTaskGroup(of: [Duration]?.self) { group in
@@ -132,7 +132,7 @@ package struct StoreBench: Sendable {
     }
 
     private func add(_ sessions: Int, progress: (Int) -> Void) throws(OperationalError) {
-        let store = SQLiteStore(path: path, rows: rows)
+        let store = StorePlace.sqlite(path: path).open(authenticatingBy: rows)
         var added = 0
         while added < sessions {
             let numbers = added..<min(added + StoreBench.page, sessions)

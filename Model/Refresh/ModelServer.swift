@@ -2,7 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -31,7 +31,7 @@ final class ModelServer: @unchecked Sendable {
     let answerKey: PrivateKey
     private let appName: AppName
     private let deployment: Deployment
-    private let store: SQLiteStore
+    private let store: any Store
     private let account: Account
     private var running: ServerParts
 
@@ -47,7 +47,7 @@ final class ModelServer: @unchecked Sendable {
     /// `folder` holds the data folder.
     init(folder: String) throws(OperationalError) {
         let data = try DataFolder(folder, absence: .create)
-        store = SQLiteStore(path: data.database)
+        store = StorePlace.sqlite(path: data.database).open()
         deployment = try Deployment(folder: data, store: store, environment: [:])
         guard let app = AppName(ModelServer.app), let id = KeyID("r_model"), let platform = Platform("ios"),
             let version = Version("1.0"), let answerKey = try? PrivateKey(random: .ed25519),
@@ -75,7 +75,7 @@ final class ModelServer: @unchecked Sendable {
     var accountName: AccountName { account.name }
 
     private static func start(
-        _ deployment: Deployment, _ store: SQLiteStore, _ clock: ModelClock
+        _ deployment: Deployment, _ store: any Store, _ clock: ModelClock
     ) throws(OperationalError) -> ServerParts {
         let keys = try ReleaseKeyDirectory(deployment)
         let writer = ModelWriter(store)
@@ -209,10 +209,10 @@ final class ModelServer: @unchecked Sendable {
 
 /// Writes at once; what may be written later waits until it is flushed, and is lost by a crash.
 final class ModelWriter: StoreWriter {
-    private let store: SQLiteStore
+    private let store: any Store
     private let later = Locked<[@Sendable (any Store) throws(OperationalError) -> Void]>([])
 
-    init(_ store: SQLiteStore) { self.store = store }
+    init(_ store: any Store) { self.store = store }
 
     func write<Result: Sendable>(
         _ change: @escaping @Sendable (any Store) throws(OperationalError) -> Result

@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Synchronization
 import Testing
@@ -31,7 +31,8 @@ import Testing
             let recorded = deployment.auditDraft(for: .accountAdd, on: .account(account.name, of: app))
             _ = try deployment.store.insert(account, recording: recorded)
         }
-        return FailingStore(SQLiteStore(path: deployment.folder.database, rows: deployment.rows))
+        return FailingStore(
+            StorePlace.sqlite(path: deployment.folder.database).open(authenticatingBy: deployment.rows))
     }
 
     @Test(arguments: ["alice", "bob"]) func anUnknownNameCostsWhatAKnownOneDoes(_ first: String) throws {

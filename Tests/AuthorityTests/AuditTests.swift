@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -214,7 +214,7 @@ import Testing
         let key = try #require(
             try MasterKeySource(environment: [:], folder: DataFolder(folder.data, absence: .fail)).find()
                 .current)
-        let store = SQLiteStore(path: path)
+        let store = StorePlace.sqlite(path: path).open()
         let old = key.seal(
             Secret(copying: Array("countersign".utf8).span),
             as: SealBinding(kind: "master-key-check", row: "check"))

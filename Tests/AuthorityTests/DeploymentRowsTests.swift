@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSeal
 import CountersignWire
 import Glibc

@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Synchronization
 

@@ -1,5 +1,5 @@
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 
 extension FailingStore {

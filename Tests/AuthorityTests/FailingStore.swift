@@ -1,13 +1,13 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Synchronization
 
 /// A store that can be made to fail.
 final class FailingStore: Store {
-    let base: SQLiteStore
+    let base: any Store
     let gate = TransactionGate()
     private let failing = Atomic(false)
     /// Called once, immediately before the next account is read, to simulate a concurrent change.
@@ -16,7 +16,7 @@ final class FailingStore: Store {
     /// The look-ups of accounts by name, in order: whether each found one.
     let nameLookups = Mutex<[Bool]>([])
 
-    init(_ base: SQLiteStore) { self.base = base }
+    init(_ base: any Store) { self.base = base }
 
     var fails: Bool {
         get { failing.load(ordering: .relaxed) }

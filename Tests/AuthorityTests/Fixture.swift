@@ -1,6 +1,6 @@
 import CSQLite
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -50,7 +50,8 @@ func deployment(
 ) throws(OperationalError) -> Deployment {
     let folder = try DataFolder(data, absence: .create)
     return try Deployment(
-        folder: folder, store: store ?? SQLiteStore(path: folder.database), environment: environment)
+        folder: folder, store: store ?? StorePlace.sqlite(path: folder.database).open(),
+        environment: environment)
 }
 
 func draft(_ app: AppName, id: String, version: String = "1.0", scheme: SchemeName = .messageSignatures)

@@ -1,5 +1,5 @@
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Foundation
 import Synchronization
@@ -11,13 +11,13 @@ import Testing
     private let folder = TemporaryFolder()
     private let store: FailingStore
     /// Another connection to the same file, which sees only committed changes.
-    private let other: SQLiteStore
+    private let other: any Store
 
     init() throws {
         let path = "\(folder.path)/countersign.db"
-        other = SQLiteStore(path: path)
+        other = StorePlace.sqlite(path: path).open()
         try other.prepare()
-        store = FailingStore(SQLiteStore(path: path))
+        store = FailingStore(StorePlace.sqlite(path: path).open())
     }
 
     private func name(_ number: Int) throws -> AppName { try #require(AppName("app-\(number)")) }

@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Foundation
@@ -62,7 +62,7 @@ import Testing
     @Test func aStoreThatFailsClosesTheGateUntilItIsBack() throws {
         let folder = TemporaryFolder()
         let app = try #require(AppName("demo"))
-        let store = FailingStore(SQLiteStore(path: "\(folder.data)/countersign.db"))
+        let store = FailingStore(StorePlace.sqlite(path: "\(folder.data)/countersign.db").open())
         let serving = try deployment(folder.data, store: store)
         _ = try serving.addApp(app, settings: [], at: 5)
         _ = try serving.addRelease(draft(app, id: "r_1"), at: 6)
@@ -88,7 +88,8 @@ import Testing
         let keys = try ReleaseKeyDirectory(serving)
         let before = serving.generation.current
         // Simulates a process that ended between its commit and the increment of the generation.
-        let other = SQLiteStore(path: "\(folder.data)/countersign.db", rows: serving.rows)
+        let other = StorePlace.sqlite(path: "\(folder.data)/countersign.db").open(
+            authenticatingBy: serving.rows)
         let draft = AuditDraft { head in (AuditRow(number: 100, record: [], tag: []), head ?? []) }
         #expect(
             try other.retire(id, with: AppRelease.Retirement(at: 1, updateURL: "u:x"), recording: draft)

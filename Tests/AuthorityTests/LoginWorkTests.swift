@@ -1,5 +1,5 @@
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Foundation
 import Testing
@@ -17,7 +17,7 @@ import Testing
     init() throws {
         let data = try DataFolder("\(folder.path)/data", absence: .create)
         let deployment = try Deployment(
-            folder: data, store: SQLiteStore(path: data.database),
+            folder: data, store: StorePlace.sqlite(path: data.database).open(),
             environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)])
         work = LoginWork(try AccountKeys(deployment))
         app = try #require(AppName("demo"))

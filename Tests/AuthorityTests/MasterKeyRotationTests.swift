@@ -1,4 +1,4 @@
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -126,7 +126,7 @@ import Testing
     func interrupted() throws {
         try filled().store.close()
         let data = try DataFolder(folder.data, absence: .fail)
-        let failing = FailingStore(SQLiteStore(path: data.database))
+        let failing = FailingStore(StorePlace.sqlite(path: data.database).open())
         let broken = try deployment(folder.data, store: failing)
         #expect(throws: OperationalError.self) {
             try rotation(of: broken).run { _ in failing.fails = true }

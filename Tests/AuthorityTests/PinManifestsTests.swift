@@ -1,4 +1,4 @@
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Testing
 

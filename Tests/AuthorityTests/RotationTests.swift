@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

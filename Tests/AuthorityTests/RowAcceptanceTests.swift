@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSeal
 import CountersignWire
 import Glibc

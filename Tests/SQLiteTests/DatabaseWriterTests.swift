@@ -4,9 +4,10 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 extension AuthenticatedTable: CustomTestStringConvertible {
     /// The table in the names of test cases.
@@ -30,7 +31,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
         var planted: String
         /// Attacks that are refused before all rows are verified.
         var immediate: Set<Attack> = [.changed, .inserted]
-        var refuses: (SQLiteStore, Attack) throws -> Bool
+        var refuses: (SQLStore, Attack) throws -> Bool
     }
 
     private static let firstTicket = [UInt8](repeating: 1, count: 16)
@@ -191,8 +192,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
     }
 
     /// Whether the name can be taken; an error is no.
-    private static func takes(name: String, leaving tombstone: [UInt8], in store: SQLiteStore) throws -> Bool
-    {
+    private static func takes(name: String, leaving tombstone: [UInt8], in store: SQLStore) throws -> Bool {
         var draft = try StoreContract { store }.accountDraft(name)
         draft.tombstone = AccountTombstone(tombstone)
         guard case .yes? = try? store.insert(draft, recording: .counting) else { return false }
@@ -205,7 +205,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
     }
 
     /// Adds a second row of account 1 to each of its tables, and a tombstone.
-    private func fill(_ store: SQLiteStore) throws {
+    private func fill(_ store: SQLStore) throws {
         try TaggedStore.fill(store)
         let account = try #require(try store.account(1))
         let session = try StoreContract.session(7, of: account)
@@ -234,7 +234,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
     /// Makes the store, attacks it by `statements` after `ours`, and returns a store that opens it anew.
     private func attacked(
         _ table: AuthenticatedTable, _ attack: Attack, by statements: [String], after ours: String? = nil,
-        body: (SQLiteStore, RowAuthenticator) throws -> Void
+        body: (SQLStore, RowAuthenticator) throws -> Void
     ) throws {
         try TaggedStore.make { path, store in
             try fill(store)
@@ -252,7 +252,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
             for sql in statements { count = try database.run(sql) }
             #expect(count > 0)
             let rows = try #require(TaggedStore.makeRows())
-            let victim = SQLiteStore(path: path, rows: rows)
+            let victim = SQLStore(path: path, rows: rows)
             defer { victim.close() }
             try body(victim, rows)
         }
@@ -326,7 +326,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
                 try database.run("DELETE FROM erased_name WHERE tombstone = ?", binding: .blob(Self.erased))
                     == 1)
             let rows = try #require(TaggedStore.makeRows())
-            let victim = SQLiteStore(path: path, rows: rows)
+            let victim = SQLStore(path: path, rows: rows)
             rows.note(try victim.verifyRows())
             #expect(try !Self.takes(name: "mallory", leaving: Self.erased, in: victim))
             // An operator accepts them, and accounts can be added again.

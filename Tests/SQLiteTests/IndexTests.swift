@@ -3,9 +3,10 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// What a server asks while requests wait is found by an index, never by reading a table through.
 @Suite struct IndexTests {
@@ -15,9 +16,9 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
-        try SQLiteStore(path: path).prepare()
+        try SQLStore(path: path).prepare()
         let database = try Database(path: path)
-        let store = SQLiteStore(within: database)
+        let store = SQLStore(within: database)
         try database.transaction { () throws(OperationalError) in
             do {
                 let contract = StoreContract { store }
@@ -49,7 +50,7 @@ import Testing
         #expect(IndexTests.readThrough(database).count == 1)
     }
 
-    private static func ask(_ store: SQLiteStore, _ account: Account) throws {
+    private static func ask(_ store: SQLStore, _ account: Account) throws {
         let session = try #require(try store.sessions(of: account.number).first)
         #expect(try store.liveSessions(of: account.number, newest: 3) == [session])
         #expect(try store.liveSessions(of: account.app).map(\.count) == [30])
@@ -88,12 +89,12 @@ import Testing
     /// here.
     private static func readThrough(_ database: Database) -> [String: Int32] {
         var found: [String: Int32] = [:]
-        var statement = sqlite3_next_stmt(database.handle, nil)
+        var statement = sqlite3_next_stmt(database.sqlite?.handle, nil)
         while let current = statement {
             let steps = sqlite3_stmt_status(current, SQLITE_STMTSTATUS_FULLSCAN_STEP, 0)
             let sql = sqlite3_sql(current).map { String(cString: $0) } ?? ""
             if steps > 0, !sql.contains("session_change"), !sql.contains("revision") { found[sql] = steps }
-            statement = sqlite3_next_stmt(database.handle, current)
+            statement = sqlite3_next_stmt(database.sqlite?.handle, current)
         }
         return found
     }

@@ -3,9 +3,10 @@ import CountersignGate
 import CountersignSchemes
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 @Suite struct MigrationTests {
     private func makeFolder() throws -> URL {
@@ -62,7 +63,7 @@ import Testing
             99, x'02', 14);
             UPDATE session_change SET number = 1;
             """)
-        let store = SQLiteStore(path: path)
+        let store = SQLStore(path: path)
         try store.prepare()
         let session = try #require(try store.liveSessions(of: 1, newest: 10).first)
         #expect(session.release == nil && session.created == 14)
@@ -89,7 +90,7 @@ import Testing
                 ('silent', 'legacy-session', 'authority', NULL),
                 ('silent', 'legacy-renewal', 'off', NULL), ('theirs', 'legacy-session', 'upstream', NULL);
             """)
-        try SQLiteStore(path: path).prepare()
+        try SQLStore(path: path).prepare()
         let query = "SELECT app, text FROM app_setting WHERE name = 'legacy-renewal' ORDER BY app"
         let rows = try database.rows(query) {
             "\($0.text(0)): \($0.text(1))"
@@ -109,7 +110,7 @@ import Testing
             INSERT INTO app_setting VALUES
                 ('older', 'anonymous', 'none', NULL), ('ruled', 'routes', '/ session', NULL);
             """)
-        let store = SQLiteStore(path: path)
+        let store = SQLStore(path: path)
         try store.prepare()
         func policy(of name: String) throws -> Policy {
             let name = try #require(AppName(name))
@@ -139,7 +140,7 @@ import Testing
                 ('account 2', x'01', x'02', 7, NULL, NULL, NULL), ('release r_1', x'01', x'02', 7, 204, \
             x'00', x'');
             """)
-        try SQLiteStore(path: path).prepare()
+        try SQLStore(path: path).prepare()
         let amounts = try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
             "\($0.text(0)): \($0.integer(1)), \($0.integer(2))"
         }
@@ -147,7 +148,7 @@ import Testing
             amounts == [
                 "account: 3, 5", "account 1: 2, 5", "account 2: 1, 0", "release: 1, 1", "release r_1: 1, 1",
             ])
-        #expect(try SQLiteStore(path: path).forgetRequests(before: 8, limit: 10) == 4)
+        #expect(try SQLStore(path: path).forgetRequests(before: 8, limit: 10) == 4)
         let left = try database.rows("SELECT owner, keys, bytes FROM idempotent_use ORDER BY owner") {
             "\($0.text(0)): \($0.integer(1)), \($0.integer(2))"
         }
@@ -161,8 +162,8 @@ import Testing
         let path = folder.appendingPathComponent("countersign.db").path
         try makeFirst(at: path)
 
-        for _ in 0..<2 { try SQLiteStore(path: path).prepare() }
-        let store = SQLiteStore(path: path)
+        for _ in 0..<2 { try SQLStore(path: path).prepare() }
+        let store = SQLStore(path: path)
         #expect(try Database(path: path).integer("PRAGMA user_version") == Int64(Migrations.steps.count))
         #expect(try store.revision() == 7)
         let release = try #require(try store.releases(of: nil).first)

@@ -1,13 +1,14 @@
 import CountersignAuthority
 import CountersignWire
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// Who deletes or alters the row of an account, so that its name or user id seems to be free, gives it to
 /// nobody: the accounts are verified before one is added, without a background check.
 @Suite struct ReservedNameTests {
-    private func takes(_ name: String, in store: SQLiteStore) throws -> Bool {
+    private func takes(_ name: String, in store: SQLStore) throws -> Bool {
         var draft = try StoreContract { store }.accountDraft(name)
         draft.tombstone = AccountTombstone([9])
         guard case .yes = try store.insert(draft, recording: .counting) else { return false }
@@ -37,7 +38,7 @@ import Testing
             }
             #expect(throws: OperationalError.self) { try store.verifyNames() }
             // Another connection, as a command's.
-            let other = SQLiteStore(path: path, rows: TaggedStore.makeRows())
+            let other = SQLStore(path: path, rows: TaggedStore.makeRows())
             #expect(throws: OperationalError.self) { try takes(name, in: other) }
             // Undone, it goes on.
             try database.execute("DELETE FROM account; INSERT INTO account SELECT * FROM kept")

@@ -4,9 +4,10 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// Rows that decide who a caller is are authenticated: the contract of the store holds with tags and digests,
 /// which stay right through every kind of change; and a row that another program changed is found.
@@ -18,7 +19,7 @@ import Testing
                 let rows = try #require(TaggedStore.rows)
                 // Digests begin when the contract has made the store: with its first app.
                 let contract = StoreContract {
-                    let opened = isShared ? store : SQLiteStore(path: path, rows: rows)
+                    let opened = isShared ? store : SQLStore(path: path, rows: rows)
                     if FileManager.default.fileExists(atPath: path), try !opened.hasRowDigests() {
                         _ = try opened.tagAllRows()
                     }
@@ -101,7 +102,7 @@ import Testing
             #expect(
                 found.findings.contains { $0.text.hasPrefix(attack.named) }, "\(found.findings.map(\.text))")
             // A change of the row by us does not make it whole.
-            let other = SQLiteStore(path: path, rows: try #require(TaggedStore.rows))
+            let other = SQLStore(path: path, rows: try #require(TaggedStore.rows))
             _ = try other.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
             #expect(try other.verifyRows().findings.count >= 1)
         }
@@ -125,14 +126,14 @@ import Testing
             // The group is refused, and no other.
             let rows = try #require(
                 RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span)))
-            let other = SQLiteStore(path: path, rows: rows)
+            let other = SQLStore(path: path, rows: rows)
             #expect(try other.sessions(of: 1).count == 1)
             rows.note(try other.verifyRows())
             #expect(try other.sessions(of: 1).isEmpty && other.sessions(of: 2).count == 1)
             #expect(rows.takeNews().count == 1)
 
             let stranger = try #require(RowAuthenticator(key: Secret(random: 32)))
-            let elsewhere = SQLiteStore(path: path, rows: stranger)
+            let elsewhere = SQLStore(path: path, rows: stranger)
             #expect(throws: OperationalError.self) { try elsewhere.account(1) }
             #expect(try elsewhere.verifyRows().findings.count > 8)
         }
@@ -184,7 +185,7 @@ import Testing
                     UPDATE account SET user_id = 42 WHERE number = 1;
                 END
                 """)
-            let other = SQLiteStore(path: path, rows: try #require(TaggedStore.rows))
+            let other = SQLStore(path: path, rows: try #require(TaggedStore.rows))
             _ = try other.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)
             #expect(try other.account(1)?.userID == nil)
             #expect(try other.verifyRows().findings == [])
@@ -195,7 +196,7 @@ import Testing
     func withoutKey() throws {
         try TaggedStore.make { path, store in
             try TaggedStore.fill(store)
-            let bare = SQLiteStore(path: path)
+            let bare = SQLStore(path: path)
             #expect(throws: OperationalError.self) { try bare.account(1) }
             let fault = #expect(throws: OperationalError.self) {
                 try bare.end(.all, with: SessionTermination(.revoked, at: 9), recording: nil)

@@ -2,9 +2,10 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// A file whose tables or indices are not those of the migrations is refused, and a change that has no effect
 /// is an error.
@@ -108,7 +109,7 @@ import Testing
             for step in Migrations.steps.prefix(count) { try database.execute(step) }
             try database.execute(
                 "PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = \(count)")
-            let store = SQLiteStore(path: path)
+            let store = SQLStore(path: path)
             try store.prepare()
             store.close()
             #expect(try store.revision() == 0)
@@ -127,7 +128,7 @@ import Testing
                 PRAGMA application_id = \(Migrations.applicationID); PRAGMA user_version = 12;
                 CREATE INDEX mine ON session (device_name)
                 """)
-            let store = SQLiteStore(path: path)
+            let store = SQLStore(path: path)
             let fault = #expect(throws: OperationalError.self) { try store.prepare() }
             #expect(fault?.message.contains("session: the index mine was added") == true)
             #expect(try Migrations.version(database) == 12)

@@ -4,7 +4,7 @@ import CountersignWire
 import Foundation
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// A scrub finds texts in the parts of the file that no row uses, and writes the file anew for those alone.
 @Suite struct ScrubTests {
@@ -16,7 +16,7 @@ import Testing
     init() throws {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         path = folder + "/countersign.db"
-        try SQLiteStore(path: path).prepare()
+        try SQLStore(path: path).prepare()
     }
 
     /// Runs statements as a version without `secure_delete`, in the file itself.
@@ -32,7 +32,7 @@ import Testing
     private func layout() throws -> Int64? { try Database(path: path).integer("PRAGMA schema_version") }
 
     private func scrub(_ texts: String..., rewriting: RewriteBound = .ifSmall) throws -> ScrubOutcome {
-        try SQLiteStore(path: path).scrub(texts.map { Array($0.utf8) }, rewriting: rewriting)
+        try SQLStore(path: path).scrub(texts.map { Array($0.utf8) }, rewriting: rewriting)
     }
 
     @Test(

@@ -1,9 +1,10 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignWire
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// A row that was put back to an earlier state is authentic. No session opens while one of the account's group
 /// was, or is missing, without a check of all rows.
@@ -11,7 +12,7 @@ import Testing
     struct Attack: Sendable, CustomTestStringConvertible {
         let table: AuthenticatedTable
         /// What the server does; nil for nothing, and the row is deleted.
-        var ours: (@Sendable (SQLiteStore) throws -> Void)?
+        var ours: (@Sendable (SQLStore) throws -> Void)?
 
         var testDescription: String { "\(table.name) \(ours == nil ? "deleted" : "put back")" }
     }
@@ -32,7 +33,7 @@ import Testing
         Attack(table: .session), Attack(table: .knownDevice),
     ]
 
-    private func opens(_ number: Int, of account: Int64, in store: SQLiteStore) throws -> Bool {
+    private func opens(_ number: Int, of account: Int64, in store: SQLStore) throws -> Bool {
         let row = try #require(try store.account(account))
         let session = try StoreContract.session(number, of: row)
         do {
@@ -64,7 +65,7 @@ import Testing
             #expect(throws: OperationalError.self) { try store.verifyGroup(ofAccount: 1, in: [table]) }
             // The next transaction, in which nothing has changed since, and another connection.
             #expect(try !opens(12, of: 1, in: store))
-            let other = SQLiteStore(path: path, rows: TaggedStore.makeRows())
+            let other = SQLStore(path: path, rows: TaggedStore.makeRows())
             #expect(try !opens(13, of: 1, in: other))
             // Those of another group go on.
             #expect(try opens(14, of: 2, in: store) && opens(15, of: 2, in: other))

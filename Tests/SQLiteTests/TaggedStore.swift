@@ -4,9 +4,10 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// Stores whose rows have tags, for tests.
 enum TaggedStore {
@@ -18,25 +19,25 @@ enum TaggedStore {
     }
 
     /// An empty store, removed after `body`.
-    static func make(_ body: (_ path: String, _ store: SQLiteStore) throws -> Void) throws {
+    static func make(_ body: (_ path: String, _ store: SQLStore) throws -> Void) throws {
         let folder = FileManager.default.temporaryDirectory
             .appendingPathComponent("countersign-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: folder) }
         let path = "\(folder)/countersign.db"
         let rows = try #require(rows)
-        try body(path, SQLiteStore(path: path, rows: rows))
+        try body(path, SQLStore(path: path, rows: rows))
     }
 
     static func findings(_ path: String) throws -> RowVerification {
         let rows = try #require(rows)
-        let store = SQLiteStore(path: path, rows: rows)
+        let store = SQLStore(path: path, rows: rows)
         defer { store.close() }
         return try store.verifyRows()
     }
 
     /// Adds an app with a release, and two accounts with a session and a device each.
-    static func fill(_ store: SQLiteStore) throws {
+    static func fill(_ store: SQLStore) throws {
         try store.prepare()
         _ = try store.tagAllRows()
         let app = try #require(AppName("shop"))

@@ -2,9 +2,10 @@ import CountersignAuthority
 import CountersignGate
 import CountersignWire
 import Foundation
+import StoreContract
 import Testing
 
-@testable import CountersignSQLite
+@testable import CountersignSQL
 
 /// A row that is none of ours is damage, or a newer version's: it stops the reading, and is never taken for
 /// something else.
@@ -44,7 +45,7 @@ import Testing
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
         let path = folder.appendingPathComponent("countersign.db").path
-        let store = SQLiteStore(path: path)
+        let store = SQLStore(path: path)
         try store.prepare()
         let contract = StoreContract { store }
         _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)

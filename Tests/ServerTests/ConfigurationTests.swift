@@ -44,6 +44,8 @@ import Testing
                 == .sqlite(path: "/d/countersign.db"))
         let both = try configuration(flags: [("store", "sqlite:/s.db"), ("data", "/d")])
         #expect(both.store == .sqlite(path: "/s.db") && both.data == "/d")
+        let postgres = try configuration(flags: [("store", "postgres://u:hunter2@h/db")])
+        #expect(postgres.shown.text.contains("u:***@h") && !postgres.shown.text.contains("hunter2"))
     }
 
     @Test(
@@ -78,7 +80,8 @@ import Testing
             ("workers", "99999999999999999999"), ("prefix", "x"), ("prefix", "/"), ("prefix", "/a/"),
             ("prefix", "/../x"),
             ("prefix", "/a?b"), ("upstream-certificate", "only.pem"), ("limit-upstream-connections", "0"),
-            ("limit-head", "1"), ("deadline-head", "0"), ("store", "postgres://u:hunter2@h/db"),
+            ("limit-head", "1"), ("deadline-head", "0"),
+            ("store", "postgres://u:hunter2@h/db?sslmode=disable"),
             ("store", "sqlite:"), ("store", "mysql:x"), ("replay", "redis://:hunter2@h"), ("data", ""),
             ("log", "a\0b"),
         ])

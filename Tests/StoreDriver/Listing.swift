@@ -1,13 +1,13 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 
 /// What a database holds, a line each.
 struct Listing {
-    private let store: SQLiteStore
+    private let store: any Store
 
-    init(database: String) { store = SQLiteStore(path: database) }
+    init(database: String) { store = Place.of(database).open() }
 
     func write() throws(OperationalError) {
         for app in try store.apps() {
@@ -31,4 +31,11 @@ extension StoredSession {
     fileprivate var state: String { end?.reason.rawValue ?? "live" }
 
     fileprivate var epoch: UInt32 { if case .device(let device) = credentials { device.epoch } else { 0 } }
+}
+
+enum Place {
+    /// A path, or the URL of a PostgreSQL database.
+    static func of(_ database: String) -> StorePlace {
+        PostgreSQLAddress(url: database).map { .postgreSQL($0) } ?? .sqlite(path: database)
+    }
 }

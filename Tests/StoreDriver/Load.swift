@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -14,12 +14,13 @@ struct Load {
     private let app: AppName
 
     init(database: String) throws(OperationalError) {
-        let store = SQLiteStore(path: database)
+        let place = Place.of(database)
+        let store = place.open()
         try store.prepare()
         app = try AppName(argument: "load")
         _ = try store.insert(App(name: app, created: 0), recording: .unchained)
         store.close()
-        writer = try GroupWriter(SQLiteStore(path: database)) { Line.error("note \($0)") }
+        writer = try GroupWriter(place.open()) { Line.error("note \($0)") }
     }
 
     /// Until standard input ends; then it drains, and the process may end.

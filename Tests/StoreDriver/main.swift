@@ -4,8 +4,10 @@
 //
 //   store-driver load DATABASE CALLERS   changes until it is killed or its standard input ends
 //   store-driver list DATABASE           what is there
+//
+// DATABASE is the path of an SQLite file, or postgres://…
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 import CountersignWire
 import Glibc
 

@@ -146,3 +146,44 @@ package struct RowMessage {
         }
     }
 }
+
+extension RowMessage {
+    /// A value of a decoded row.
+    package enum Value: Sendable, Equatable {
+        case integer(Int64)
+        /// A text or blob.
+        case bytes([UInt8])
+    }
+
+    /// An encoding that a store has made.
+    package init(encoded bytes: [UInt8]) { self.bytes = bytes }
+
+    /// The table's name, and the values that are not null by their columns; nil if it is no encoding.
+    package func decoded() -> (table: String, values: [String: Value])? {
+        var rest = bytes[...]
+        func take(_ count: Int) -> ArraySlice<UInt8>? {
+            guard count >= 0, rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        func takeName() -> String? {
+            take(1)?.first.flatMap { take(Int($0)) }.map { String(decoding: $0, as: UTF8.self) }
+        }
+        func takeNumber(bytes count: Int) -> UInt64? { take(count)?.reduce(0) { $0 << 8 | UInt64($1) } }
+        guard let table = takeName() else { return nil }
+        var values: [String: Value] = [:]
+        while !rest.isEmpty {
+            guard let column = takeName(), let type = take(1)?.first else { return nil }
+            switch type {
+            case 1:
+                guard let number = takeNumber(bytes: 8) else { return nil }
+                values[column] = .integer(Int64(bitPattern: number))
+            case 2, 3:
+                guard let count = takeNumber(bytes: 4), let content = take(Int(count)) else { return nil }
+                values[column] = .bytes(Array(content))
+            default: return nil
+            }
+        }
+        return (table, values)
+    }
+}

@@ -12,8 +12,13 @@ struct Command: Sendable {
     var run: @Sendable (Invocation) throws(OperationalError) -> ExitStatus
 
     var name: String { words.joined(separator: " ") }
-    /// With what every command has.
-    var allOptions: [Option] { options + [.help] }
+    /// With what every command has, and `--store` where a deployment is opened.
+    var allOptions: [Option] { options + (opensDeployment ? [.store] : []) + [.help] }
+
+    private var opensDeployment: Bool {
+        options.contains { $0.name == Option.data.name && $0.kind == Option.data.kind }
+            && !options.contains { $0.name == Option.store.name }
+    }
 }
 
 /// What stands after the command without a name.
@@ -64,6 +69,9 @@ struct Option: Sendable {
     static let json = flag("json", meaning: "print JSON")
     static let data = value(
         "data", placeholder: "DIR", meaning: "the data folder (COUNTERSIGN_DATA, else .countersign)")
+    static let store = value(
+        "store", placeholder: "URL",
+        meaning: "where accounts and sessions are kept (COUNTERSIGN_STORE, else sqlite:DATA/countersign.db)")
 }
 
 extension Command {
@@ -78,7 +86,7 @@ extension Command {
         var leading: [String] = []
         while let word = rest.first, word.hasPrefix("-"), word != "--" {
             leading.append(rest.removeFirst())
-            if word == "--data", let value = rest.popFirst() { leading.append(value) }
+            if ["--data", "--store"].contains(word), let value = rest.popFirst() { leading.append(value) }
         }
         if leading.contains("--version") { rest = ["version"]; leading.removeAll { $0 == "--version" } }
         if rest.first == "help" { return .help(try Help.text(for: Array(rest.dropFirst()), in: commands)) }

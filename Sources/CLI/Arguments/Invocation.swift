@@ -26,8 +26,8 @@ struct Invocation: Sendable {
         try console.print(arguments.has("json") ? json.prettyText : text())
     }
 
-    /// The settings that environment and settings file make, with `--data` over them: the same that `serve`
-    /// would use.
+    /// The settings that environment and settings file make, with `--data` and `--store` over them: the same
+    /// that `serve` would use.
     func configuration() throws(OperationalError) -> Configuration {
         var sources = Configuration.Sources()
         sources.environment = environment.variables
@@ -35,6 +35,7 @@ struct Invocation: Sendable {
             sources.file = (path, try Console.readFile(path, limit: 1 << 20))
         }
         if let data = arguments.value("data") { sources.flags.append(("data", data)) }
+        if let store = arguments.value("store") { sources.flags.append(("store", store)) }
         return try Configuration(from: sources)
     }
 

@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
-import CountersignSQLite
+import CountersignSQL
 import CountersignServer
 import CountersignWire
 import Foundation
@@ -146,10 +146,10 @@ extension SessionBench {
             defer { try? FileManager.default.removeItem(atPath: folder) }
             let data = try DataFolder("\(folder)/data", absence: .create)
             let deployment = try Deployment(
-                folder: data, store: SQLiteStore(path: data.database), environment: [:])
+                folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
             defer { deployment.store.close() }
             let bench = try SessionBench(deployment) {
-                SQLiteStore(path: data.database, inspecting: $0, rows: deployment.rows)
+                StorePlace.sqlite(path: data.database).open(inspecting: $0, authenticatingBy: deployment.rows)
             }
             return try await bench.run(sessions: count) { console.note("bench: \($0)") }
         }

@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignLab
 import CountersignMemory
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -92,7 +92,7 @@ final class TestDeployment: Sendable {
     func answerKeys() throws(LabError) -> (current: Credentials, next: Credentials) {
         do {
             let folder = try DataFolder(data, absence: .fail)
-            let store = SQLiteStore(path: "\(data)/countersign.db")
+            let store = StorePlace.sqlite(path: "\(data)/countersign.db").open()
             defer { store.close() }
             let seeds = try Deployment(folder: folder, store: store, environment: [:]).answerSeeds()
             return (try Forgery.ed25519(seeds.current), try Forgery.ed25519(seeds.next))

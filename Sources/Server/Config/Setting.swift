@@ -83,7 +83,8 @@ extension Setting {
             show: { .optional($0.upstream?.text) }),
         Setting(
             "store", placeholder: "URL",
-            meaning: "where apps and releases are kept (default: sqlite:DATA/countersign.db)",
+            meaning:
+                "where apps, releases, accounts and sessions are kept (default: sqlite:DATA/countersign.db)",
             expected: StoreLocation.forms,
             set: { configuration, text in StoreLocation(text: text).map { configuration.store = $0 } },
             show: { .string($0.store.text) }),

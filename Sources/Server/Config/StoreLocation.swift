@@ -1,43 +1,46 @@
 import CountersignAuthority
-import CountersignSQLite
+import CountersignSQL
 
-/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it. This file is the only
-/// one that lists the kinds of stores.
-public enum StoreLocation: Sendable, Equatable {
+/// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
+public struct StoreLocation: Sendable, Equatable {
+    private let place: StorePlace
+
     /// An SQLite file.
-    case sqlite(path: String)
+    public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }
 
     /// The forms that ``init(text:)`` accepts, for messages.
-    static let forms = "sqlite:PATH (this build has no PostgreSQL store)"
+    static let forms =
+        "sqlite:PATH or postgres://[USER[:PASSWORD]@]HOST[:PORT]/DATABASE[?sslrootcert=FILE], with TLS "
+        + "verified unless HOST is this machine"
 
     static func `default`(in data: String) -> StoreLocation { .sqlite(path: "\(data)/countersign.db") }
 
+    private init(place: StorePlace) { self.place = place }
+
     init?(text: String) {
-        guard let colon = text.firstIndex(of: ":") else { return nil }
-        let place = String(text[text.index(after: colon)...])
-        switch text[..<colon] {
-        case "sqlite" where !place.isEmpty: self = .sqlite(path: place)
-        default: return nil
+        if let address = PostgreSQLAddress(url: text) {
+            place = .postgreSQL(address)
+            return
         }
+        guard let colon = text.firstIndex(of: ":") else { return nil }
+        let path = String(text[text.index(after: colon)...])
+        guard text[..<colon] == "sqlite", !path.isEmpty else { return nil }
+        place = .sqlite(path: path)
     }
 
+    /// Without a password.
     var text: String {
-        switch self {
+        switch place {
         case .sqlite(let path): "sqlite:\(path)"
+        case .postgreSQL(let address): address.text
         }
     }
 
     /// The connection that the process opens first, and which checks the whole store.
-    func open() -> any Store {
-        switch self {
-        case .sqlite(let path): SQLiteStore(path: path)
-        }
-    }
+    func open() -> any Store { place.open() }
 
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
-        switch self {
-        case .sqlite(let path): SQLiteStore(path: path, inspecting: .header, rows: rows)
-        }
+        place.open(inspecting: .header, authenticatingBy: rows)
     }
 }

@@ -1,4 +1,4 @@
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -15,7 +15,7 @@ struct IdempotencyImplementation: Sendable, CustomTestStringConvertible {
 
     static let all = [
         IdempotencyImplementation(testDescription: "rows of SQLite") { folder in
-            let store = SQLiteStore(path: try DataFolder(folder, absence: .create).database)
+            let store = StorePlace.sqlite(path: try DataFolder(folder, absence: .create).database).open()
             try store.prepare()
             let writer = try GroupWriter(store)
             return (

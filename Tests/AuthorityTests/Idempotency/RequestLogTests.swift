@@ -1,4 +1,4 @@
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -348,7 +348,7 @@ import Testing
     @Test(arguments: 1...4)
     func likeRows(_ seed: UInt64) throws {
         var random = SplitMix64(seed: seed)
-        let rows = SQLiteStore(path: try DataFolder(folder.data, absence: .create).database)
+        let rows = StorePlace.sqlite(path: try DataFolder(folder.data, absence: .create).database).open()
         try rows.prepare()
         defer { rows.close() }
         var logs = [try open(segmentBytes: 8_000), try open(segmentBytes: 8_000)]

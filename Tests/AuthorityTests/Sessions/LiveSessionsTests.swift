@@ -1,7 +1,7 @@
 import CSQLite
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Synchronization
@@ -55,7 +55,8 @@ import Testing
         let path = scene.deployment.folder.database
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys,
-            reader: SQLiteStore(path: path, rows: scene.deployment.rows), writer: scene.writer)
+            reader: StorePlace.sqlite(path: path).open(authenticatingBy: scene.deployment.rows),
+            writer: scene.writer)
         #expect(live.counts == (3, 1))
         #expect(try live.session(for: renewed.token)?.0.edition == .current)
         #expect(try live.session(for: left.token)?.0.edition == .previous)
@@ -78,7 +79,8 @@ import Testing
                 + "WHERE id = x'\(hex(altered.token.id))'")
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys,
-            reader: SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows),
+            reader: StorePlace.sqlite(path: scene.deployment.folder.database).open(
+                authenticatingBy: scene.deployment.rows),
             writer: scene.writer)
         #expect(try live.session(for: whole.token) != nil)
         #expect(throws: OperationalError.self) { try live.session(for: altered.token) }
@@ -135,7 +137,8 @@ import Testing
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
         let store = FailingStore(
-            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
+            StorePlace.sqlite(path: scene.deployment.folder.database).open(
+                authenticatingBy: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.session(for: session.token) != nil)
@@ -166,7 +169,8 @@ import Testing
         let scene = try SessionScene()
         let session = try await scene.signIn(scene.addAccount("alice"))
         let store = FailingStore(
-            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
+            StorePlace.sqlite(path: scene.deployment.folder.database).open(
+                authenticatingBy: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         let changes = Atomic(0)

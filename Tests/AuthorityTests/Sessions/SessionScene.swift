@@ -1,6 +1,6 @@
 import CountersignGate
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -49,9 +49,10 @@ final class SessionScene: Sendable {
         }
         keys = try ReleaseKeyDirectory(deployment)
         let path = deployment.folder.database
-        writer = try GroupWriter(SQLiteStore(path: path, rows: deployment.rows))
+        writer = try GroupWriter(StorePlace.sqlite(path: path).open(authenticatingBy: deployment.rows))
         live = try SessionDirectory(
-            deployment, keys: keys, reader: SQLiteStore(path: path, rows: deployment.rows), writer: writer)
+            deployment, keys: keys,
+            reader: StorePlace.sqlite(path: path).open(authenticatingBy: deployment.rows), writer: writer)
         replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: SessionScene.start)
         life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
         gate = Gate(

@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire

@@ -1,5 +1,5 @@
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Testing
@@ -41,7 +41,8 @@ import Testing
         let session = try await scene.signIn(scene.addAccount("alice"))
         let issued = Array(try await issue(scene, to: session).text.utf8)
         let store = FailingStore(
-            SQLiteStore(path: scene.deployment.folder.database, rows: scene.deployment.rows))
+            StorePlace.sqlite(path: scene.deployment.folder.database).open(
+                authenticatingBy: scene.deployment.rows))
         let live = try SessionDirectory(
             scene.deployment, keys: scene.keys, reader: store, writer: scene.writer)
         #expect(try live.find(uploadTicket: issued.span) != nil)

@@ -1,7 +1,7 @@
 @testable import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -67,7 +67,7 @@ final class TestServer {
             .path
         clock = TestClock(now)
         let data = try DataFolder(folder, absence: .create)
-        let store = SQLiteStore(path: data.database)
+        let store = StorePlace.sqlite(path: data.database).open()
         deployment = try Deployment(
             folder: data, store: store,
             environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
@@ -80,7 +80,7 @@ final class TestServer {
         let writer = DirectWriter(store: store)
         let sessions = try SessionService(
             deployment: deployment, keys: keys,
-            reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
             writer: writer,
             replay: replay, log: nil,
             clock: clock)

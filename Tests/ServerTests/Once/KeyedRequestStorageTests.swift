@@ -1,6 +1,6 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignWire
 import Foundation
@@ -21,7 +21,7 @@ import Testing
                 FileManager.default.temporaryDirectory
                 .appendingPathComponent("countersign-\(UUID().uuidString)").path
             let data = try DataFolder(folder, absence: .create)
-            let store = SQLiteStore(path: data.database)
+            let store = StorePlace.sqlite(path: data.database).open()
             deployment = try Deployment(
                 folder: data, store: store,
                 environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)])

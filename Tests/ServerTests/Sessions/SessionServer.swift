@@ -1,7 +1,7 @@
 import CountersignGate
 import CountersignHTTP
 import CountersignHandshake
-import CountersignSQLite
+import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
@@ -28,7 +28,7 @@ final class SessionServer {
             FileManager.default.temporaryDirectory.appendingPathComponent("countersign-\(UUID().uuidString)")
             .path
         let data = try DataFolder(folder, absence: .create)
-        let store = SQLiteStore(path: data.database)
+        let store = StorePlace.sqlite(path: data.database).open()
         deployment = try Deployment(
             folder: data, store: store,
             environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
@@ -46,7 +46,7 @@ final class SessionServer {
         let writer = DirectWriter(store: store)
         sessions = try SessionService(
             deployment: deployment, keys: keys,
-            reader: SQLiteStore(path: data.database, rows: deployment.rows),
+            reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
             writer: writer,
             replay: replay, log: nil,
             clock: clock)

@@ -1,0 +1,233 @@
+import CountersignAuthority
+import CountersignWire
+
+extension SQLStore {
+    package func begin(
+        _ request: IdempotentRequest, within bounds: IdempotencyBounds
+    ) throws(OperationalError) -> IdempotencyState {
+        try write { (database) throws(OperationalError) in
+            if let state = try SQLStore.state(of: request, in: database) { return state }
+            switch try SQLStore.room(for: request, within: bounds, in: database) {
+            case .free: break
+            case .used: return .full
+            case .contended:
+                guard try SQLStore.makeRoom(for: request, within: bounds, in: database) else {
+                    return .full
+                }
+            }
+            let network: SQLValue =
+                switch request.holder {
+                case .account: .null
+                case .network: .text(request.holder.description)
+                }
+            try database.run(
+                "INSERT INTO idempotent_request (scope, network, key, digest, begun) VALUES (?, ?, ?, ?, ?)",
+                binding: .text(request.scope.description), network, .blob(request.key), .blob(request.digest),
+                .integer(request.begun))
+            return .begun
+        }
+    }
+
+    /// The state of the request; nil if there is none.
+    private static func state(of request: IdempotentRequest, in database: Database) throws(OperationalError)
+        -> IdempotencyState?
+    {
+        try database.rows(
+            "SELECT digest, status, fields, body FROM idempotent_request WHERE scope = ? AND key = ?",
+            binding: .text(request.scope.description), .blob(request.key)
+        ) { (row) throws(OperationalError) -> IdempotencyState in
+            guard row.blob(0) == request.digest else { return .otherRequest }
+            guard !row.isNull(1) else { return .unfinished }
+            guard let answer = answer(row) else {
+                throw ReleaseRows.unreadable(
+                    "idempotent request of", named: request.scope.description, in: database)
+            }
+            return .finished(answer)
+        }.first
+    }
+
+    private static func room(
+        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(OperationalError) -> IdempotencyBounds.Room {
+        let (scope, holder) = (request.scope.description, request.holder.description)
+        let amounts = try database.rows(
+            "SELECT owner, keys, bytes FROM idempotent_use WHERE owner IN (?, ?, 'account', 'release')",
+            binding: .text(scope), .text(holder)
+        ) { ($0.text(0), IdempotencyUsage(keys: Int($0.integer(1)), bytes: Int($0.integer(2)))) }
+        func amount(of owner: String) -> IdempotencyUsage { amounts.first { $0.0 == owner }?.1 ?? .none }
+        return bounds.room(
+            for: request.scope, own: amount(of: scope), held: amount(of: holder),
+            accounts: amount(of: IdempotencyScope.Kind.account.rawValue),
+            releases: amount(of: IdempotencyScope.Kind.release.rawValue))
+    }
+
+    /// Deletes the oldest finished requests of the holder with the most; for a request without a session,
+    /// only of networks, so that it never displaces requests of sessions. False if none may be deleted, or
+    /// deleting did not make enough room.
+    private static func makeRoom(
+        for request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(OperationalError) -> Bool {
+        for holder in try heaviest(beside: request, within: bounds, in: database) {
+            let oldest = try database.integer(
+                """
+                SELECT begun FROM idempotent_request
+                WHERE coalesce(network, scope) = ? AND status IS NOT NULL ORDER BY begun LIMIT 1
+                """, binding: .text(holder))
+            // A holder with unfinished requests only is skipped; a holder whose requests are all too young
+            // ends the search.
+            guard let oldest else { continue }
+            let limit = bounds.displaceable(at: request.begun)
+            guard oldest < limit else { return false }
+            try database.run(
+                """
+                DELETE FROM idempotent_request WHERE rowid IN (
+                    SELECT rowid FROM idempotent_request
+                    WHERE coalesce(network, scope) = ? AND begun < ? AND status IS NOT NULL
+                    ORDER BY begun LIMIT ?)
+                """, binding: .text(holder), .integer(limit),
+                .integer(Int64(IdempotencyBounds.displacedAtOnce)))
+            guard case .free = try room(for: request, within: bounds, in: database) else { return false }
+            return true
+        }
+        return false
+    }
+
+    /// Some of the holders with the most usage, above that of few keys.
+    private static func heaviest(
+        beside request: IdempotentRequest, within bounds: IdempotencyBounds, in database: Database
+    ) throws(OperationalError) -> [String] {
+        let words: [String] =
+            switch request.holder {
+            case .account: [IdempotencyScope.Kind.account.rawValue, IdempotencyHolder.network]
+            case .network: [IdempotencyHolder.network]
+            }
+        var found: [(owner: String, weight: Int64)] = []
+        for word in words {
+            found += try database.rows(
+                """
+                SELECT owner, max(keys * 4096, bytes) FROM idempotent_use
+                WHERE substr(owner, 1, 7) = ? AND max(keys * 4096, bytes) > ? AND owner || '' <> ?
+                ORDER BY max(keys * 4096, bytes) DESC LIMIT 8
+                """, binding: .text(word), .integer(Int64(bounds.fewKeys * IdempotencyBounds.bytesOfKey)),
+                .text(word)
+            ) { ($0.text(0), $0.integer(1)) }
+        }
+        return found.sorted { $0.weight > $1.weight }.map(\.owner)
+    }
+
+    package func finish(_ request: IdempotentRequest, with answer: StoredAnswer) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            let fields = answer.fields.flatMap { [Array($0.name.utf8), $0.value] }
+            // Only the row that this call began: if it was deleted and the key begun again, the new request
+            // stores its own answer.
+            try database.run(
+                """
+                UPDATE idempotent_request SET status = ?, fields = ?, body = ?
+                WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
+                """, binding: .integer(Int64(answer.status)), .blob(ByteStringList.encode(fields)),
+                .blob(answer.body),
+                .text(request.scope.description), .blob(request.key), .blob(request.digest),
+                .integer(request.begun))
+        }
+    }
+
+    package func abandon(_ request: IdempotentRequest) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run(
+                """
+                DELETE FROM idempotent_request
+                WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
+                """, binding: .text(request.scope.description), .blob(request.key), .blob(request.digest),
+                .integer(request.begun))
+        }
+    }
+
+    package func forgetRequests(before time: Int64, limit: Int) throws(OperationalError) -> Int {
+        try write { (database) throws(OperationalError) in
+            try database.run(
+                """
+                DELETE FROM idempotent_request WHERE rowid IN (
+                    SELECT rowid FROM idempotent_request WHERE begun < ? ORDER BY begun LIMIT ?)
+                """, binding: .integer(time), .integer(Int64(limit)))
+        }
+    }
+
+    package func heldRequests(
+        after position: Int64, limit: Int
+    ) throws(OperationalError) -> (requests: [HeldRequest], position: Int64) {
+        try read(whenEmpty: ([], position)) { (database) throws(OperationalError) in
+            let rows = try database.rows(
+                """
+                SELECT key, status, fields, body, digest, begun, scope, network, rowid FROM idempotent_request
+                WHERE rowid > ? ORDER BY rowid LIMIT ?
+                """, binding: .integer(position), .integer(Int64(limit))
+            ) { (row) throws(OperationalError) -> (request: HeldRequest, position: Int64) in
+                guard let scope = IdempotencyScope(row.text(6)),
+                    row.isNull(1) || SQLStore.answer(row) != nil
+                else {
+                    throw ReleaseRows.unreadable("idempotent request of", named: row.text(6), in: database)
+                }
+                var request = IdempotentRequest(
+                    scope: scope, key: row.blob(0), digest: row.blob(4), begun: row.integer(5))
+                if case .release = scope, !row.isNull(7) {
+                    guard let holder = IdempotencyHolder(network: row.text(7)) else {
+                        throw ReleaseRows.unreadable(
+                            "idempotent request of", named: row.text(6), in: database)
+                    }
+                    request.holder = holder
+                }
+                return (
+                    HeldRequest(request, answer: row.isNull(1) ? nil : SQLStore.answer(row)),
+                    row.integer(8)
+                )
+            }
+            return (rows.map(\.request), rows.last?.position ?? position)
+        }
+    }
+
+    package func adopt(_ requests: [HeldRequest]) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            for held in requests { try SQLStore.adopt(held, in: database) }
+        }
+    }
+
+    private static func adopt(_ held: HeldRequest, in database: Database) throws(OperationalError) {
+        let request = held.request
+        let (scope, key) = (SQLValue.text(request.scope.description), SQLValue.blob(request.key))
+        try database.run(
+            "DELETE FROM idempotent_request WHERE scope = ? AND key = ? AND begun < ?",
+            binding: scope, key, .integer(request.begun))
+        let network: SQLValue =
+            switch request.holder {
+            case .account: .null
+            case .network: .text(request.holder.description)
+            }
+        try database.run(
+            """
+            INSERT INTO idempotent_request (scope, network, key, digest, begun) VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO NOTHING
+            """, binding: scope, network, key, .blob(request.digest), .integer(request.begun))
+        guard let answer = held.answer else { return }
+        // An answer under a master key that is no longer the store's is left out.
+        let slot = try database.rows("SELECT value FROM meta WHERE name = 'seal-slot'") { $0.blob(0) }.first
+        let isKept = answer.body.isEmpty || slot == nil || slot == [answer.body[0]]
+        let fields = answer.fields.flatMap { [Array($0.name.utf8), $0.value] }
+        try database.run(
+            """
+            UPDATE idempotent_request SET status = ?, fields = ?, body = ?
+            WHERE scope = ? AND key = ? AND digest = ? AND begun = ? AND status IS NULL
+            """, binding: .integer(Int64(answer.status)), .blob(ByteStringList.encode(isKept ? fields : [])),
+            .blob(isKept ? answer.body : []), scope, key, .blob(request.digest), .integer(request.begun))
+    }
+
+    /// From columns 1 to 3: status, fields, body.
+    static func answer(_ row: borrowing Statement) -> StoredAnswer? {
+        guard let parts = ByteStringList.decode(row.blob(2)), parts.count.isMultiple(of: 2) else {
+            return nil
+        }
+        let fields = stride(from: 0, to: parts.count, by: 2).map {
+            StoredAnswer.Field(name: String(decoding: parts[$0], as: UTF8.self), value: parts[$0 + 1])
+        }
+        return StoredAnswer(status: Int(row.integer(1)), fields: fields, body: row.blob(3))
+    }
+}

@@ -1,0 +1,380 @@
+import CountersignAuthority
+import CountersignWire
+
+/// The layout in a PostgreSQL database, in the schema `countersign`, as a list of migrations. Each runs once,
+/// in order, in one transaction with the count of applied migrations. A migration that has been released is
+/// never edited.
+///
+/// The tables are those of SQLite's latest layout (``Migrations``). Texts are `utf8`, a domain over `bytea`:
+/// they may contain any byte, and are ordered by their bytes, as in SQLite.
+enum PostgreSQLMigrations {
+    static let steps = [p001]
+
+    /// The number of migrations that the database has; zero if it has no layout of ours.
+    static func version(_ database: Database) throws(OperationalError) -> Int64 {
+        guard try database.hasTable("layout") else { return 0 }
+        return try database.integer("SELECT number FROM layout") ?? 0
+    }
+
+    static func run(on database: Database, by connection: PostgreSQLConnection) throws(OperationalError) {
+        try database.execute("CREATE SCHEMA IF NOT EXISTS countersign")
+        connection.beginMigration()
+        do {
+            // Of two processes that start at once, the second finds the layout made.
+            try database.execute(
+                """
+                SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
+                SELECT pg_advisory_xact_lock(4850253)
+                """)
+            let done = try version(database)
+            for number in Int(done)..<max(steps.count, Int(done)) { try database.execute(steps[number]) }
+            if done < steps.count { try database.execute("UPDATE layout SET number = \(steps.count)") }
+            try connection.commit()
+        } catch {
+            connection.rollBack()
+            throw error
+        }
+    }
+
+    private static let p001 = """
+        CREATE DOMAIN utf8 AS bytea;
+
+        -- The statements are SQLite's, where this is a function and no aggregate.
+        CREATE FUNCTION max(bigint, bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
+            AS 'SELECT greatest($1, $2)';
+
+        CREATE TABLE layout (number bigint NOT NULL);
+        INSERT INTO layout VALUES (0);
+
+        -- Each transaction that changes something locks the row and counts itself.
+        CREATE TABLE writing (number bigint NOT NULL) WITH (fillfactor = 10);
+        INSERT INTO writing VALUES (0);
+
+        CREATE TABLE meta (name utf8 PRIMARY KEY, value bytea NOT NULL, row_tag bytea);
+        INSERT INTO meta (name, value) VALUES ('seal-slot', '\\x01');
+
+        CREATE TABLE revision (number bigint NOT NULL);
+        INSERT INTO revision VALUES (0);
+
+        CREATE TABLE app (name utf8 PRIMARY KEY, created bigint NOT NULL, row_tag bytea);
+
+        CREATE TABLE app_setting (
+            app utf8 NOT NULL REFERENCES app (name),
+            name utf8 NOT NULL,
+            text utf8,
+            sealed bytea,
+            row_tag bytea,
+            PRIMARY KEY (app, name),
+            CHECK ((text IS NULL) <> (sealed IS NULL))
+        );
+
+        CREATE TABLE release (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            key_id utf8 NOT NULL UNIQUE,
+            app utf8 NOT NULL REFERENCES app (name),
+            platform utf8 NOT NULL,
+            version utf8 NOT NULL,
+            scheme utf8 NOT NULL,
+            sealed_secret bytea NOT NULL,
+            created bigint NOT NULL,
+            retired_at bigint,
+            update_url utf8,
+            sealed_next_secret bytea,
+            warn_at bigint,
+            read_only_at bigint,
+            row_tag bytea,
+            UNIQUE (app, platform, version, scheme),
+            CHECK ((retired_at IS NULL) = (update_url IS NULL))
+        );
+
+        CREATE TABLE release_setting (
+            key_id utf8 NOT NULL REFERENCES release (key_id),
+            name utf8 NOT NULL,
+            text utf8 NOT NULL,
+            row_tag bytea,
+            PRIMARY KEY (key_id, name)
+        );
+
+        CREATE TABLE release_rollout (
+            key_id utf8 NOT NULL REFERENCES release (key_id),
+            since bigint NOT NULL,
+            percent bigint NOT NULL,
+            row_tag bytea,
+            PRIMARY KEY (key_id, since)
+        );
+
+        CREATE TABLE meter (
+            day bigint NOT NULL,
+            app utf8 NOT NULL,
+            key_id utf8 NOT NULL,
+            scheme utf8 NOT NULL,
+            outcome utf8 NOT NULL,
+            count bigint NOT NULL,
+            last_seen bigint NOT NULL,
+            PRIMARY KEY (day, app, key_id, scheme, outcome)
+        );
+
+        CREATE TABLE audit (number bigint PRIMARY KEY, record utf8 NOT NULL, tag bytea NOT NULL);
+
+        CREATE TABLE account (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            app utf8 NOT NULL REFERENCES app (name),
+            name utf8 NOT NULL,
+            user_id bigint,
+            created bigint NOT NULL,
+            state utf8 NOT NULL,
+            credential bytea,
+            sealed_record bytea,
+            rung utf8,
+            sealed_legacy bytea,
+            reset_hash bytea,
+            reset_until bigint,
+            pseudonym bytea,
+            row_tag bytea,
+            UNIQUE (app, name),
+            CHECK ((credential IS NULL) = (sealed_record IS NULL)),
+            CHECK ((rung IS NULL) = (sealed_legacy IS NULL)),
+            CHECK (credential IS NULL OR rung IS NULL),
+            CHECK ((reset_hash IS NULL) = (reset_until IS NULL))
+        );
+        CREATE INDEX account_of_app ON account (app, number);
+        CREATE UNIQUE INDEX account_user_id ON account (app, user_id) WHERE user_id IS NOT NULL;
+        CREATE UNIQUE INDEX account_pseudonym ON account (pseudonym) WHERE pseudonym IS NOT NULL;
+
+        CREATE TABLE erased_name (
+            app utf8 NOT NULL REFERENCES app (name),
+            tombstone bytea NOT NULL,
+            row_tag bytea,
+            PRIMARY KEY (app, tombstone)
+        );
+
+        CREATE TABLE known_device (
+            account bigint NOT NULL REFERENCES account (number),
+            id bytea NOT NULL,
+            signing_key bytea NOT NULL,
+            last_seen bigint NOT NULL,
+            class utf8,
+            name utf8,
+            first_seen bigint,
+            row_tag bytea,
+            PRIMARY KEY (account, id)
+        );
+
+        CREATE TABLE session_change (number bigint NOT NULL) WITH (fillfactor = 10);
+        INSERT INTO session_change VALUES (0);
+
+        CREATE TABLE session (
+            change bigint PRIMARY KEY,
+            id bytea NOT NULL UNIQUE,
+            account bigint NOT NULL REFERENCES account (number),
+            app utf8 NOT NULL,
+            platform utf8 NOT NULL,
+            device_class utf8 NOT NULL,
+            device_name utf8 NOT NULL,
+            created bigint NOT NULL,
+            used bigint NOT NULL,
+            ended_at bigint,
+            end_reason utf8,
+            ended_by utf8,
+            signing_key bytea,
+            agreement_key bytea,
+            epoch bigint,
+            epoch_began bigint,
+            sealed_root bytea,
+            sealed_previous_root bytea,
+            attempts bytea,
+            next_sealed_root bytea,
+            next_ephemeral bytea,
+            next_attempts bytea,
+            token_hash bytea,
+            token_expires bigint,
+            previous_token_hash bytea,
+            login_token_hash bytea,
+            token_issued bigint,
+            previous_login_token_hash bytea,
+            release utf8,
+            opening utf8 NOT NULL,
+            key_storage utf8,
+            refresh_counter bigint,
+            refresh_digest bytea,
+            epoch_release utf8,
+            previous_release utf8,
+            next_release utf8,
+            row_tag bytea,
+            CHECK ((ended_at IS NULL) = (end_reason IS NULL)),
+            CHECK ((signing_key IS NULL) <> (token_hash IS NULL))
+        );
+        CREATE INDEX session_of_account ON session (account, ended_at, created);
+        CREATE INDEX session_idle ON session (app, used) WHERE ended_at IS NULL;
+        CREATE INDEX session_age ON session (app, created) WHERE ended_at IS NULL;
+        CREATE INDEX session_ended ON session (ended_at) WHERE ended_at IS NOT NULL;
+
+        CREATE TABLE upload_ticket (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            id bytea NOT NULL UNIQUE,
+            session bytea NOT NULL,
+            account bigint NOT NULL,
+            release utf8 NOT NULL,
+            method utf8 NOT NULL,
+            authority utf8 NOT NULL,
+            target bytea NOT NULL,
+            content_type utf8,
+            length bigint NOT NULL,
+            sha256 bytea NOT NULL,
+            created bigint NOT NULL,
+            expires bigint NOT NULL,
+            claimed bigint,
+            attempts bigint NOT NULL DEFAULT 0,
+            row_tag bytea
+        );
+        CREATE INDEX upload_ticket_of_account ON upload_ticket (account, claimed, expires);
+        CREATE INDEX upload_ticket_of_session ON upload_ticket (session);
+        CREATE INDEX upload_ticket_expires ON upload_ticket (expires);
+
+        CREATE TABLE idempotent_request (
+            rowid bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            scope utf8 NOT NULL,
+            network utf8,
+            key bytea NOT NULL,
+            digest bytea NOT NULL,
+            begun bigint NOT NULL,
+            status bigint,
+            fields bytea,
+            body bytea,
+            UNIQUE (scope, key)
+        );
+        CREATE INDEX idempotent_request_begun ON idempotent_request (begun);
+        CREATE INDEX idempotent_request_held ON idempotent_request (coalesce(network, scope), begun)
+            WHERE status IS NOT NULL;
+
+        -- The usage of idempotent requests by scope, by kind (the scope's first word) and by network.
+        CREATE TABLE idempotent_use (owner utf8 PRIMARY KEY, keys bigint NOT NULL, bytes bigint NOT NULL);
+        CREATE INDEX idempotent_use_weight ON idempotent_use (substr(owner, 1, 7), max(keys * 4096, bytes));
+
+        CREATE TABLE row_digest (name utf8 NOT NULL UNIQUE, value bytea NOT NULL);
+
+        \(usage)
+        \(guards)
+        \(sealing)
+        \(AuthenticatedTable.all.map(\.postgreSQLTriggers).joined(separator: "\n"))
+        """
+
+    private static let usage = """
+        CREATE FUNCTION count_usage() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE
+            request idempotent_request := coalesce(NEW, OLD);
+            owners bytea[] := ARRAY[request.scope::bytea,
+                substr(request.scope, 1, position(' '::bytea in request.scope::bytea) - 1)];
+            had bigint := 0;
+            has bigint := 0;
+        BEGIN
+            IF request.network IS NOT NULL THEN owners := owners || request.network::bytea; END IF;
+            IF TG_OP <> 'INSERT' THEN
+                had := coalesce(octet_length(OLD.fields), 0) + coalesce(octet_length(OLD.body), 0);
+            END IF;
+            IF TG_OP <> 'DELETE' THEN
+                has := coalesce(octet_length(NEW.fields), 0) + coalesce(octet_length(NEW.body), 0);
+            END IF;
+            IF TG_OP = 'INSERT' THEN
+                INSERT INTO idempotent_use SELECT owner, 1, has FROM unnest(owners) AS owner
+                    ON CONFLICT (owner) DO UPDATE
+                    SET keys = idempotent_use.keys + 1, bytes = idempotent_use.bytes + excluded.bytes;
+            ELSIF TG_OP = 'UPDATE' THEN
+                UPDATE idempotent_use SET bytes = bytes + has - had WHERE owner = ANY (owners);
+            ELSE
+                UPDATE idempotent_use SET keys = keys - 1, bytes = bytes - had WHERE owner = ANY (owners);
+                DELETE FROM idempotent_use
+                    WHERE owner IN (request.scope, request.network) AND keys = 0;
+            END IF;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER idempotent_request_counted AFTER INSERT OR DELETE OR UPDATE OF fields, body
+            ON idempotent_request FOR EACH ROW EXECUTE FUNCTION count_usage();
+        """
+
+    /// They prevent mistakes by other programs; the tags detect what is done on purpose.
+    private static let guards = """
+        CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION 'the audit log is only added to';
+        END $$;
+        CREATE TRIGGER audit_is_not_altered BEFORE UPDATE ON audit
+            FOR EACH ROW EXECUTE FUNCTION refuse_change();
+        CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit
+            FOR EACH ROW EXECUTE FUNCTION refuse_change();
+        CREATE TRIGGER audit_is_not_emptied BEFORE TRUNCATE ON audit
+            FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+        CREATE FUNCTION forget_upload_tickets() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            DELETE FROM upload_ticket WHERE session = OLD.id;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER upload_ticket_of_forgotten_session AFTER DELETE ON session
+            FOR EACH ROW EXECUTE FUNCTION forget_upload_tickets();
+        """
+
+    /// While the master key is replaced, each new sealed value must have the first byte that `seal-slot`
+    /// holds; one that the row had already, in whichever column, may stay (decision 0059).
+    private static let sealing = """
+        CREATE FUNCTION refuse_former_key() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION 'sealed under the former master key' USING ERRCODE = 'CS001';
+        END $$;
+        CREATE FUNCTION has_former_key(bytea) RETURNS boolean LANGUAGE sql STABLE AS
+            'SELECT substr($1, 1, 1) IS DISTINCT FROM (SELECT value FROM countersign.meta \
+        WHERE name = ''seal-slot'')';
+        \(sealed("app_setting", columns: "sealed"))
+        \(sealed("release", columns: "sealed_secret", "sealed_next_secret"))
+        \(sealed("account", columns: "sealed_record", "sealed_legacy"))
+        \(sealed("session", columns: "sealed_root", "sealed_previous_root", "next_sealed_root"))
+        \(sealed("idempotent_request", columns: "body"))
+        \(sealed("meta", columns: "value", of: Migrations.sealedNames))
+        """
+
+    private static func sealed(_ table: String, columns: String..., of condition: String = "true") -> String {
+        let had = columns.map { "coalesce(OLD.\($0), '')" }.joined(separator: ", ")
+        func isWrong(_ column: String) -> String {
+            "octet_length(NEW.\(column)) > 0 AND has_former_key(NEW.\(column))"
+        }
+        let inserted = columns.map { "(\(isWrong($0)))" }.joined(separator: " OR ")
+        let updated = columns.map { "(NEW.\($0) NOT IN (\(had)) AND \(isWrong($0)))" }
+            .joined(separator: " OR ")
+        return """
+            CREATE TRIGGER \(table)_insert_is_sealed BEFORE INSERT ON \(table) FOR EACH ROW
+                WHEN (\(condition) AND (\(inserted))) EXECUTE FUNCTION refuse_former_key();
+            CREATE TRIGGER \(table)_update_is_sealed BEFORE UPDATE OF \(columns.joined(separator: ", "))
+                ON \(table) FOR EACH ROW
+                WHEN (\(condition) AND (\(updated))) EXECUTE FUNCTION refuse_former_key();
+            """
+    }
+}
+
+extension AuthenticatedTable {
+    /// Triggers that hand each row that is written to the connection that writes it.
+    fileprivate var postgreSQLTriggers: String {
+        let (new, old) = (condition("NEW.").map { "WHEN (\($0))" }, condition("OLD.").map { "WHEN (\($0))" })
+        func trigger(_ event: String, when condition: String?) -> String {
+            let name = event.prefix { $0 != " " }.lowercased()
+            return """
+                CREATE TRIGGER row_\(name) AFTER \(event) ON \(self.name) FOR EACH ROW \(condition ?? "")
+                    EXECUTE FUNCTION hand_over_\(self.name)();
+                """
+        }
+        return """
+            CREATE FUNCTION hand_over_\(name)() RETURNS trigger LANGUAGE plpgsql AS $$
+            BEGIN
+                IF to_regclass('pg_temp.row_change') IS NULL THEN
+                    RAISE EXCEPTION 'rows of % are written by countersign alone', TG_TABLE_NAME;
+                END IF;
+                INSERT INTO pg_temp.row_change (old, new) VALUES (
+                    CASE WHEN TG_OP <> 'INSERT' THEN \(taggedEncoding(of: "OLD.")) END,
+                    CASE WHEN TG_OP <> 'DELETE' THEN \(taggedEncoding(of: "NEW.")) END);
+                RETURN NULL;
+            END $$;
+            \(trigger("INSERT", when: new))
+            \(trigger("UPDATE OF \(list())", when: new))
+            \(trigger("DELETE", when: old))
+            """
+    }
+}

@@ -1,0 +1,102 @@
+import CountersignAuthority
+import CountersignWire
+
+/// Compares the tables, indices, triggers and functions of a database with those that the migrations make:
+/// they are data of the database, and another trigger could change what is written.
+enum PostgreSQLSchema {
+    /// What stands for the functions of the schema among the tables.
+    private static let functions = "functions"
+
+    /// A digest of everything that the catalogue says about each table of ours, and about our functions.
+    /// `PostgreSQLSchemaTests` shows the digests when a migration has changed them.
+    static let expected: [String: String] = [
+        "account": "25189f02e9b72ec9",
+        "app": "a13626c09a557c9d",
+        "app_setting": "88f694a5336c9cf5",
+        "audit": "ebc73ed69fa48f8c",
+        "erased_name": "b0ac02a257047ca8",
+        "functions": "92234fd958b5e5d8",
+        "idempotent_request": "e8a4ad11c058f6e6",
+        "idempotent_use": "6c4036fef563f394",
+        "known_device": "29216582ced20b01",
+        "layout": "3f66fc188b35544b",
+        "meta": "ef515dbb7a2dfcb7",
+        "meter": "c627bf32df13f8a6",
+        "release": "90c316a13319ab64",
+        "release_rollout": "47d46ecb62475558",
+        "release_setting": "2c6a0f873e47847c",
+        "revision": "3f66fc188b35544b",
+        "row_digest": "27af59362f2f8782",
+        "session": "9f2881f2515e8e1b",
+        "session_change": "3f66fc188b35544b",
+        "upload_ticket": "a4934a63e7276725",
+        "writing": "3f66fc188b35544b",
+    ]
+
+    /// Tables that are not ours may be there. Names are texts, which PostgreSQL has in another type.
+    private static let query = """
+        WITH ours AS (
+            SELECT oid, relname, relkind, relrowsecurity, relpersistence FROM pg_class
+            WHERE relnamespace = to_regnamespace('countersign') AND relkind IN ('r', 'p', 'v', 'm', 'f')
+        ), lines (place, line) AS (
+            SELECT relname::text, format('table %s %s %s', relkind, relrowsecurity, relpersistence) FROM ours
+            UNION ALL
+            SELECT relname, format('column %s %s %s %s %s',
+                    attname, atttypid::regtype, attnotnull, attidentity,
+                    (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef
+                        WHERE adrelid = attrelid AND adnum = attnum))
+                FROM pg_attribute JOIN ours ON attrelid = ours.oid WHERE attnum > 0 AND NOT attisdropped
+            UNION ALL
+            SELECT relname, format('index %s %s', pg_get_indexdef(indexrelid), indisvalid)
+                FROM pg_index JOIN ours ON indrelid = ours.oid
+            UNION ALL
+            SELECT relname, format('constraint %s %s %s', conname, pg_get_constraintdef(c.oid), convalidated)
+                FROM pg_constraint AS c JOIN ours ON conrelid = ours.oid
+            UNION ALL
+            SELECT relname, format('trigger %s %s', pg_get_triggerdef(t.oid), tgenabled)
+                FROM pg_trigger AS t JOIN ours ON tgrelid = ours.oid WHERE NOT tgisinternal
+            UNION ALL
+            SELECT relname, format('internal trigger %s', tgenabled)
+                FROM pg_trigger JOIN ours ON tgrelid = ours.oid WHERE tgisinternal AND tgenabled <> 'O'
+            UNION ALL
+            SELECT relname, format('rule %s', rulename)
+                FROM pg_rewrite JOIN ours ON ev_class = ours.oid
+            UNION ALL
+            SELECT relname, format('child %s', inhrelid::regclass)
+                FROM pg_inherits JOIN ours ON inhparent = ours.oid
+            UNION ALL
+            SELECT 'functions', format('%s(%s) %s %s %s', proname, pg_get_function_identity_arguments(oid),
+                    provolatile, prosecdef, prosrc)
+                FROM pg_proc WHERE pronamespace = to_regnamespace('countersign')
+        )
+        SELECT convert_to(place, 'UTF8'),
+            substr(sha256(convert_to(string_agg(line, E'\\n' ORDER BY line COLLATE "C"), 'UTF8')), 1, 8)
+        FROM lines GROUP BY place
+        """
+
+    /// The digests of a database's tables, by name.
+    static func digests(in database: Database) throws(OperationalError) -> [String: String] {
+        let rows = try database.rows(query) { ($0.text(0), Hex.encode($0.blob(1).span)) }
+        return Dictionary(uniqueKeysWithValues: rows)
+    }
+
+    /// The differences of a database with all migrations, in the order of the tables' names.
+    static func differences(in database: Database) throws(OperationalError) -> [Schema.Difference] {
+        let found = try digests(in: database)
+        return expected.sorted { $0.key < $1.key }.compactMap { name, digest in
+            guard found[name] != digest else { return nil }
+            let what = found[name] == nil ? "missing" : "other than the migrations make them"
+            let parts = name == functions ? "the functions" : "the columns, indices, constraints or triggers"
+            let text = "\(parts) are \(what)"
+            return Schema.Difference(table: name, text: text)
+        }
+    }
+
+    /// Throws if a database with all migrations has another schema than they make.
+    static func require(in database: Database) throws(OperationalError) {
+        guard let first = try differences(in: database).first else { return }
+        throw OperationalError(
+            .failed,
+            message: "\(database.path): \(first.table): \(first.text). Undo it, or restore a backup")
+    }
+}

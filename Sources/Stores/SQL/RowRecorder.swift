@@ -1,0 +1,295 @@
+import CountersignAuthority
+import CountersignWire
+
+/// Authenticates the rows that one connection reads and writes. The driver hands the rows over, through
+/// triggers, so that no statement that changes a row can go round them. What is computed is the authority's.
+///
+/// Not safe to share between threads, like the connection that owns it.
+final class RowRecorder {
+    var rows: RowAuthenticator?
+    /// Whether the rows have tags. Without an authenticator, such rows cannot be used.
+    var isTagged = false
+    var hasTriggers = false
+    /// What the running transaction has changed.
+    struct Pending {
+        /// The change of each table's digest, by the table's number.
+        var digests: [Int: RowDigest] = [:]
+        /// The last audit record before the transaction's first.
+        var auditBefore: Int64?
+        /// Whether the reserved names were verified. Other connections cannot change them meanwhile.
+        var areNamesVerified = false
+        /// The last change that PostgreSQL's triggers have handed over.
+        var collected: Int64 = 0
+    }
+
+    /// Tombstones that are verified in each transaction that adds an account: less than 5 ms of one core.
+    private static let mostVerifiedNames: Int64 = 1_000
+    /// Accounts that are verified there, after each change by another connection: less than 50 ms.
+    private static let mostVerifiedAccounts: Int64 = 10_000
+    /// Rows of a table one group of which is verified before a session opens, after each change by another
+    /// connection.
+    private static let mostRowsOfGroups: Int64 = 10_000
+
+    var pending = Pending()
+    /// ``Database/changeMark()`` when the accounts were last verified; nil if they never were.
+    private var accountsVerified: Int64?
+    /// The groups of each table, by its number, that were verified at a ``Database/changeMark()``.
+    private var groupsVerified: (mark: Int64, groups: [Int: Set<Int>]) = (0, [:])
+    /// Whether the row that was removed last, which an update replaces, was authentic.
+    var wasAuthentic = true
+    var examination: RowExamination?
+    /// The sum of the rows of a group that is being verified.
+    var examinedGroup: RowDigest?
+
+    /// Whether PostgreSQL may have rows for ``collect(in:)``.
+    var hasChanges = false
+
+    // MARK: Setting up
+
+    /// Verifies and tags by `rows` from now on. Does nothing while the file has no place for tags. Without
+    /// `rows`, a file with tags cannot be changed.
+    func start(by rows: RowAuthenticator?, on database: Database) throws(OperationalError) {
+        guard try database.hasTable("row_digest") else {
+            // Without digests, all rows would count as right.
+            guard try !database.isMadeWithTags() else {
+                throw OperationalError(
+                    .failed,
+                    message: "\(database.path): the table of row digests was removed; restore a backup")
+            }
+            return
+        }
+        guard self.rows == nil else { return }
+        isTagged = try database.integer("SELECT 1 FROM row_digest LIMIT 1") != nil
+        switch database.driver {
+        case .sqlite(let connection):
+            guard rows != nil || isTagged else { return }
+            try makeTriggers(by: rows, on: connection)
+        case .postgreSQL: try makePlaceForChanges(in: database)
+        }
+        guard let rows else { return }
+        self.rows = rows
+    }
+
+    // MARK: Transactions
+
+    func reset() {
+        pending = Pending()
+        hasChanges = false
+    }
+
+    /// Takes back what was collected since `pending` was read.
+    func restore(_ earlier: Pending) {
+        pending = earlier
+        hasChanges = true
+    }
+
+    /// Adds what the transaction has collected to the digests. A digest that does not open stays as it is:
+    /// making it anew would hide what was done to it.
+    func flush(into database: Database) throws(OperationalError) {
+        defer { reset() }
+        try collect(in: database)
+        guard let rows, !pending.digests.isEmpty || pending.auditBefore != nil else { return }
+        var summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+        let earlier = summary
+        for (number, difference) in pending.digests {
+            let table = AuthenticatedTable.all[number]
+            guard let sealed = try RowRecorder.sealed(table.name, in: database),
+                var digest = rows.open(sealed, of: table)
+            else { continue }
+            let isLatest = summary.map {
+                $0.changes.indices.contains(number) && $0.changes[number] == digest.changes
+            }
+            digest.apply(difference)
+            try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
+            if isLatest == true { summary?.changes[number] = digest.changes }
+        }
+        if let before = pending.auditBefore, before == summary?.audit {
+            summary?.audit = try RowRecorder.lastAuditNumber(in: database)
+        }
+        if let summary, summary != earlier {
+            try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+        }
+    }
+
+    static func lastAuditNumber(in database: Database) throws(OperationalError) -> Int64 {
+        try database.integer("SELECT max(number) FROM audit") ?? 0
+    }
+
+    static func sealed(_ name: String, in database: Database) throws(OperationalError) -> [UInt8]? {
+        try database.rows("SELECT value FROM row_digest WHERE name = ?", binding: .text(name)) {
+            $0.blob(0)
+        }.first
+    }
+
+    private static func set(
+        _ name: String, to sealed: [UInt8], in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            """
+            INSERT INTO row_digest (name, value) VALUES (?, ?)
+            ON CONFLICT (name) DO UPDATE SET value = excluded.value
+            """, binding: .text(name), .blob(sealed))
+    }
+
+    // MARK: Whole tables
+
+    /// Tags all rows as they are, and begins the digests anew.
+    func tagAll(in database: Database) throws(OperationalError) -> Int64 {
+        guard let rows else { return 0 }
+        var count: Int64 = 0
+        var changes: [UInt64] = []
+        try collect(in: database)
+        for table in AuthenticatedTable.all {
+            pending.digests[table.number] = nil
+            switch database.driver {
+            case .sqlite:
+                try database.run(
+                    "UPDATE \(table.name) SET row_tag = cs_row_added(\(table.number), \(table.list()))"
+                        + (table.condition().map { " WHERE \($0)" } ?? ""))
+            case .postgreSQL: try tag(table, by: rows, in: database)
+            }
+            var digest = pending.digests[table.number] ?? RowDigest()
+            // Not from zero: a digest from before would fit once more when as many changes have been made.
+            digest.changes = UInt64.random(in: 0..<(1 << 62))
+            changes.append(digest.changes)
+            count += digest.rows
+            try RowRecorder.set(table.name, to: rows.seal(digest, of: table), in: database)
+            pending.digests[table.number] = nil
+        }
+        var audit = pending.auditBefore
+        if audit == nil { audit = try RowRecorder.lastAuditNumber(in: database) }
+        let summary = RowSummary(changes: changes, audit: audit ?? 0)
+        try RowRecorder.set(RowSummary.name, to: rows.seal(summary), in: database)
+        return count
+    }
+
+    /// Reads all rows of these tables; nil without an authenticator.
+    func examine(_ tables: [AuthenticatedTable], in database: Database) throws(OperationalError)
+        -> RowVerification?
+    {
+        guard let rows else { return nil }
+        try collect(in: database)
+        examination = RowExamination(rows, summary: try RowRecorder.sealed(RowSummary.name, in: database))
+        defer { examination = nil }
+        for table in tables {
+            do {
+                switch database.driver {
+                case .sqlite:
+                    _ = try database.rows(
+                        "SELECT cs_row_examined(\(table.number), row_tag, \(table.list())) FROM \(table.rows)"
+                    ) { _ in }
+                    // The scan reads the rows themselves; statements find them by indices, which could hide
+                    // some.
+                    let verdict = try database.rows("PRAGMA main.integrity_check(\(table.name))") {
+                        $0.text(0)
+                    }
+                    if verdict != ["ok"] { examination?.mismatch(table, text: verdict.first ?? "") }
+                case .postgreSQL: try scan(table, in: database)
+                }
+            } catch  where error.kind == .failed {
+                examination?.fail(table)
+                continue
+            }
+            let sealed = try RowRecorder.sealed(table.name, in: database)
+            examination?.finish(table, sealed: sealed, pending: pending.digests[table.number])
+        }
+        if tables.count == AuthenticatedTable.all.count {
+            var last = pending.auditBefore
+            if last == nil { last = try RowRecorder.lastAuditNumber(in: database) }
+            examination?.finish(audit: last ?? 0)
+            for difference in try database.schemaDifferences() {
+                examination?.differ(difference.table, text: difference.text)
+            }
+        }
+        return examination?.verification
+    }
+
+    /// Verifies the tombstones of erased names once in a transaction, and the accounts if another connection
+    /// has changed the file since, unless there are too many to do so while other writers wait. Throws, too,
+    /// if the background check has found that accounts or tombstones are missing.
+    func requireReservedNames(in database: Database) throws(OperationalError) {
+        guard let rows, !pending.areNamesVerified else { return }
+        for table in [AuthenticatedTable.account, .erasedName] where !rows.isComplete(table) {
+            throw OperationalError(
+                .failed,
+                message: "\(database.path): \(table.name): rows are missing, so a name might be free that "
+                    + "is not; `countersign audit verify` tells more")
+        }
+        if try count(of: .erasedName, by: rows, in: database) <= RowRecorder.mostVerifiedNames {
+            try SQLStore.requireAuthentic(.erasedName, in: database)
+        }
+        let mark = try database.changeMark()
+        if mark != accountsVerified,
+            try count(of: .account, by: rows, in: database) <= RowRecorder.mostVerifiedAccounts
+        {
+            try SQLStore.requireAuthentic(.account, in: database)
+            accountsVerified = mark
+        }
+        pending.areNamesVerified = true
+    }
+
+    /// The number of rows that the table's digest states; 0 if it does not open.
+    private func count(
+        of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> Int64 {
+        let sealed = try RowRecorder.sealed(table.name, in: database)
+        return sealed.flatMap { rows.open($0, of: table)?.rows } ?? 0
+    }
+
+    /// The number of rows that the digests of all tables state together; 0 without an authenticator.
+    func countAll(in database: Database) throws(OperationalError) -> Int64 {
+        guard let rows else { return 0 }
+        var sum: Int64 = 0
+        for table in AuthenticatedTable.all { sum += try count(of: table, by: rows, in: database) }
+        return sum
+    }
+
+    /// Verifies the group of the account's rows in each table, if another connection has changed the file
+    /// since, unless the table is too large to do so while other writers wait. Throws, too, if the check of
+    /// all rows has found that the group does not add up.
+    func requireGroup(
+        ofAccount account: Int64, of tables: [AuthenticatedTable], in database: Database
+    ) throws(OperationalError) {
+        guard let rows else { return }
+        let mark = try database.changeMark()
+        if groupsVerified.mark != mark { groupsVerified = (mark, [:]) }
+        for table in tables {
+            let group = table.group(ofAccount: account)
+            guard rows.accepts(group: group, of: table) else {
+                throw SQLStore.unbalanced(table, account: account, in: database)
+            }
+            guard groupsVerified.groups[table.number]?.contains(group) != true else { continue }
+            guard try addsUp(group, of: table, by: rows, in: database) else {
+                throw SQLStore.unbalanced(table, account: account, in: database)
+            }
+            groupsVerified.groups[table.number, default: []].insert(group)
+        }
+    }
+
+    /// Whether the authentic rows of the group are those of the digest; true for a table with too many rows.
+    private func addsUp(
+        _ group: Int, of table: AuthenticatedTable, by rows: RowAuthenticator, in database: Database
+    ) throws(OperationalError) -> Bool {
+        try collect(in: database)
+        let summary = try RowRecorder.sealed(RowSummary.name, in: database).flatMap { rows.openSummary($0) }
+        guard let summary, summary.changes.indices.contains(table.number),
+            var stored = try RowRecorder.sealed(table.name, in: database).flatMap({
+                rows.open($0, of: table)
+            }),
+            stored.changes == summary.changes[table.number]
+        else { return false }
+        guard stored.rows <= RowRecorder.mostRowsOfGroups else { return true }
+        if let changes = pending.digests[table.number] { stored.apply(changes) }
+        examinedGroup = RowDigest()
+        defer { examinedGroup = nil }
+        switch database.driver {
+        case .sqlite:
+            _ = try database.rows(
+                "SELECT cs_row_summed(\(table.number), row_tag, \(table.list())) FROM \(table.rowsOfGroup)",
+                binding: .integer(Int64(group))
+            ) { _ in }
+        case .postgreSQL: try sum(group, of: table, by: rows, in: database)
+        }
+        return examinedGroup?.hasSameRows(inGroup: group, as: stored) ?? false
+    }
+}

@@ -1,0 +1,207 @@
+import CSQLite
+import CountersignAuthority
+import CountersignThreads
+import CountersignWire
+import Glibc
+
+/// A database file and one connection to it, opened at first use. Safe to share: the connection is used
+/// under the lock.
+final class SQLiteFile: @unchecked Sendable {
+    private let path: String
+    private let inspection: StoreInspection
+    /// Nil until ``authenticate(by:)``.
+    private var rows: RowAuthenticator?
+    /// Guards `database` and `rows`.
+    private let lock = ReadWriteLock()
+    private var database: Database?
+    /// Whether the file is known to have a layout, which it then keeps.
+    private var isMade = false
+
+    init(path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?) {
+        self.path = path
+        self.inspection = inspection
+        self.rows = rows
+    }
+
+    func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
+        try lock.write { () throws(OperationalError) in
+            self.rows = rows
+            if let database { try database.recorder.start(by: rows, on: database) }
+        }
+    }
+
+    func prepare() throws(OperationalError) {
+        try lock.write { () throws(OperationalError) in
+            if try existing() == nil { try SQLiteFile.makeEmpty(path) }
+            guard let database = try existing() else { throw SQLiteResultCode.damaged(path) }
+            database.sqlite?.mayCheckpoint()
+            guard try Migrations.version(database) != Int64(Migrations.steps.count) else { return }
+            try Migrations.run(on: database)
+            try database.recorder.start(by: rows, on: database)
+        }
+    }
+
+    func close() {
+        lock.write {
+            database = nil
+            isMade = false
+        }
+    }
+
+    /// The result of `body`, which reads one state of the database; `empty` while the file has no layout
+    /// yet.
+    func read<Result>(
+        whenEmpty empty: Result, body: (Database) throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
+        try lock.write { () throws(OperationalError) in
+            guard let database = try existing() else { return empty }
+            // Within the same transaction: each transaction acquires and releases file locks by system
+            // calls.
+            return try database.readTransaction { () throws(OperationalError) in
+                if !isMade { isMade = try Migrations.version(database) > 0 }
+                return isMade ? try body(database) : empty
+            }
+        }
+    }
+
+    /// Applies all changes of `body` or none; they are durable when this returns.
+    func write<Result>(_ body: (Database) throws(OperationalError) -> Result) throws(OperationalError)
+        -> Result
+    {
+        try lock.write { () throws(OperationalError) in
+            guard let database = try existing() else {
+                throw OperationalError(.unreachable, message: "\(path): no database there")
+            }
+            return try database.transaction { () throws(OperationalError) in try body(database) }
+        }
+    }
+
+    /// Uses the connection outside a transaction.
+    func use<Result>(_ body: (Database) throws(OperationalError) -> Result) throws(OperationalError) -> Result
+    {
+        try lock.write { () throws(OperationalError) in
+            guard let database = try existing() else {
+                throw OperationalError(.unreachable, message: "\(path): no database there")
+            }
+            return try body(database)
+        }
+    }
+
+    /// Creates the file with mode 0600; SQLite gives its write-ahead log the same mode.
+    private static func makeEmpty(_ path: String) throws(OperationalError) {
+        let file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if file < 0, errno == EEXIST { return }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot make the database").fault(.unreachable)
+        }
+        Glibc.close(file)
+    }
+
+    /// The connection; nil if the file does not exist.
+    private func existing() throws(OperationalError) -> Database? {
+        if let database { return database }
+        guard access(path, F_OK) == 0 else {
+            if errno == ENOENT { return nil }
+            throw SystemCallError(errno, while: "\(path): cannot open the database").fault(.unreachable)
+        }
+        let connection = try SQLiteConnection(path: path)
+        let opened = Database(connection)
+        guard connection.hasSQLiteHeader else { throw SQLiteResultCode.damaged(path) }
+        try check(opened)
+        try opened.execute("PRAGMA foreign_keys = ON; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
+        try opened.recorder.start(by: rows, on: opened)
+        database = opened
+        return opened
+    }
+
+    private func check(_ database: Database) throws(OperationalError) {
+        let application = try database.integer("PRAGMA application_id")
+        let tables = try database.integer("SELECT count(*) FROM sqlite_schema") ?? 0
+        guard application == Migrations.applicationID || tables == 0 else {
+            throw OperationalError(
+                .unreachable,
+                message: "\(database.path): a database of another program; expected one of countersign's")
+        }
+        guard try Migrations.version(database) <= Migrations.steps.count else {
+            throw OperationalError(
+                .unreachable,
+                message: "\(database.path): made by a newer countersign; expected this version's or older")
+        }
+        if try Migrations.version(database) == Migrations.steps.count { try Schema.require(in: database) }
+        if inspection == .everyPage {
+            let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
+            guard verdict == ["ok"] else { throw SQLiteResultCode.damaged(database.path) }
+        }
+        // A property of the file: only the first call writes.
+        _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
+    }
+}
+
+/// Translates SQLite's result codes to messages that say what to do. Source: sqlite.org/rescode.html.
+enum SQLiteResultCode {
+    /// `SQLITE_IOERR_SHMSIZE`, a macro that does not import.
+    private static let sharedMemorySize = SQLITE_IOERR | 19 << 8
+
+    /// The error of the last call on `connection`, which is nil if it could not be opened.
+    static func fault(_ code: Int32, on connection: OpaquePointer?, path: String) -> OperationalError {
+        switch code & 0xFF {
+        case SQLITE_NOTADB, SQLITE_CORRUPT:
+            return damaged(path)
+        case SQLITE_FULL:
+            return full(path)
+        case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
+            return OperationalError(
+                .unreachable,
+                message: "\(path): cannot write to it; expected a file and a folder that this user may write")
+        case SQLITE_CANTOPEN:
+            return OperationalError(
+                .unreachable,
+                message: "\(path): cannot open the database; expected a readable and writable file")
+        case SQLITE_BUSY, SQLITE_LOCKED:
+            return OperationalError(
+                .unreachable, message: "\(path): another process has kept it locked for over five seconds")
+        case SQLITE_IOERR:
+            let system = connection.map { sqlite3_system_errno($0) } ?? 0
+            // The write-ahead log's index is mapped memory; these codes mean that the disk has no room for
+            // it.
+            if system == ENOSPC || system == EDQUOT || code == sharedMemorySize { return full(path) }
+            return OperationalError(
+                .unreachable,
+                message: "\(path): the disk failed: \(reason(system: system, code: code)) (SQLite \(code))")
+        case SQLITE_CONSTRAINT where isFormerKey(on: connection):
+            return OperationalError(
+                .unreachable, message: "\(path): the master key is being replaced; nothing was changed")
+        default:
+            return OperationalError(
+                .failed,
+                message:
+                    "\(path): "
+                    + "\(String(cString: connection.map { sqlite3_errmsg($0) } ?? sqlite3_errstr(code)))"
+            )
+        }
+    }
+
+    private static func isFormerKey(on connection: OpaquePointer?) -> Bool {
+        connection.map { String(cString: sqlite3_errmsg($0)) } == Migrations.formerKey
+    }
+
+    /// The system's message. If a commit fails, SQLite keeps no errno, only the failed operation.
+    private static func reason(system: Int32, code: Int32) -> String {
+        if system != 0 { return String(cString: strerror(system)) }
+        // `SQLITE_IOERR_READ`, `_SHORT_READ`, `_WRITE`, `_FSYNC`, `_DIR_FSYNC`: macros that do not import.
+        switch code >> 8 {
+        case 1, 2: return "it cannot be read"
+        case 3: return "it cannot be written to"
+        case 4, 5: return "it cannot make durable what was written"
+        default: return "input or output error"
+        }
+    }
+
+    private static func full(_ path: String) -> OperationalError {
+        OperationalError(.unreachable, message: "\(path): the disk is full; nothing was changed")
+    }
+
+    static func damaged(_ path: String) -> OperationalError {
+        OperationalError(.unreachable, message: "\(path): not a database or damaged; restore a backup")
+    }
+}

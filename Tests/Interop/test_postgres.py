@@ -1,0 +1,160 @@
+"""A deployment whose store is a PostgreSQL database: the life of an account and of a release, with the commands that an operator uses; TLS
+and passwords on the way to the server; and what is refused. Keyed requests are in the gateway's own log, beside the store."""
+
+import json
+import os
+import pathlib
+import shutil
+import time
+
+import pytest
+
+from authority import Authority
+from gateway import Gateway, run
+from person import Person
+from postgres import PASSWORD, USER, Postgres, programs
+
+pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Postgres()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def address(server, request):
+    return server.create("d" + "".join(letter for letter in request.node.name.lower() if letter.isalnum())[:40])
+
+
+def sessions(gateway: Gateway) -> list[dict]:
+    return json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
+
+
+def test_life_of_an_account(address, tmp_path):
+    gateway = Gateway(tmp_path, environment={"COUNTERSIGN_STORE": address})
+    with gateway:
+        assert not list(gateway.data.glob("*.db*")), "nothing is kept in SQLite"
+        gateway.add_app("demo", registration="open", token_lifetime="2s")
+        person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
+        assert person.calls("/hello")
+        # The token has expired: the client refreshes its session.
+        time.sleep(2.1)
+        assert person.calls("/hello")
+        # A restart finds the session in the database.
+        gateway.stop()
+        gateway.start()
+        assert person.calls("/hello")
+        assert len(sessions(gateway)) == 1
+        for _ in range(2):
+            person.calls("-d", "amount=1", "-H", "Idempotency-Key: only-once", "/pay")
+        gateway.admin("session", "revoke", sessions(gateway)[0]["session"])
+        refused = person.run("request", "/hello")
+        assert refused.returncode == 1, refused.err
+        person.logs_in()
+        assert person.calls("/hello")
+    assert list(gateway.data.glob("requests-*.log")), "keyed requests of a node are in a file of its own"
+
+
+def test_keys_are_replaced(address, tmp_path):
+    with Gateway(tmp_path, environment={"COUNTERSIGN_STORE": address}) as gateway:
+        gateway.add_app("demo", registration="open")
+        person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
+        key = gateway.add_release(version="9.0")
+        gateway.admin("release", "rotate", key.key_id, "--json")
+        gateway.admin("release", "rotate", key.key_id, "--promote")
+        assert gateway.send(key.request()).status == 401, "the former key"
+        gateway.admin("rotate-master-key")
+        assert person.calls("/hello") and person.logs_in().calls("/hello")
+        gateway.stop()
+        gateway.start()
+        assert person.calls("/hello")
+        assert json.loads(gateway.admin("audit", "verify", "--json").out)["findings"] == []
+
+
+def test_altered_rows_are_refused(server, address, tmp_path):
+    """With the rights of the tables' owner and without the key."""
+    database = address.rsplit("/", 1)[1]
+    with Gateway(tmp_path, environment={"COUNTERSIGN_STORE": address}) as gateway:
+        gateway.add_app("demo", registration="open")
+        person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
+        other = Person(gateway, tmp_path / "other", "bob").signs_up()
+        with pytest.raises(RuntimeError, match="by countersign alone"):
+            server.sql("UPDATE countersign.account SET state = 'locked'", database)
+        # The triggers are no protection against an owner, and are not meant to be one.
+        server.sql("SET session_replication_role = replica; UPDATE countersign.account SET credential = ("
+                   "SELECT credential FROM countersign.account WHERE name = 'alice'), sealed_record = ("
+                   "SELECT sealed_record FROM countersign.account WHERE name = 'alice') WHERE name = 'bob'", database)
+        done = other.run("login", "--account", "bob", "--password-stdin", stdin="correct horse battery staple\n")
+        assert done.returncode != 0
+        assert person.calls("/hello")
+        found = run("audit", "verify", "--json", "--data", gateway.data, environment=gateway.environment)
+        assert found.returncode == 1 and "account" in found.out
+        server.sql("ALTER TABLE countersign.session DISABLE TRIGGER row_update", database)
+    done = run("account", "list", "demo", "--data", gateway.data, environment=gateway.environment)
+    assert done.returncode == 1 and "session" in done.err, done.err
+
+
+def test_every_command_takes_the_store(address, tmp_path):
+    data = tmp_path / "data"
+    done = run("app", "add", "demo", "--data", data, "--store", address)
+    assert done.returncode == 0, done.err
+    listed = run("app", "list", "--json", "--data", data, "--store", address)
+    assert len(json.loads(listed.out)["apps"]) == 1 and "demo" in listed.out
+    assert "--store URL" in run("account", "list", "--help").out
+    # The key is of this data folder: with another one, the database is not opened.
+    done = run("app", "list", "--data", tmp_path / "other", "--store", address)
+    assert done.returncode != 0
+
+
+@pytest.mark.parametrize("text", [
+    "postgres://db.example/shop?sslmode=disable", "postgres://db.example/shop?sslmode=require", "postgres://db.example",
+    "postgres://db.example/", "postgres://u:sec%ret@db.example/shop", "postgres://db.example/shop?options=-cfsync=off",
+    "postgres://a.example,b.example/shop", "mysql://localhost/shop",
+])
+def test_addresses_that_are_refused(text, tmp_path):
+    done = run("serve", "--print-config", "--data", tmp_path, "--store", text)
+    assert done.returncode == 2 and "verified" in done.err and "sec%ret" not in done.err
+
+
+def test_passwords_are_never_shown(server, address, tmp_path):
+    secret = "not:the-password"
+    shown = f"postgres://{USER}:{secret}@127.0.0.1:{server.port}/{address.rsplit('/', 1)[1]}"
+    printed = run("serve", "--print-config", "--data", tmp_path, "--store", shown)
+    assert printed.returncode == 0 and secret not in printed.out and f"{USER}:***@127.0.0.1" in printed.out
+    done = run("app", "add", "demo", "--data", tmp_path / "data", "--store", shown)
+    assert done.returncode == 3 and secret not in done.err and f"127.0.0.1:{server.port}" in done.err, done.err
+    right = f"postgres://{USER}:{PASSWORD.replace(' ', '%20')}@127.0.0.1:{server.port}/{address.rsplit('/', 1)[1]}"
+    done = run("app", "add", "demo", "--data", tmp_path / "data", "--store", right)
+    assert done.returncode == 0, done.err
+
+
+def test_no_server(tmp_path):
+    done = run("app", "add", "demo", "--data", tmp_path / "data", "--store", "postgres://nobody@127.0.0.1:9/shop")
+    assert done.returncode == 3 and "postgres://127.0.0.1:9/shop" in done.err, done.err
+
+
+def test_tls_is_verified(tmp_path):
+    """By the host's name and the authority that the address names, wherever the server is."""
+    authority, stranger = Authority(tmp_path / "ca"), Authority(tmp_path / "stranger")
+    certificate, key = authority.issue("server")
+    server = Postgres()
+    try:
+        for path in (certificate, key):
+            shutil.copy(path, server.folder / path.name)
+            (server.folder / path.name).chmod(0o600)
+            if os.getuid() == 0:
+                shutil.chown(server.folder / path.name, "postgres", "postgres")
+        server.stop()
+        server.start("-c", "ssl=on", "-c", f"ssl_cert_file={server.folder / certificate.name}",
+                     "-c", f"ssl_key_file={server.folder / key.name}")
+        server.create("shop")
+        place = f"postgres://{USER}:{PASSWORD.replace(' ', '%20')}@localhost:{server.port}/shop?sslmode=verify-full"
+        done = run("app", "add", "demo", "--data", tmp_path / "data", "--store", f"{place}&sslrootcert={authority.path}")
+        assert done.returncode == 0, done.err
+        done = run("app", "list", "--data", tmp_path / "data", "--store", f"{place}&sslrootcert={stranger.path}")
+        assert done.returncode == 3 and "SSL error" in done.err, done.err
+    finally:
+        server.remove()

@@ -1,0 +1,54 @@
+import CountersignAuthority
+import CountersignWire
+import Testing
+
+@testable import CountersignSQL
+
+/// The schema that the migrations make is the one that is expected, and another one is refused.
+@Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))
+struct SchemaTests {
+    private func made() throws -> (PostgreSQLAddress, Database) {
+        let address = try #require(TestDatabases.shared).make()
+        try StorePlace.postgreSQL(address).open().prepare()
+        return (address, Database(try PostgreSQLConnection(to: address)))
+    }
+
+    @Test func isAsExpected() throws {
+        let (_, database) = try made()
+        let digests = try PostgreSQLSchema.digests(in: database)
+        let lines = digests.sorted { $0.key < $1.key }.map { "        \"\($0.key)\": \"\($0.value)\"," }
+        #expect(
+            digests == PostgreSQLSchema.expected,
+            "PostgreSQLSchema.expected should be\n\(lines.joined(separator: "\n"))")
+    }
+
+    @Test(
+        "what is not as the migrations make it is refused",
+        arguments: [
+            "DROP INDEX countersign.session_of_account",
+            "ALTER TABLE countersign.session DISABLE TRIGGER row_update",
+            "ALTER TABLE countersign.session ADD COLUMN more bigint",
+            "ALTER TABLE countersign.session ENABLE ROW LEVEL SECURITY",
+            "CREATE RULE nothing AS ON UPDATE TO countersign.session DO INSTEAD NOTHING",
+            "CREATE TRIGGER more BEFORE UPDATE ON countersign.account FOR EACH ROW "
+                + "EXECUTE FUNCTION countersign.refuse_change()",
+            "CREATE OR REPLACE FUNCTION countersign.refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+                + "'BEGIN RETURN NEW; END'",
+            "CREATE FUNCTION countersign.substr(bytea, int, int) RETURNS bytea LANGUAGE sql AS 'SELECT $1'",
+            "CREATE TABLE countersign.heir () INHERITS (countersign.account)",
+        ])
+    func isCompared(_ sql: String) throws {
+        let (address, database) = try made()
+        try database.execute(sql)
+        let fault = #expect(throws: OperationalError.self) {
+            try StorePlace.postgreSQL(address).open().revision()
+        }
+        #expect(fault?.kind == .failed)
+    }
+
+    @Test func otherTablesMayBeThere() throws {
+        let (address, database) = try made()
+        try database.execute("CREATE TABLE countersign.more (number bigint)")
+        #expect(try StorePlace.postgreSQL(address).open().revision() == 0)
+    }
+}

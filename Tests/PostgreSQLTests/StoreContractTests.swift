@@ -1,0 +1,53 @@
+import CountersignAuthority
+import CountersignMemory
+import CountersignSQL
+import CountersignSeal
+import CountersignWire
+import StoreContract
+import Testing
+
+/// PostgreSQL fulfils the contract of the port, over one store, over many and within a transaction; with tags
+/// and without.
+@Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))
+struct StoreContractTests {
+    private static func withStore(
+        _ body: (_ store: StoreImplementation, _ name: String) throws -> Void
+    ) throws {
+        let address = try #require(TestDatabases.shared).make()
+        try body(StoreImplementation { _ in StorePlace.postgreSQL(address).open() }, address.database)
+    }
+
+    @Test func contractAcrossOpenings() throws { try Self.withStore { try $0.holdsAcrossOpenings($1) } }
+    @Test func contractOnOneStore() throws { try Self.withStore { try $0.holdsOnOneStore($1) } }
+    @Test func contractWithinATransaction() throws {
+        try Self.withStore { try $0.holdsWithinATransaction($1) }
+    }
+
+    @Test(arguments: StoreImplementation.Bound.allCases)
+    func keyedRequestsAreBounded(_ bound: StoreImplementation.Bound) throws {
+        try Self.withStore { try $0.boundsKeyedRequests($1, by: bound) }
+    }
+
+    @Test(
+        "every change keeps the tags and digests right, over one store and over many",
+        arguments: [true, false])
+    func tagsAreRight(_ isShared: Bool) throws {
+        let address = try #require(TestDatabases.shared).make()
+        let rows = try #require(
+            RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span)))
+        let place = StorePlace.postgreSQL(address)
+        let store = place.open(authenticatingBy: rows)
+        let contract = StoreContract {
+            let opened = isShared ? store : place.open(authenticatingBy: rows)
+            // Digests begin when the contract has made the store.
+            if try !opened.hasRowDigests() { _ = try? opened.tagAllRows() }
+            return opened
+        }
+        try contract.holds()
+        #expect(try store.verifyRows().findings.isEmpty)
+        try contract.races()
+        let found = try store.verifyRows()
+        #expect(found.findings.isEmpty && found.rows > 100)
+        #expect(try found.rows == store.countRows())
+    }
+}

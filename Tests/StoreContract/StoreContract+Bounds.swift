@@ -1,0 +1,77 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// How much is remembered of what is done once. On a store that remembers nothing yet.
+extension StoreContract {
+    private func begin(_ scope: IdempotencyScope, _ key: Int, _ bounds: IdempotencyBounds) throws
+        -> IdempotencyState
+    {
+        try make().begin(Self.request(scope, key), within: bounds)
+    }
+
+    private static func request(_ scope: IdempotencyScope, _ key: Int) -> IdempotentRequest {
+        IdempotentRequest(scope: scope, key: [UInt8(key)], digest: [1], begun: Int64(1_000 + key))
+    }
+
+    /// Begins keys 0, 1, … of that scope until one is refused; answers how many came about.
+    private func fill(_ scope: IdempotencyScope, _ bounds: IdempotencyBounds) throws -> Int {
+        for key in 0..<100 where try begin(scope, key, bounds) == .full { return key }
+        return 100
+    }
+
+    private func release(_ number: Int) throws -> IdempotencyScope {
+        .release(try #require(KeyID("r_\(number)")))
+    }
+
+    package func boundsOfKeys() throws {
+        try make().prepare()
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 40, bytes: 1 << 20)
+        bounds.account.keys = 7
+        #expect(try fill(.account(1), bounds) == 7)
+        #expect(
+            try begin(.account(1), 3, bounds) == .unfinished, "what is remembered is answered all the same")
+        try make().abandon(Self.request(.account(1), 3))
+        #expect(try begin(.account(1), 50, bounds) == .begun, "what was given up makes room")
+        #expect(try begin(.account(1), 51, bounds) == .full)
+        // A tenth for one release, half for all of them: what is left is the sessions'.
+        for number in 1...5 { #expect(try fill(release(number), bounds) == 4) }
+        #expect(try fill(release(6), bounds) == 0)
+        for (number, count) in [2: 7, 3: 6, 4: 0].sorted(by: { $0.key < $1.key }) {
+            #expect(try fill(.account(Int64(number)), bounds) == count)
+        }
+        #expect(try fill(release(7), bounds) == 0)
+        // Its day is over: the keys of account 1 among others.
+        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 8)
+        #expect(try begin(.account(1), 60, bounds) == .begun)
+        #expect(try begin(release(1), 60, bounds) == .begun)
+    }
+
+    package func boundsOfBytes() throws {
+        try make().prepare()
+        var bounds = IdempotencyBounds()
+        bounds.all = IdempotencyUsage(keys: 1_000, bytes: 1_000)
+        bounds.account.bytes = 300
+        func answer(_ scope: IdempotencyScope, _ key: Int, _ count: Int) throws {
+            let body = [UInt8](repeating: 1, count: count)
+            try make().finish(
+                Self.request(scope, key), with: StoredAnswer(status: 200, fields: [], body: body))
+        }
+        for key in 0..<3 {
+            #expect(try begin(.account(1), key, bounds) == .begun)
+            try answer(.account(1), key, 100)
+        }
+        #expect(try begin(.account(1), 3, bounds) == .full)
+        #expect(try begin(release(1), 0, bounds) == .begun)
+        try answer(release(1), 0, 100)
+        #expect(try begin(release(1), 1, bounds) == .full, "a release has a tenth")
+        #expect(try begin(.account(2), 0, bounds) == .begun)
+        try answer(.account(2), 0, 700)
+        #expect(try begin(.account(3), 0, bounds) == .full, "there is no more in all")
+        #expect(try make().forgetRequests(before: 1_001, limit: 100) == 3)
+        #expect(try begin(.account(1), 3, bounds) == .begun)
+        #expect(try begin(release(1), 1, bounds) == .begun)
+    }
+}

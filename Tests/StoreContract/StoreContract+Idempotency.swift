@@ -1,0 +1,57 @@
+import CountersignAuthority
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// Requests that are done once.
+extension StoreContract {
+    package func idempotency() throws {
+        let request = IdempotentRequest(scope: .account(1), key: [1, 0], digest: [2], begun: 500)
+        let revision = try make().revision()
+        #expect(try make().begin(request, within: .init()) == .begun)
+        #expect(try make().begin(request, within: .init()) == .unfinished)
+        var other = request
+        other.digest = [3]
+        #expect(try make().begin(other, within: .init()) == .otherRequest)
+        var elsewhere = request
+        elsewhere.scope = .account(2)
+        #expect(try make().begin(elsewhere, within: .init()) == .begun)
+
+        let answer = StoredAnswer(
+            status: 201,
+            fields: [
+                StoredAnswer.Field(name: "set-cookie", value: [0, 255, 13]),
+                StoredAnswer.Field(name: "set-cookie", value: []),
+            ], body: [UInt8](repeating: 1, count: 100_000))
+        try make().finish(other, with: answer)
+        #expect(try make().begin(request, within: .init()) == .unfinished, "another's answer is not ours")
+        try make().finish(request, with: answer)
+        var later = request
+        later.begun = 600
+        #expect(try make().begin(later, within: .init()) == .finished(answer))
+        try make().finish(request, with: StoredAnswer(status: 500, fields: [], body: []))
+        try make().abandon(request)
+        #expect(try make().begin(request, within: .init()) == .finished(answer), "what is done stays done")
+
+        try make().abandon(elsewhere)
+        #expect(try make().begin(elsewhere, within: .init()) == .begun)
+        try make().finish(elsewhere, with: StoredAnswer(status: 204, fields: [], body: []))
+        #expect(
+            try make().begin(elsewhere, within: .init())
+                == .finished(StoredAnswer(status: 204, fields: [], body: [])))
+
+        let third = try IdempotentRequest(
+            scope: .release(#require(KeyID("r"))), key: [9], digest: [9], begun: 700)
+        #expect(try make().begin(third, within: .init()) == .begun)
+        #expect(try make().forgetRequests(before: 700, limit: 1) == 1)
+        #expect(try make().forgetRequests(before: 700, limit: 10) == 1)
+        #expect(try make().forgetRequests(before: 700, limit: 10) == 0)
+        #expect(try make().begin(third, within: .init()) == .unfinished)
+        #expect(try make().begin(later, within: .init()) == .begun)
+        try make().finish(request, with: answer)
+        #expect(
+            try make().begin(later, within: .init()) == .unfinished,
+            "an answer to a beginning that was forgotten")
+        #expect(try make().revision() == revision)
+    }
+}

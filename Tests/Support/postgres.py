@@ -1,0 +1,123 @@
+"""A PostgreSQL server of the tests' own, in a temporary folder, reached by a Unix socket and by a loopback port. It refuses to run as root; then
+it runs as the user `postgres`. As a program, it prints the folder of its socket and the port, and runs until its standard input ends."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from ports import free_port
+
+PASSWORD = "a password: of-the-tests"
+USER = "postgres"
+
+
+def programs() -> pathlib.Path | None:
+    """The folder of the newest server's programs; Debian puts them on no path."""
+    found = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    if found:
+        return found[-1].parent
+    on_path = shutil.which("postgres")
+    return pathlib.Path(on_path).parent if on_path else None
+
+
+class Postgres:
+    def __init__(self):
+        self.bin = programs()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir="/tmp"))
+        self.port = free_port()
+        self.process = None
+        self.as_user = []
+        if os.getuid() == 0:
+            self.as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+            shutil.chown(self.folder, "postgres", "postgres")
+        self.folder.chmod(0o755)
+        password = self.folder / "password"
+        password.write_text(PASSWORD + "\n")
+        password.chmod(0o644)
+        self.run(
+            "initdb", "-D", str(self.folder / "data"), "-U", USER, "-E", "UTF8", "--locale=C", "--auth-local=trust",
+            "--auth-host=scram-sha-256", f"--pwfile={password}",
+        )
+        self.start()
+
+    def run(self, program: str, *arguments: str) -> str:
+        done = subprocess.run(
+            [*self.as_user, str(self.bin / program), *arguments], cwd=self.folder, text=True, capture_output=True, check=False,
+            env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+        )
+        if done.returncode != 0:
+            raise RuntimeError(f"{program}: {done.stderr}")
+        return done.stdout
+
+    def start(self, *options: str) -> None:
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [
+                    *self.as_user, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self.port),
+                    "-c", "listen_addresses=127.0.0.1", "-c", "fsync=on", "-c", "max_connections=100", *options,
+                ],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
+            )
+        end = time.monotonic() + 30
+        while True:
+            with contextlib.suppress(RuntimeError):
+                self.sql("SELECT 1")
+                return
+            if time.monotonic() > end or self.process.poll() is not None:
+                raise RuntimeError((self.folder / "log").read_text()[-2000:])
+            time.sleep(0.05)
+
+    def sql(self, text: str, database: str = "postgres") -> str:
+        place = ("-h", str(self.folder), "-p", str(self.port), "-U", USER, "-d", database)
+        return self.run("psql", *place, "-XAtq", "-v", "ON_ERROR_STOP=1", "-c", text).strip()
+
+    def create(self, database: str) -> str:
+        """A new database; its address by the socket."""
+        self.sql(f"CREATE DATABASE {database}")
+        return self.address(database)
+
+    def address(self, database: str) -> str:
+        return f"postgres://{USER}@{str(self.folder).replace('/', '%2F')}:{self.port}/{database}"
+
+    def pids(self) -> list[int]:
+        """The processes of the server, the first one first."""
+        own = self.process.pid
+        children = pathlib.Path(f"/proc/{own}/task/{own}/children").read_text().split()
+        return [own, *map(int, children)]
+
+    def kill(self) -> None:
+        """Ends all of its processes as a power failure does, apart from what the kernel has not written."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(10)
+
+    def stop(self) -> None:
+        if self.process and self.process.poll() is None:
+            # A fast shutdown.
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill()
+
+    def remove(self) -> None:
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    if programs() is None:
+        sys.exit("no PostgreSQL is installed")
+    server = Postgres()
+    try:
+        print(server.folder, server.port, flush=True)
+        sys.stdin.read()
+    finally:
+        server.remove()
