@@ -62,7 +62,18 @@ package final class Deployment: Sendable {
             store: store, keys: keys, folder: folder,
             recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
         ).run()
+        try Deployment.requireUnmoved(store)
         try rewriteAuditOnce()
+    }
+
+    /// A store that was moved has what was true then: sessions in it may have ended since.
+    private static func requireUnmoved(_ store: any Store) throws(OperationalError) {
+        guard let moved = try store.value(of: .movedTo) else { return }
+        let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another store"
+        throw OperationalError(
+            .failed,
+            message:
+                "the deployment was moved to \(place); expected that address as --store or COUNTERSIGN_STORE")
     }
 
     /// Begins the audit log of a new store, unless another process has begun it meanwhile.

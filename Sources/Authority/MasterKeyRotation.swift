@@ -346,6 +346,7 @@ extension MetaName {
     /// The others that decide what is accepted.
     static let decisive: [MetaName] = [
         .sealSlot, .replayFile, .replayConfirmation, .auditPseudonyms, .pinManifests, .rowsAccepted,
+        .movedTo,
     ]
 
     /// Takes the value apart, hands each sealed part with its binding to `seal`, and puts the results
@@ -361,7 +362,7 @@ extension MetaName {
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
         case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayConfirmation,
-            .auditPseudonyms, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted:
+            .auditPseudonyms, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
             return nil
         }
     }

@@ -142,6 +142,11 @@ package enum MetaName: String, Sendable, CaseIterable {
     case writeCheck = "write-check"
     /// When an operator last accepted the rows as they were: whole Unix seconds, in decimal.
     case rowsAccepted = "rows-accepted"
+    /// The store that all of this was moved to, and when: its address, and whole Unix seconds. No program
+    /// goes on with the one that has it.
+    case movedTo = "moved-to"
+    /// The store that all of this was moved from, and when, in the same form.
+    case movedFrom = "moved-from"
 }
 
 package enum InsertOutcome: Sendable, Equatable {

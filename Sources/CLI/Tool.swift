@@ -24,6 +24,7 @@ enum Tool {
         .sessionList, .sessionRevoke,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
+        .migrate,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,

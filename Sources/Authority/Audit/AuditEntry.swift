@@ -103,6 +103,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case replayConfirmClock = "replay.confirm-clock"
     case rowsAuthenticate = "rows.authenticate"
     case rowsAccept = "rows.accept"
+    case storeMove = "store.move"
 }
 
 /// The object of the action.

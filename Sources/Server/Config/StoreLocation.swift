@@ -43,4 +43,11 @@ public struct StoreLocation: Sendable, Equatable {
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
         place.open(inspecting: .header, authenticatingBy: rows)
     }
+
+    var isFile: Bool { if case .sqlite = place { true } else { false } }
+
+    /// Nil unless this is a file and `target` a database.
+    func move(to target: StoreLocation, authenticatingBy rows: RowAuthenticator) -> StoreMove? {
+        StoreMove(from: place, to: target.place, rows: rows)
+    }
 }

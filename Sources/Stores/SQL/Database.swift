@@ -215,7 +215,7 @@ final class Database {
 }
 
 /// A value that a database stores.
-enum SQLValue {
+enum SQLValue: Equatable {
     case null
     case integer(Int64)
     case text(String)

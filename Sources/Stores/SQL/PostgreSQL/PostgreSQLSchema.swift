@@ -20,7 +20,7 @@ enum PostgreSQLSchema {
         "idempotent_use": "6c4036fef563f394",
         "known_device": "29216582ced20b01",
         "layout": "3f66fc188b35544b",
-        "meta": "ef515dbb7a2dfcb7",
+        "meta": "b034eb48284410ab",
         "meter": "c627bf32df13f8a6",
         "release": "90c316a13319ab64",
         "release_rollout": "47d46ecb62475558",
