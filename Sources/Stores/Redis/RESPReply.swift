@@ -63,6 +63,7 @@ package struct RESPReader: Sendable {
     private func reply(at cursor: inout Int, depth: Int) throws(ReaderError) -> RESPReply? {
         guard cursor < bytes.count else { return nil }
         let kind = bytes[cursor]
+        guard "+-:$*".utf8.contains(kind) else { throw .malformed }
         var end = cursor + 1
         guard let line = try line(at: &end) else { return nil }
         switch kind {
