@@ -29,7 +29,7 @@ final class TestRedis: Sendable {
         let description: String
     }
 
-    init(_ options: String...) throws {
+    init(_ options: [String] = []) throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")

@@ -194,6 +194,7 @@ final class RedisReplayController: @unchecked Sendable {
                     throw OperationalError(
                         .failed, message: "another gateway of this deployment uses a replay file")
                 }
+                try await checkWrites(on: connection)
                 guard
                     let begun = try record.begin(
                         for: identity, window: need.window, retention: need.seconds, now: now)
@@ -206,6 +207,7 @@ final class RedisReplayController: @unchecked Sendable {
                 throw OperationalError(.unreachable, message: "Redis: another node uses another master")
             }
             if let loss = try await loss(of: epoch, for: identity, on: connection) {
+                try await checkWrites(on: connection)
                 let time = clocks.jumped.map { min($0, now) } ?? now
                 let next = epoch.next(
                     for: identity, window: need.window, retention: need.seconds, now: time)
@@ -253,6 +255,12 @@ final class RedisReplayController: @unchecked Sendable {
         let replies = try await connection.replies(
             to: (0..<RedisReplayKeys.tags).map { ["GET", keys.marker($0)] })
         return replies.allSatisfy { $0 == .bulk(Array(epoch.token.utf8)) }
+    }
+
+    /// Throws if the server takes no writes, before an epoch begins whose markers could not be written.
+    private func checkWrites(on connection: RedisConnection) async throws(OperationalError) {
+        let name = keys.probe(SystemRandom().bytes(17)).entry
+        _ = try await connection.result(of: ["SET", name, "", "PX", "1000"], named: "SET")
     }
 
     private func writeMarkers(
