@@ -151,12 +151,19 @@ let package = Package(
             ], path: "Stores/SQL"),
         module(
             "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
+        // The replay guard of several nodes (docs/decisions/0071-redis-replay-guard.md).
+        module(
+            "Redis",
+            [
+                "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
+            ], path: "Stores/Redis"),
         module(
             "Server",
             [
-                "CountersignHTTP", "CountersignSQL", "CountersignAuthority", "CountersignGate",
-                "CountersignHandshake", "CountersignMemory", "CountersignOpaque", "CountersignSchemes",
-                "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
+                "CountersignHTTP", "CountersignRedis", "CountersignSQL", "CountersignAuthority",
+                "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
         // come from TestKit.
@@ -214,6 +221,12 @@ let package = Package(
 
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
+        tests(
+            "Redis",
+            [
+                "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+            ]),
         tests("Memory"),
         tests("Threads"),
         tests("Wire"),

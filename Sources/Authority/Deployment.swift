@@ -14,6 +14,8 @@ package final class Deployment: Sendable {
     let auditChain: AuditChain
     /// The keys of the log of keyed requests.
     package let requestKeys: RequestLogKeys
+    /// What a replay guard outside this machine derives its keys from.
+    package let replaySecret: Secret
     private let tombstones = Locked<AccountTombstoneKey?>(nil)
     /// Authenticates the rows; every connection to the store needs it.
     package let rows: RowAuthenticator
@@ -48,7 +50,7 @@ package final class Deployment: Sendable {
             try Deployment.beginAuditLog(in: store, under: fresh)
         }
         let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
-        (auditChain, rows, requestKeys) = try Deployment.openAuditLog(in: store, under: keys)
+        (auditChain, rows, requestKeys, replaySecret) = try Deployment.openAuditLog(in: store, under: keys)
         generation = try DeploymentGeneration(folder.generation)
         masterKey = try MasterKeyRing(
             keys, checks: checks, in: store, source: source, generation: generation)
@@ -87,7 +89,7 @@ package final class Deployment: Sendable {
     /// What the audit log's key makes. The log of a store from a version without audit logs begins here.
     private static func openAuditLog(
         in store: any Store, under keys: MasterKeyRing.Keys
-    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys) {
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys, Secret) {
         guard let check = try store.value(of: .masterKeyCheck),
             let opened = MasterKeyCheck(check, under: keys.current)
         else {
@@ -111,11 +113,13 @@ package final class Deployment: Sendable {
 
     private static func parts(
         of auditKey: Secret
-    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys) {
+    ) throws(OperationalError) -> (AuditChain, RowAuthenticator, RequestLogKeys, Secret) {
         guard let rows = RowAuthenticator(key: auditKey) else {
             throw OperationalError(.failed, message: "libsodium did not start")
         }
-        return (AuditChain(key: auditKey), rows, RequestLogKeys(auditKey))
+        let replaySecret = HKDFSHA512.expand(
+            auditKey, info: Array("countersign/1 replay guard".utf8), count: 32)
+        return (AuditChain(key: auditKey), rows, RequestLogKeys(auditKey), replaySecret)
     }
 
     /// The log of keyed requests, for a command; nil if there is none.

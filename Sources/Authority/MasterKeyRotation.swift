@@ -361,8 +361,9 @@ extension MetaName {
         case .bearerKey: return seal(value, .bearerKey)
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
-        case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayConfirmation,
-            .auditPseudonyms, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted, .movedTo, .movedFrom:
+        case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
+            .replayConfirmation, .auditPseudonyms, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted,
+            .movedTo, .movedFrom:
             return nil
         }
     }

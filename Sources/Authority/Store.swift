@@ -117,6 +117,8 @@ package enum MetaName: String, Sendable, CaseIterable {
     case auditHead = "audit-head"
     /// The replay file that belongs to this store, so that its loss is detected.
     case replayFile = "replay-file"
+    /// The epoch of the replay guard on Redis (``ReplayEpoch``).
+    case replayEpoch = "replay-epoch"
     /// The operator's last confirmation of the clock and the creation times refused since: JSON.
     case replayConfirmation = "replay-confirmation"
     /// The seeds of the Ed25519 keys that sign answers, each sealed under the master key.

@@ -244,7 +244,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     func releaseShare(_ share: AddressTimeShare) { schedule.release(share) }
 
-    static func nanoseconds() -> Int64 {
+    package static func nanoseconds() -> Int64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)

@@ -1,11 +1,24 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignRedis
 import CountersignWire
 
-/// The replay file as a server or an administrative command opens it, and the server's periodic maintenance
+/// The replay guard of a server: the file, or Redis.
+///
+/// The file is open in both cases, because its lock shows that a server runs on the data folder and is handed
+/// over with the sockets. With Redis it has no entries.
+struct ReplayBackend: Sendable {
+    let file: ReplayFile
+    let redis: RedisReplayGuard?
+
+    var current: any ReplayGuard { redis ?? file }
+}
+
+/// The replay guard as a server or an administrative command opens it, and the server's periodic maintenance
 /// of it.
 package final class ReplayService {
-    package let file: ReplayFile
+    let backend: ReplayBackend
+    private var file: ReplayFile { backend.file }
     private let deployment: Deployment
     private let keys: ReleaseKeyDirectory
     private let log: EventLog?
@@ -15,25 +28,45 @@ package final class ReplayService {
 
     /// For a command. Fails where another process has the file open.
     package convenience init(_ deployment: Deployment, keys: ReleaseKeyDirectory) throws(OperationalError) {
-        try self.init(deployment, keys: keys, log: nil)
+        try self.init(deployment, keys: keys, location: .file, log: nil) { () throws(OperationalError) in
+            deployment.store
+        }
     }
 
-    /// For a server. Fails if another process has the file open and does not share it.
+    /// For a server. Fails if another process has the file open and does not share it, and if Redis cannot be
+    /// used. `openStore` opens a connection for Redis' epochs alone.
     init(
-        _ deployment: Deployment, keys: ReleaseKeyDirectory, log: EventLog?,
-        sharing: ReplayFileHandover? = nil
+        _ deployment: Deployment, keys: ReleaseKeyDirectory, location: ReplayLocation, log: EventLog?,
+        sharing: ReplayFileHandover? = nil, openStore: () throws(OperationalError) -> any Store
     ) throws(OperationalError) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
-        let remembered = try deployment.store.value(of: .replayFile).flatMap {
-            ReplayFileID(String(decoding: $0, as: UTF8.self))
+        if sharing != nil, try ReplayService.isOnRedis(deployment) == location.isFile {
+            throw OperationalError(
+                .failed,
+                message: "--replay: the running server has another replay guard than `\(location.text)`, and two "
+                    + "guards would each admit a request once; stop it before this one is started")
         }
         var settings = ReplayFile.Settings()
         settings.window = ReplayService.window(keys)
         settings.lifetime = keys.longestLifetime
-        file = try ReplayFile(
+        let remembered = try location.isFile
+            ? deployment.store.value(of: .replayFile).flatMap {
+                ReplayFileID(String(decoding: $0, as: UTF8.self))
+            } : nil
+        let file = try ReplayFile(
             path: deployment.folder.replay, expecting: remembered, settings: settings,
             refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(), handover: sharing,
             now: SystemTime().now)
+        if let address = location.redis {
+            let redis = try RedisReplayGuard(
+                address, secret: deployment.replaySecret, store: openStore(),
+                retention: ReplayService.retention(keys)
+            ) { log?.note(subject: "replay", message: $0) }
+            try redis.start()
+            backend = ReplayBackend(file: file, redis: redis)
+            return
+        }
+        backend = ReplayBackend(file: file, redis: nil)
         if remembered != file.report.id {
             try deployment.store.set(.replayFile, to: Array(file.report.id.description.utf8))
         }
@@ -44,9 +77,25 @@ package final class ReplayService {
         }
     }
 
-    /// Adapts the file to the policies and the clock. Call from a timer.
-    func runMaintenance(at now: Int64) throws(OperationalError) {
+    /// Whether the deployment's replay guard is Redis: the replay file and its commands do not apply.
+    package static func isOnRedis(_ deployment: Deployment) throws(OperationalError) -> Bool {
+        try ReplayEpochRecord.isInUse(in: deployment.store)
+    }
+
+    func stop() { backend.redis?.stop() }
+
+    /// Adapts the guard to the policies and the clock. Call from a timer.
+    func runMaintenance(at now: Int64, readiness: Readiness) throws(OperationalError) {
         try file.setWindow(ReplayService.window(keys), lifetime: keys.longestLifetime, now: now)
+        if let redis = backend.redis {
+            redis.setRetention(ReplayService.retention(keys))
+            if let failure = redis.usage.failure {
+                readiness.set(.replay, detail: failure)
+            } else {
+                readiness.clear(.replay)
+            }
+            return
+        }
         try takeConfirmation(at: now)
         let floor = file.floorFarAhead(of: now)
         if let floor, floor != reportedFloor {
@@ -67,6 +116,10 @@ package final class ReplayService {
         guard generation != seenGeneration else { return }
         if let confirmation = try deployment.replayConfirmation() { try file.apply(confirmation, now: now) }
         seenGeneration = generation
+    }
+
+    private static func retention(_ keys: ReleaseKeyDirectory) -> RedisReplayGuard.Retention {
+        RedisReplayGuard.Retention(window: window(keys), lifetime: keys.longestLifetime)
     }
 
     /// The longest window of all policies and of refreshes.

@@ -47,8 +47,11 @@ public enum Server {
         try rowWatch.verifyBeforeStart()
         let keys = try ReleaseKeyDirectory(deployment)
         try composition.prepare(deployment)
-        let replays = try ReplayService(deployment, keys: keys, log: log, sharing: inheritance?.replay)
-        let replay = replays.file
+        let replays = try ReplayService(
+            deployment, keys: keys, location: configuration.replay, log: log, sharing: inheritance?.replay
+        ) { () throws(OperationalError) in try configuration.openStore(of: deployment) }
+        defer { replays.stop() }
+        let replay = replays.backend.current
         let signing = try ResponseSigner(deployment)
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
@@ -84,7 +87,7 @@ public enum Server {
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
-            configuration, log: log, signing: signing, meter: meter, replay: replay, rows: deployment.rows,
+            configuration, log: log, signing: signing, meter: meter, replay: replays.backend, rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, sockets: ListeningSockets(inheritance),
@@ -104,7 +107,7 @@ public enum Server {
         rowWatch.run()
         announce(service)
         let relations = HandoverCoordinator(
-            handOver: handOver, service: service, replay: replay, limits: accounts.services.limits,
+            handOver: handOver, service: service, replay: replays.backend.file, limits: accounts.services.limits,
             sessions: sessions.live, requests: requests, readiness: readiness, log: log)
         try relations.begin(in: deployment.folder, after: inheritance)
 
@@ -143,7 +146,7 @@ public enum Server {
             }
             rowWatch.run()
             logFailure(of: "replay", log: log) { () throws(OperationalError) in
-                try replays.runMaintenance(at: SystemTime().now)
+                try replays.runMaintenance(at: SystemTime().now, readiness: readiness)
             }
         }
         readiness.beginDraining()

@@ -26,11 +26,11 @@ protocol ServerComposition: Sendable {
     ) -> CallerIdentityFields
     /// One for each loop. `authorities` are the hosts that the deployment answers for.
     func gate(
-        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory, replay: ReplayFile,
-        failures: PublicKeyFailureLimiter
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+        replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate
     /// What the listener calls. One for each loop.
-    func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler
+    func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler
 }
 
 extension ServerComposition {
@@ -59,15 +59,15 @@ extension ServerComposition {
     }
 
     func gate(
-        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory, replay: ReplayFile,
-        failures: PublicKeyFailureLimiter
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+        replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate {
         Gate(
             allowedHosts: AllowedHosts(authorities), keys: keys, sessions: sessions, replay: replay,
             failures: failures, clock: SystemTime())
     }
 
-    func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler { gateway }
+    func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler { gateway }
 }
 
 /// Every part as it is meant to be.

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
+import CountersignRedis
 import CountersignSeal
 import CountersignWire
 import Glibc
@@ -26,7 +27,7 @@ final class Service: @unchecked Sendable {
     /// Opens the ports and prepares one worker per core; accepts no connection before ``start()``.
     init(
         _ configuration: Configuration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
-        replay: ReplayFile, rows: RowAuthenticator,
+        replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness,
@@ -70,6 +71,7 @@ final class Service: @unchecked Sendable {
             }
             for index in 0..<count {
                 let loop = try EventLoop()
+                replay.redis?.attach(to: loop)
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(
@@ -87,7 +89,7 @@ final class Service: @unchecked Sendable {
                 let listener = Listener(
                     descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
                     registry: registry,
-                    handler: composition.handler(gateway, replay: replay))
+                    handler: composition.handler(gateway, replay: replay.current))
                 workers.append(LoopWorker(loop: loop, listeners: [listener]))
             }
             if let admin = configuration.admin {

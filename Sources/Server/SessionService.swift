@@ -20,7 +20,7 @@ final class SessionService: Sendable {
     /// Reads every session. `reader` is a store connection of its own.
     init(
         deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
-        replay: ReplayFile,
+        replay: any ReplayGuard,
         log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
         live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer)

@@ -45,6 +45,7 @@ extension Command {
             )
         }
         let deployment = try run.deployment()
+        guard try !ReplayService.isOnRedis(deployment) else { throw Invocation.notOnRedis("Redis") }
         let confirmation = try deployment.confirmReplayClock(
             at: run.now, refusing: status.planned.refused, floor: status.planned.floor)
         try run.carryOut(confirmation, of: deployment)
@@ -56,13 +57,22 @@ extension Command {
 
 extension Invocation {
     fileprivate func replayStatus() throws(OperationalError) -> ReplayStatus {
-        let folder = try DataFolder(configuration().data, absence: .fail)
+        let configuration = try configuration()
+        guard configuration.replay.isFile else { throw Invocation.notOnRedis(configuration.replay.text) }
+        let folder = try DataFolder(configuration.data, absence: .fail)
         guard let status = try ReplayStatus(path: folder.replay, now: now) else {
             throw OperationalError(
                 .failed,
                 message: "\(folder.replay): there is no replay table yet; `countersign serve` makes one")
         }
         return status
+    }
+
+    fileprivate static func notOnRedis(_ place: String) -> OperationalError {
+        OperationalError(
+            .failed,
+            message: "the replay guard is \(place), and this command is about the replay file; the metrics "
+                + "`countersign_replay_redis_*` show the epoch and the floor")
     }
 
     /// By a running server, or else here.

@@ -103,6 +103,29 @@ extension ReplayEntry {
     }
 }
 
+extension ReplayEntry {
+    /// 128 bits that identify the entry, under the hash's key.
+    @inline(__always)
+    package func fingerprint(by hash: KeyedHash) -> (low: UInt64, high: UInt64) {
+        let key = replayKey.span
+        let id = keyID.bytes
+        let count = 3 + key.count + id.count
+        // Both have a longest length, so that the text fits.
+        var text = InlineArray<136, UInt8>(repeating: 0)
+        withUnsafeMutableBytes(of: &text) { text in
+            // The lengths come first, so that no two entries have the same encoding.
+            text[0] = UInt8(truncatingIfNeeded: key.count)
+            text[1] = UInt8(truncatingIfNeeded: id.count)
+            text[2] = scheme.traits.replayNumber
+            key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: text[3...]).copyMemory(from: $0) }
+            id.withUnsafeBytes {
+                UnsafeMutableRawBufferPointer(rebasing: text[(3 + key.count)...]).copyMemory(from: $0)
+            }
+        }
+        return hash.hash(text.span.extracting(0..<count))
+    }
+}
+
 /// A 96-bit fingerprint of an entry. The hash has its own key for each file, so a caller can neither choose
 /// an entry's place in the table nor make two entries collide.
 struct ReplayFingerprint: Equatable {
@@ -111,22 +134,7 @@ struct ReplayFingerprint: Equatable {
     let tail: UInt32
 
     init(of entry: ReplayEntry, hash: KeyedHash) {
-        let key = entry.replayKey.span
-        let id = entry.keyID.bytes
-        let count = 3 + key.count + id.count
-        // Both have a longest length, so that the text fits.
-        var text = InlineArray<136, UInt8>(repeating: 0)
-        withUnsafeMutableBytes(of: &text) { text in
-            // The lengths come first, so that no two entries have the same encoding.
-            text[0] = UInt8(truncatingIfNeeded: key.count)
-            text[1] = UInt8(truncatingIfNeeded: id.count)
-            text[2] = entry.scheme.traits.replayNumber
-            key.withUnsafeBytes { UnsafeMutableRawBufferPointer(rebasing: text[3...]).copyMemory(from: $0) }
-            id.withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: text[(3 + key.count)...]).copyMemory(from: $0)
-            }
-        }
-        let (low, high) = hash.hash(text.span.extracting(0..<count))
+        let (low, high) = entry.fingerprint(by: hash)
         place = low
         tail = UInt32(truncatingIfNeeded: high)
     }

@@ -16,7 +16,7 @@ final class AccountSubsystem {
     /// Starts the hashing threads and computes one slow hash.
     init(
         settings: LoginSettings, deployment: Deployment, sessions: SessionService, writer: any StoreWriter,
-        replay: ReplayFile, sharing limits: FileDescriptor? = nil, handOver: HandoverState = HandoverState(),
+        replay: any ReplayGuard, sharing limits: FileDescriptor? = nil, handOver: HandoverState = HandoverState(),
         log: EventLog?,
         clock: any TimeSource = SystemTime(), composition: any ServerComposition = SoundComposition()
     ) throws(OperationalError) {
@@ -79,7 +79,7 @@ struct AccountServices: Sendable {
     let steps: HashingPool
     /// Hashes passwords: 19 MiB and 20 ms each.
     let passwords: HashingPool
-    let replay: ReplayFile
+    let replay: any ReplayGuard
     let handOver: HandoverState
     let sessions: SessionService
     let bearers: BearerSessions

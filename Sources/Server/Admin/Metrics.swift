@@ -1,13 +1,14 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
+import CountersignRedis
 import CountersignWire
 
 /// What `/metrics` reports: the meter since this process began, and a few figures of the process itself.
 struct Metrics: Sendable {
     let meter: RequestMeter
     let registry: ConnectionRegistry
-    let replay: ReplayFile
+    let replay: ReplayBackend
     let rows: RowAuthenticator
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
@@ -17,7 +18,6 @@ struct Metrics: Sendable {
         var page = PrometheusExposition()
         addRequests(to: &page)
         let now = clock.now
-        let use = replay.usage(now: now)
         page.add(
             "countersign_connections", kind: .gauge, help: "Open client connections.", value: registry.current
         )
@@ -25,14 +25,7 @@ struct Metrics: Sendable {
             "countersign_held_body_bytes", kind: .gauge, help: "Bytes of request bodies that are held.",
             value: registry.heldBytes)
         addEngineEvents(to: &page)
-        page.add(
-            "countersign_replay_entries", kind: .gauge,
-            help: "Requests that the replay table remembers, reckoned from a sample of it.",
-            value: use.entries)
-        page.add(
-            "countersign_replay_capacity", kind: .gauge,
-            help: "Requests that the replay table has room for before it grows.",
-            value: use.capacity)
+        addReplayGuard(to: &page, now: now)
         page.add(
             "countersign_rows_refused_total", kind: .counter,
             help: "Reads of rows that were altered in the database.", value: rows.counts.refusals)
@@ -47,6 +40,37 @@ struct Metrics: Sendable {
             "process_start_time_seconds", kind: .gauge, help: "When the server began, in Unix seconds.",
             value: began)
         return Array(page.text.utf8)
+    }
+
+    private func addReplayGuard(to page: inout PrometheusExposition, now: Int64) {
+        guard let redis = replay.redis else {
+            let use = replay.file.usage(now: now)
+            page.add(
+                "countersign_replay_entries", kind: .gauge,
+                help: "Requests that the replay table remembers, reckoned from a sample of it.",
+                value: use.entries)
+            page.add(
+                "countersign_replay_capacity", kind: .gauge,
+                help: "Requests that the replay table has room for before it grows.",
+                value: use.capacity)
+            return
+        }
+        let use = redis.usage
+        page.add(
+            "countersign_replay_redis_up", kind: .gauge,
+            help: "Whether the replay guard on Redis takes requests: 1, or 0 while they are refused.",
+            value: use.failure == nil ? 1 : 0)
+        page.add(
+            "countersign_replay_redis_epoch", kind: .gauge,
+            help: "The number of the guard's epoch: it rises when Redis may have lost entries.",
+            value: use.epoch)
+        page.add(
+            "countersign_replay_redis_floor_seconds", kind: .gauge,
+            help: "Signatures made up to this Unix time are refused; 0 for no bound.", value: use.floor)
+        page.add(
+            "countersign_replay_redis_refusals_total", kind: .counter,
+            help: "Requests that were refused because Redis, or its epoch, was not there.",
+            value: use.refusals)
     }
 
     private func addEngineEvents(to page: inout PrometheusExposition) {

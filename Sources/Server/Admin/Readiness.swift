@@ -12,6 +12,8 @@ final class Readiness: Sendable {
         case draining, store
         /// The log of keyed requests takes no changes, until a restart.
         case requestLog = "request-log"
+        /// Redis, where the replay guard is there.
+        case replay
         case upstream
     }
 

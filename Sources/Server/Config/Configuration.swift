@@ -17,7 +17,7 @@ public struct Configuration: Sendable, Equatable {
     /// Where apps and releases are kept; by default in the data folder.
     public var store: StoreLocation
     /// Where the replay entries are kept.
-    public var replay = ReplayLocation.memory
+    public var replay = ReplayLocation.file
     /// The listener's certificate.
     public var tls = TLSMode.automatic
     /// `HOST` or `HOST:PORT`, lower-case, that requests may be addressed to; empty for the listen address and
@@ -59,12 +59,6 @@ public struct Configuration: Sendable, Equatable {
         self.data = data
         self.store = .default(in: data)
     }
-}
-
-/// Where the replay entries are kept.
-public enum ReplayLocation: Sendable, Equatable {
-    /// A memory-mapped file in the data folder, for one machine.
-    case memory
 }
 
 /// The listener's certificate.

@@ -89,10 +89,11 @@ extension Setting {
             set: { configuration, text in StoreLocation(text: text).map { configuration.store = $0 } },
             show: { .string($0.store.text) }),
         Setting(
-            "replay", placeholder: "URL", meaning: "where the requests that were seen are remembered",
-            expected: "memory (this build has no Redis replay guard)",
-            set: { configuration, text in text == "memory" ? configuration.replay = .memory : nil },
-            show: { _ in "memory" }),
+            "replay", placeholder: "URL",
+            meaning: "where admitted requests are remembered: `file`, in the data folder, or a Redis server",
+            expected: ReplayLocation.forms,
+            set: { configuration, text in ReplayLocation(text: text).map { configuration.replay = $0 } },
+            show: { .string($0.replay.text) }),
         Setting(
             "log", placeholder: "TARGET",
             meaning: "where the line of each request goes: `stderr`, `off` or a file",

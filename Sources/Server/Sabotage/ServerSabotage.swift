@@ -86,7 +86,7 @@
 
         func gate(
             for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
-            replay: ReplayFile, failures: PublicKeyFailureLimiter
+            replay: any ReplayGuard, failures: PublicKeyFailureLimiter
         ) -> Gate {
             var releases: any ReleaseSource = keys
             if has(.retiredAccepted) { releases = RetirementIgnoringReleaseSource(releases) }
@@ -118,7 +118,7 @@
             return SchemeRegistry(schemes)
         }
 
-        func handler(_ gateway: Gateway, replay: ReplayFile) -> any Handler {
+        func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler {
             has(.nonceBeforeSignature) ? EarlyNonceHandler(before: gateway, replay: replay) : gateway
         }
     }
@@ -126,16 +126,16 @@
     /// Spends a request's nonce before its signature is verified.
     final class EarlyNonceHandler: Handler {
         private let next: any Handler
-        private let replay: ReplayFile
+        private let replay: any ReplayGuard
 
-        init(before next: any Handler, replay: ReplayFile) {
+        init(before next: any Handler, replay: any ReplayGuard) {
             self.next = next
             self.replay = replay
         }
 
         func handle(_ exchange: any Exchange) async {
             do {
-                try spend(exchange.request)
+                try await spend(exchange.request)
             } catch {
                 return await next.refuse(error, on: exchange)
             }
@@ -146,12 +146,12 @@
             await next.refuse(refusal, on: exchange)
         }
 
-        private func spend(_ request: Request) throws(Refusal) {
+        private func spend(_ request: Request) async throws(Refusal) {
             var workspace = Workspace()
             guard let claim = try? MessageSignatures().claim(in: request, workspace: &workspace),
                 case .nonce(let nonce) = claim.replay, case .unix(let created) = claim.created
             else { return }
-            try replay.insertNow(
+            try await replay.insert(
                 ReplayEntry(
                     keyID: claim.keyID, scheme: claim.scheme, replayKey: nonce, created: created,
                     now: SystemTime().now

@@ -1,0 +1,185 @@
+import CountersignAuthority
+import CountersignSeal
+import CountersignWire
+
+/// The servers of a Redis deployment, as `redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE]`
+/// names them, of which one is the master; `rediss` for TLS. `passfile` is a file with the password,
+/// `cafile` one with the authorities that the certificate is verified against.
+///
+/// A server that is not on this machine is reached over TLS alone, with its certificate verified for the
+/// host's name.
+package struct RedisAddress: Sendable, Equatable {
+    static let mostServers = 8
+    private static let names: Set = ["passfile", "cafile"]
+
+    package struct Server: Sendable, Equatable {
+        let host: String
+        let port: UInt16
+
+        var text: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
+
+        fileprivate var isLocal: Bool {
+            host == "localhost" || host == "::1"
+                || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
+        }
+    }
+
+    package let servers: [Server]
+    let database: Int
+    /// Nil for Redis' default user.
+    let user: String?
+    private let password: Password?
+    let isEncrypted: Bool
+    private let passwordFile: String?
+    /// Nil for the system's authorities.
+    let authorityFile: String?
+
+    /// Never printed, and not part of ``text``.
+    private final class Password: Sendable, Equatable {
+        let secret: Secret
+
+        init(_ text: String) {
+            var bytes = Array(text.utf8)
+            secret = Secret(taking: &bytes)
+        }
+
+        /// Both are the operator's own, so that the time it takes reveals nothing.
+        static func == (left: Password, right: Password) -> Bool {
+            left.secret.withExposedBytes { one in
+                right.secret.withExposedBytes { other in
+                    one.count == other.count && one.indices.allSatisfy { one[$0] == other[$0] }
+                }
+            }
+        }
+    }
+
+    /// The form that ``init(url:)`` accepts, for messages.
+    package static let form =
+        "redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?passfile=FILE], where HOST is this "
+        + "machine, or rediss://… for TLS, with ?cafile=FILE"
+
+    /// Nil for a text of another form, and for one that would send requests over the network without TLS.
+    package init?(url text: String) {
+        guard text.utf8.count <= 4_096, let scheme = text.firstRange(of: "://"),
+            ["redis", "rediss"].contains(text[..<scheme.lowerBound])
+        else { return nil }
+        isEncrypted = text[..<scheme.lowerBound] == "rediss"
+        var rest = text[scheme.upperBound...]
+        guard !rest.contains("#"), !rest.contains(where: { $0.isWhitespace }) else { return nil }
+        var parameters: [String: String] = [:]
+        if let mark = rest.firstIndex(of: "?") {
+            for pair in rest[rest.index(after: mark)...].split(
+                separator: "&", omittingEmptySubsequences: false)
+            {
+                guard let equals = pair.firstIndex(of: "="),
+                    let value = RedisAddress.decoded(pair[pair.index(after: equals)...]), !value.isEmpty,
+                    RedisAddress.names.contains(String(pair[..<equals])),
+                    parameters.updateValue(value, forKey: String(pair[..<equals])) == nil
+                else { return nil }
+            }
+            rest = rest[..<mark]
+        }
+        passwordFile = parameters["passfile"]
+        authorityFile = parameters["cafile"]
+        guard isEncrypted || authorityFile == nil else { return nil }
+        if let slash = rest.firstIndex(of: "/") {
+            let number = rest[rest.index(after: slash)...]
+            guard number.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(number),
+                number <= 9_999
+            else { return nil }
+            database = number
+            rest = rest[..<slash]
+        } else {
+            database = 0
+        }
+        var user: String?
+        var password: Password?
+        if let at = rest.lastIndex(of: "@") {
+            let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = RedisAddress.decoded(parts[0]) else { return nil }
+            if !name.isEmpty { user = name }
+            if parts.count > 1 {
+                guard let text = RedisAddress.decoded(parts[1]), !text.isEmpty else { return nil }
+                password = Password(text)
+            }
+            guard (password == nil) != (passwordFile == nil) else { return nil }
+            rest = rest[rest.index(after: at)...]
+        }
+        self.user = user
+        self.password = password
+        var servers: [Server] = []
+        for place in rest.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let server = RedisAddress.server(place), !servers.contains(server) else { return nil }
+            servers.append(server)
+        }
+        guard (1...RedisAddress.mostServers).contains(servers.count),
+            isEncrypted || servers.allSatisfy(\.isLocal)
+        else { return nil }
+        self.servers = servers
+    }
+
+    /// The address with the password masked.
+    package var text: String {
+        var text = isEncrypted ? "rediss://" : "redis://"
+        if user != nil || password != nil { text += (user ?? "") + (password == nil ? "" : ":***") + "@" }
+        text += servers.map(\.text).joined(separator: ",") + (database == 0 ? "" : "/\(database)")
+        let parameters = [("cafile", authorityFile), ("passfile", passwordFile)].compactMap { name, value in
+            value.map { "\(name)=\($0)" }
+        }
+        return text + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
+    }
+
+    /// The password, from the address or the file; nil if there is none.
+    func findPassword() throws(OperationalError) -> Secret? {
+        guard let passwordFile else { return password?.secret }
+        guard let secret = try KeyFile.read(passwordFile), secret.count > 0 else {
+            throw OperationalError(.failed, message: "\(passwordFile): expected the password of Redis")
+        }
+        return secret
+    }
+
+    private static func server(_ text: Substring) -> Server? {
+        var host = text
+        var port: UInt16 = 6379
+        func number(_ text: Substring) -> UInt16? {
+            guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = UInt16(text), number > 0
+            else { return nil }
+            return number
+        }
+        if text.hasPrefix("[") {
+            guard let end = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<end]
+            let rest = text[text.index(after: end)...]
+            if !rest.isEmpty {
+                guard rest.hasPrefix(":"), let given = number(rest.dropFirst()) else { return nil }
+                port = given
+            }
+            return host.isEmpty ? nil : Server(host: String(host), port: port)
+        }
+        if let colon = text.lastIndex(of: ":") {
+            guard let given = number(text[text.index(after: colon)...]) else { return nil }
+            (host, port) = (text[..<colon], given)
+        }
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A && $0 != 0x25 })
+        else { return nil }
+        return Server(host: String(host), port: port)
+    }
+
+    private static func decoded(_ text: Substring) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Array(text.utf8)[...]
+        while let byte = rest.popFirst() {
+            guard byte == 0x25 else {
+                bytes.append(byte)
+                continue
+            }
+            guard rest.count >= 2,
+                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
+                value != 0
+            else { return nil }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

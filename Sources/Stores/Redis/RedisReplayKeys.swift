@@ -1,0 +1,81 @@
+import CountersignGate
+import CountersignMemory
+import CountersignSeal
+import CountersignWire
+
+/// The names of entries and markers. An entry's name is a keyed fingerprint of 128 bits: a reader of Redis
+/// learns nothing from it, and a caller can choose neither its slot nor a collision. The part in braces
+/// decides on the hash slot of Redis Cluster, so that a script finds the marker beside the entry.
+package struct RedisReplayKeys: Sendable {
+    /// The number of slots that have a marker.
+    static let tags = 256
+
+    private let hash: KeyedHash
+    private let prefix: String
+
+    /// Deployments with different secrets can share a server.
+    package init(_ secret: Secret) {
+        func part(_ purpose: String) -> Secret {
+            HKDFSHA512.expand(secret, info: Array("countersign/1 redis replay \(purpose)".utf8), count: 16)
+        }
+        hash = part("entries").withExposedBytes { bytes in KeyedHash(key: KeyedHash.Key { bytes[$0] }) }
+        let name = part("deployment").withExposedBytes { bytes in (0..<6).map { bytes[$0] } }
+        prefix = "cs:" + Hex.encode(name.span)
+    }
+
+    func names(of entry: ReplayEntry) -> (entry: String, marker: String) {
+        var (low, high) = entry.fingerprint(by: hash)
+        let tag = Int(truncatingIfNeeded: low & 0xFF)
+        var bytes = [UInt8](repeating: 0, count: 16)
+        for index in 0..<8 {
+            bytes[index] = UInt8(truncatingIfNeeded: low)
+            bytes[8 + index] = UInt8(truncatingIfNeeded: high)
+            (low, high) = (low >> 8, high >> 8)
+        }
+        return ("\(place(tag))\(Hex.encode(bytes.span))", marker(tag))
+    }
+
+    func marker(_ tag: Int) -> String { "\(place(tag))epoch" }
+
+    /// An entry of no request: its name is the first 16 random bytes, in the slot of the last one.
+    func probe(_ random: [UInt8]) -> (entry: String, marker: String) {
+        let tag = Int(random[16])
+        return ("\(place(tag))probe-\(Hex.encode(random.span.extracting(0..<16)))", marker(tag))
+    }
+
+    private func place(_ tag: Int) -> String {
+        let digits = [UInt8(truncatingIfNeeded: tag)]
+        return "\(prefix):{\(Hex.encode(digits.span))}:"
+    }
+}
+
+/// The one script: inserts an entry if it is absent, and if the slot's marker shows that nothing was lost.
+enum RedisReplayScript {
+    enum Outcome: Int64 {
+        case clocksDiffer = -2
+        case epochLost = -1
+        case present = 0
+        case inserted = 1
+    }
+
+    /// KEYS: the entry and the slot's marker. ARGV: the epoch's token, the node's time in seconds, and when
+    /// the entry ends, in milliseconds.
+    static let text = """
+        if redis.call('GET', KEYS[2]) ~= ARGV[1] then return -1 end
+        local difference = tonumber(redis.call('TIME')[1]) - tonumber(ARGV[2])
+        if difference > \(ReplayEpoch.clockTolerance) or difference < -\(ReplayEpoch.clockTolerance) then
+            return -2
+        end
+        if redis.call('SET', KEYS[1], '', 'NX', 'PXAT', ARGV[3]) then return 1 end
+        return 0
+        """
+
+    static func call(
+        _ name: String, names: (entry: String, marker: String), epoch: ReplayEpoch, created: Int64, now: Int64
+    ) -> [UInt8] {
+        let end = (created + epoch.retention) * 1_000
+        return RESPCommand.encode([
+            "EVALSHA", name, "2", names.entry, names.marker, epoch.token, String(now), String(end),
+        ])
+    }
+}

@@ -1,0 +1,84 @@
+import CountersignAuthority
+import CountersignSeal
+import CountersignWire
+
+/// The epoch in the durable store, for all nodes. Each change is a compare-and-swap: of several nodes that
+/// find a loss, one begins the next epoch, and the others take it over.
+package struct ReplayEpochRecord: Sendable {
+    /// Stands in the place of a replay file's id: the guard of this deployment is Redis. A replay file that is
+    /// used again later is then another one than the store expects, so that its floor rises.
+    static let guardMark = Array(String(repeating: "0", count: 32).utf8)
+
+    private let store: any MetaStore
+    /// The record is authenticated, so that who can write to the store cannot lower the floor. An older record
+    /// is no help: Redis does not have its token.
+    private let key: HMACSHA256
+
+    package init(_ store: any MetaStore, secret: Secret) {
+        self.store = store
+        let part = HKDFSHA512.expand(secret, info: Array("countersign/1 replay epoch".utf8), count: 32)
+        key = part.withExposedBytes { HMACSHA256(key: $0) }
+    }
+
+    /// Whether Redis is the guard of the deployment with that store.
+    package static func isInUse(in store: any MetaStore) throws(OperationalError) -> Bool {
+        try store.value(of: .replayFile) == guardMark
+    }
+
+    /// What the store has; nil if Redis has not been this deployment's guard since another one was.
+    func current() throws(OperationalError) -> ReplayEpoch? {
+        guard try ReplayEpochRecord.isInUse(in: store) else { return nil }
+        return try latest()
+    }
+
+    /// The first epoch since another guard was used. That guard may have admitted anything until `now`; a
+    /// deployment that never served has admitted nothing. Nil if another node has changed the record meanwhile.
+    func begin(
+        for identity: RedisIdentity, window: Int64, retention: Int64, now: Int64
+    ) throws(OperationalError) -> ReplayEpoch? {
+        let kept = try store.value(of: .replayEpoch)
+        let former = try store.value(of: .replayFile)
+        let epoch: ReplayEpoch
+        if let last = try latest() {
+            epoch = last.next(for: identity, window: window, retention: retention, now: now)
+        } else {
+            let floor = former == nil ? 0 : ReplayEpoch.floor(at: now, window: window)
+            epoch = ReplayEpoch(number: 1, identity: identity, floor: floor, retention: retention)
+        }
+        let stored = try exchange(
+            from: kept, to: epoch, with: [(.replayFile, ReplayEpochRecord.guardMark)])
+        return stored == epoch ? epoch : nil
+    }
+
+    /// Puts `next` in the place of `epoch`; returns what the store has then.
+    func replace(_ epoch: ReplayEpoch, by next: ReplayEpoch) throws(OperationalError) -> ReplayEpoch {
+        try exchange(from: sealed(epoch), to: next, with: [])
+    }
+
+    private func exchange(
+        from old: [UInt8]?, to next: ReplayEpoch, with others: [(name: MetaName, value: [UInt8])]
+    ) throws(OperationalError) -> ReplayEpoch {
+        try opened(store.exchange(.replayEpoch, from: old, to: sealed(next), with: others))
+    }
+
+    private func latest() throws(OperationalError) -> ReplayEpoch? {
+        guard let bytes = try store.value(of: .replayEpoch) else { return nil }
+        return try opened(bytes)
+    }
+
+    /// The text, followed by its MAC in hexadecimal digits.
+    private func sealed(_ epoch: ReplayEpoch) -> [UInt8] {
+        let text = Array(epoch.text.utf8)
+        return text + Array(" \(Hex.encode(key.authenticate(text.span).span))".utf8)
+    }
+
+    private func opened(_ bytes: [UInt8]) throws(OperationalError) -> ReplayEpoch {
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard let space = text.lastIndex(of: " "), let epoch = ReplayEpoch(String(text[..<space])),
+            ConstantTime.equals(sealed(epoch).span, bytes.span) == .equal
+        else {
+            throw OperationalError(.failed, message: "replay epoch: its value in the store was altered")
+        }
+        return epoch
+    }
+}

@@ -1,0 +1,338 @@
+"""The replay guard on Redis, with real servers: what one gateway admitted, no other one admits; what Redis loses is refused until the floor has
+passed; and without Redis every request is refused, soon. Each test shows that its fault happened."""
+
+import concurrent.futures
+import contextlib
+import json
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from authority import Authority
+from clock import Clock
+from gateway import Gateway, run
+from needs import NO_SKIPS
+from ports import free_port
+from postgres import Postgres, programs
+from redis import RedisServer, call, is_installed
+from signing import ReleaseKey
+
+pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no redis-server")
+
+# Seconds of the default policy, and of refreshes.
+WINDOW = 60
+# What docs/operate/redis.md says that the gateway's user needs.
+COMMANDS = ("+select", "+info", "+config|get", "+time", "+script|load", "+evalsha", "+get", "+set")
+
+
+class Node(Gateway):
+    def __init__(self, folder, replay: str, *options: object, **environment: str):
+        self.admin_port = free_port()
+        super().__init__(folder, *options, environment={"COUNTERSIGN_REPLAY": replay, **environment})
+
+    def command(self, *options: object) -> list[str]:
+        return [*super().command(*options), "--admin", f"127.0.0.1:{self.admin_port}"]
+
+    def get(self, path: str) -> tuple[int, str]:
+        token = (self.data / "admin-token").read_text().strip()
+        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", headers={"Authorization": f"Bearer {token}"})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metric(self, name: str) -> float:
+        page = self.get("/metrics")[1]
+        return next(float(line.split()[1]) for line in page.splitlines() if line.startswith(f"countersign_replay_redis_{name} "))
+
+    def notes(self) -> list[str]:
+        return [event["message"] for event in self.events() if event.get("log") == "replay"]
+
+    def floor(self, after: float = 0) -> int:
+        """Once an epoch after that one is in use."""
+        until(lambda: self.metric("epoch") > after and self.metric("up") == 1)
+        return int(self.metric("floor_seconds"))
+
+
+def until(condition, seconds: float = 15) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
+
+
+def refused(answer) -> str:
+    assert answer.status != 200
+    return json.loads(answer.body)["code"]
+
+
+@pytest.fixture
+def redis():
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def node(redis, tmp_path):
+    with Node(tmp_path / "node", redis.address) as gateway:
+        gateway.add_app("demo")
+        gateway.key = gateway.add_release()
+        until(lambda: gateway.send(gateway.key.request()).status == 200)
+        yield gateway
+
+
+def test_a_replay_is_refused_before_and_after_a_restart(redis, node):
+    request = node.key.request("POST", "/pay", b"1")
+    before = redis.keys()
+    assert node.send(request).status == 200
+    assert redis.keys() == before + 1, "the entry is in Redis"
+    assert refused(node.send(request)) == "replayed"
+    assert node.get("/ready")[0] == 200 and node.metric("up") == 1 and node.metric("epoch") == 1
+    node.stop()
+    node.start()
+    assert refused(node.send(request)) == "replayed"
+    assert node.metric("floor_seconds") == 0, "nothing was lost"
+    # Nothing of the request can be read in Redis.
+    names = call(redis.port, "KEYS", "*")
+    assert node.key.key_id not in names and "epoch" in names
+
+
+def test_one_of_several_gateways_admits_a_request(tmp_path, redis):
+    """Each over a data folder of its own, with one database and one Redis."""
+    if programs() is None:
+        pytest.skip("no postgres")
+    database = Postgres()
+    nodes, authority = [], None
+    try:
+        store = database.create("shared")
+        for number in range(3):
+            folder = tmp_path / f"node-{number}"
+            if nodes:
+                (folder / "data").mkdir(parents=True, mode=0o700)
+                shutil.copy(nodes[0].data / "master.key", folder / "data/master.key")
+            gateway = Node(folder, redis.address, COUNTERSIGN_STORE=store)
+            authority = authority or f"127.0.0.1:{gateway.port}"
+            gateway.options = ("--authority", authority)
+            gateway.start()
+            if not nodes:
+                gateway.add_app("demo")
+                key = gateway.add_release()
+            nodes.append(gateway)
+        key = ReleaseKey(key.key_id, key.secret, authority)
+        for gateway in nodes:
+            until(lambda gateway=gateway: gateway.send(key.request()).status == 200)
+        rounds = 300
+        with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(len(nodes)) as threads:
+            connections = [stack.enter_context(gateway.connect()) for gateway in nodes]
+            start = threading.Barrier(len(nodes))
+
+            def send(connection, request: bytes) -> int:
+                start.wait()
+                connection.send(request)
+                return connection.answer().status
+
+            for _ in range(rounds):
+                request = key.request("POST", "/pay", b"1")
+                statuses = list(threads.map(lambda connection, request=request: send(connection, request), connections))
+                assert sorted(statuses) == [200, 401, 401], statuses
+        # A loss that one of them finds is one for all.
+        seen = key.request()
+        assert nodes[0].send(seen).status == 200
+        redis.call("FLUSHALL")
+        for gateway in nodes:
+            assert refused(gateway.send(seen)) == "unavailable"
+        floors = {gateway.floor(after=1) for gateway in nodes}
+        assert len(floors) == 1 and floors.pop() >= time.time() + WINDOW
+        for gateway in nodes:
+            assert refused(gateway.send(seen)) == "unavailable"
+    finally:
+        for gateway in nodes:
+            if gateway.process and gateway.process.poll() is None:
+                gateway.stop()
+        database.remove()
+
+
+def test_what_was_lost_is_refused_until_the_floor_has_passed(redis, tmp_path):
+    """Both clocks are the test's, so that the floor passes at once."""
+    clock = Clock(tmp_path)
+    with RedisServer(environment=clock.environment) as server, Node(tmp_path / "node", server.address, **clock.environment) as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        seen = key.request(created=clock.now)
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
+        assert gateway.send(seen).status == 200
+        assert server.keys() > 256
+        server.call("FLUSHALL")
+        assert server.keys() < 256, "the contents are gone"
+        assert refused(gateway.send(seen)) == "unavailable"
+        floor = gateway.floor(after=1)
+        assert floor >= clock.now + WINDOW
+        answer = gateway.send(key.request(created=clock.now))
+        assert refused(answer) == "unavailable" and int(answer.get("retry-after")) >= WINDOW
+        assert any("Redis lost its contents; epoch 2" in note for note in gateway.notes())
+        # Redis' clock jumps, too: it may have dropped entries early, so that the floor rises by the time before.
+        clock.jumps(floor - clock.now + 2)
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200, seconds=20)
+        later = key.request(created=clock.now)
+        assert gateway.send(later).status == 200 and refused(gateway.send(later)) == "replayed"
+        assert clock.now > floor and gateway.metric("floor_seconds") < clock.now
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["with an old snapshot", "with nothing"])
+def test_a_restart_of_redis_is_a_loss(redis, node, keeps):
+    seen = node.key.request()
+    if keeps:
+        redis.call("SAVE")
+        before = redis.keys()
+    assert node.send(seen).status == 200
+    redis.kill()
+    until(lambda: node.get("/ready")[0] == 503)
+    reasons = json.loads(node.get("/ready")[1])["reasons"]
+    assert [reason["cause"] for reason in reasons] == ["replay"] and "127.0.0.1" in reasons[0]["detail"]
+    redis.start()
+    if keeps:
+        assert redis.keys() == before, "the markers are there, and the last entry is not"
+    assert refused(node.send(seen)) == "unavailable"
+    assert node.floor(after=1) >= time.time() + WINDOW
+    assert refused(node.send(seen)) == "unavailable"
+    until(lambda: node.get("/ready")[0] == 200)
+
+
+@pytest.mark.parametrize("fault", ["kill", "stop"])
+def test_without_redis_every_request_is_refused_soon(redis, node, fault):
+    if fault == "kill":
+        redis.kill()
+        assert redis.process.poll() is not None
+    else:
+        redis.signal(signal.SIGSTOP)
+        until(lambda: "T" in open(f"/proc/{redis.process.pid}/stat", encoding="ascii").read().split()[2])
+    times = []
+    with node.connect() as connection:
+        for _ in range(40):
+            began = time.monotonic()
+            connection.send(node.key.request())
+            answer = connection.answer()
+            times.append(time.monotonic() - began)
+            assert refused(answer) == "unavailable" and answer.get("retry-after")
+    # The slowest one waits 70 to 80 ms for a server that does not answer; the others wait for nothing.
+    assert sorted(times)[-2] < 0.1 and max(times) < 0.2, sorted(times)[-5:]
+    assert node.metric("refusals_total") >= 40
+    until(lambda: node.metric("up") == 0)
+    assert any("unavailable: " in note for note in node.notes())
+    if fault == "stop":
+        redis.signal(signal.SIGCONT)
+        until(lambda: node.send(node.key.request()).status == 200)
+        assert node.metric("epoch") == 1, "nothing was lost"
+    else:
+        redis.start()
+        assert node.floor(after=1) >= time.time() + WINDOW
+
+
+@pytest.mark.parametrize("options, text", [
+    (("--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru"), "`maxmemory-policy` is `allkeys-lru`; expected noeviction"),
+    (("--replicaof", "127.0.0.1", "9"), "its role is `slave`; expected `master`"),
+    (("--rename-command", "CONFIG", ""), "CONFIG GET"),
+], ids=["eviction", "replica", "no CONFIG"])
+def test_a_server_that_may_forget_is_refused_at_start(tmp_path, options, text):
+    with RedisServer(*options) as server:
+        done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay", server.address)
+        assert done.returncode in (1, 3) and text in done.err and f"127.0.0.1:{server.port}" in done.err, done.err
+
+
+def test_a_full_server_is_unavailable_and_not_forgetful(redis, node):
+    seen = node.key.request()
+    assert node.send(seen).status == 200
+    redis.call("CONFIG", "SET", "maxmemory", "1mb")
+    answer = node.send(node.key.request())
+    assert refused(answer) == "unavailable"
+    until(lambda: any("OOM" in event.get("detail", "") for event in node.events()))
+    until(lambda: node.metric("up") == 0)
+    redis.call("CONFIG", "SET", "maxmemory", "0")
+    until(lambda: node.send(node.key.request()).status == 200)
+    assert refused(node.send(seen)) == "replayed"
+    assert node.metric("epoch") == 1
+
+
+def test_no_server_is_no_start(tmp_path):
+    done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay",
+               f"redis://127.0.0.1:{free_port()}")
+    assert done.returncode == 3 and "Redis at 127.0.0.1" in done.err
+
+
+def test_tls_and_a_password(tmp_path):
+    authority = Authority(tmp_path / "tls")
+    certificate, key = authority.issue("redis")
+    other = Authority(tmp_path / "other", "other")
+    password = tmp_path / "password"
+    password.write_text("a password: of-the-tests\n")
+    password.chmod(0o600)
+    port = free_port()
+    with RedisServer("--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-auth-clients", "no") as server:
+        server.call("ACL", "SETUSER", "gateway", "on", ">a password: of-the-tests", "~cs:*", *COMMANDS)
+        server.call("ACL", "SETUSER", "default", "off")
+        place = f"rediss://gateway@localhost:{port}/3?passfile={password}"
+        with Node(tmp_path / "node", f"{place}&cafile={authority.path}") as gateway:
+            gateway.add_app("demo")
+            key = gateway.add_release()
+            request = key.request()
+            assert gateway.send(request).status == 200 and refused(gateway.send(request)) == "replayed"
+        for text, expected in [
+            (f"{place}&cafile={other.path}", "TLS handshake failed"),
+            (f"rediss://gateway:wrong@localhost:{port}?cafile={authority.path}", "AUTH: WRONGPASS"),
+            (f"rediss://localhost:{port}?cafile={authority.path}", "NOAUTH"),
+        ]:
+            done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay", text)
+            assert done.returncode != 0 and expected in done.err and "wrong@" not in done.err, done.err
+
+
+@pytest.mark.parametrize("text", ["redis://redis.example", "redis://10.0.0.1", "redis://:sec%ret@h", "rediss://u@h", "redis:localhost"])
+def test_addresses_that_are_refused(text, tmp_path):
+    done = run("serve", "--print-config", "--data", tmp_path, "--replay", text)
+    assert done.returncode == 2 and "TLS" in done.err and "sec%ret" not in done.err
+
+
+def test_the_password_is_not_printed(tmp_path):
+    done = run("serve", "--print-config", "--data", tmp_path, "--replay", "redis://u:hunter2@localhost")
+    assert done.returncode == 0 and "redis://u:***@localhost:6379" in done.out and "hunter2" not in done.out
+
+
+def test_another_guard_before_and_after(redis, tmp_path):
+    """A request that the file admitted is not admitted by Redis, and the other way round."""
+    gateway = Gateway(tmp_path)
+    with gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        first = key.request(created=int(time.time()) + WINDOW - 5)
+        assert gateway.send(first).status == 200
+        running = Gateway(tmp_path, environment={"COUNTERSIGN_REPLAY": redis.address})
+        done = subprocess.run([*running.command("--takeover")], env={**running.environment, "PATH": "/usr/bin"}, capture_output=True, text=True,
+                              timeout=30, check=False)
+        assert done.returncode == 1 and "another replay guard" in done.stderr
+    gateway.environment["COUNTERSIGN_REPLAY"] = redis.address
+    with gateway:
+        assert refused(gateway.send(first)) == "unavailable"
+        for words in (["replay", "status"], ["replay", "confirm-clock", "--yes"]):
+            done = run(*words, "--data", gateway.data, environment=gateway.environment)
+            assert done.returncode == 1 and "about the replay file" in done.err
+    del gateway.environment["COUNTERSIGN_REPLAY"]
+    with gateway:
+        assert refused(gateway.send(key.request())) == "unavailable"
+        assert "another replay file" in gateway.log_path.read_text()
+
+
+def test_a_restart_without_an_outage(redis, node):
+    seen = node.key.request()
+    assert node.send(seen).status == 200
+    old = node.process
+    node.start("--takeover")
+    assert refused(node.send(seen)) == "replayed"
+    assert old.wait(45) == 0
+    assert node.send(node.key.request()).status == 200 and refused(node.send(seen)) == "replayed"
+    assert node.metric("epoch") == 1

@@ -1,0 +1,206 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Glibc
+import Testing
+
+@testable import CountersignRedis
+
+/// Two nodes over one Redis and one store: what Redis loses is refused by both, and without Redis nothing is
+/// admitted. Each test shows that its fault happened.
+@Suite(.enabled(if: TestRedis.isThere), .serialized) struct RedisReplayGuardTests {
+    let deployment: TestDeployment
+    let server: TestRedis
+
+    init() throws {
+        deployment = try TestDeployment()
+        server = try TestRedis()
+    }
+
+    private func keys() throws -> Int { Int(try server.call("DBSIZE")) ?? -1 }
+
+    @Test func firstStartHasNoFloorAndMarksEachSlot() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        #expect(node.replay.usage == .init(epoch: 1, floor: 0, refusals: node.replay.usage.refusals, failure: nil))
+        #expect(try keys() >= 256)
+        #expect(await node.code(entry("n", created: SystemTime().now - 299)) == nil)
+        #expect(try server.call("--scan", "--pattern", "*n1*").isEmpty)
+    }
+
+    @Test("a loss of all contents, and of one marker", arguments: [true, false])
+    func losses(_ isWhole: Bool) async throws {
+        let one = try await deployment.start(server.url)
+        let two = try await deployment.start(server.url)
+        defer { one.stop(); two.stop() }
+        let now = SystemTime().now
+        let seen = entry("seen", created: now)
+        #expect(await one.code(seen) == nil)
+        #expect(await two.code(seen) == .replayed)
+        if isWhole {
+            try server.call("FLUSHALL")
+        } else {
+            let names = RedisReplayKeys(deployment.deployment.replaySecret).names(of: seen)
+            #expect(try server.call("DEL", names.entry, names.marker) == "2")
+        }
+        for node in [one, two] { #expect(await node.code(seen) == .unavailable) }
+        for node in [one, two] {
+            try await eventually { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
+            #expect(node.replay.usage.floor >= now + 300 + ReplayEpoch.margin)
+            // Everything that may have been admitted is refused, up to the window ahead of the clock.
+            for created in [now, now + 300] {
+                let refused = await node.refusal(entry("seen", created: created))
+                #expect(refused?.code == .unavailable && (refused?.retryAfter ?? 0) > 300)
+            }
+        }
+        #expect(one.replay.usage.floor == two.replay.usage.floor, "both have the store's epoch")
+        let later = entry("later", created: one.replay.usage.floor + 1)
+        try await two.untilReady()
+        #expect(await one.code(later) == nil)
+        #expect(await two.code(later) == .replayed)
+    }
+
+    @Test func anotherNodeLearnsOfALossThatItDidNotSee() async throws {
+        let one = try await deployment.start(server.url)
+        let two = try await deployment.start(server.url)
+        defer { one.stop(); two.stop() }
+        try server.call("FLUSHALL")
+        _ = await one.code(entry("n"))
+        try await eventually { two.replay.usage.epoch >= 2 }
+        #expect(deployment.notes.with { $0 }.contains { $0.contains("signatures made up to") })
+    }
+
+    @Test func aRestartOfTheNodeKeepsTheEpoch() async throws {
+        let first = try await deployment.start(server.url)
+        let seen = entry("seen")
+        #expect(await first.code(seen) == nil)
+        first.stop()
+        let second = try await deployment.start(server.url)
+        defer { second.stop() }
+        #expect(second.replay.usage.epoch == 1)
+        #expect(await second.code(seen) == .replayed)
+    }
+
+    @Test func aReplayFileBeforeRaisesTheFloor() async throws {
+        try deployment.deployment.store.set(.replayFile, to: Array(String(repeating: "a", count: 32).utf8))
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        #expect(await node.code(entry("n", created: SystemTime().now + 299)) == .unavailable)
+        #expect(try deployment.deployment.store.value(of: .replayFile) == ReplayEpochRecord.guardMark)
+    }
+
+    @Test func anAlteredRecordIsRefused() async throws {
+        let node = try await deployment.start(server.url)
+        node.stop()
+        let store = deployment.deployment.store
+        var record = try #require(try store.value(of: .replayEpoch))
+        let digit = try #require(record.lastIndex(of: UInt8(ascii: "0")))
+        record[digit] = UInt8(ascii: "1")
+        try store.set(.replayEpoch, to: record)
+        let next = try deployment.node(server.url)
+        defer { next.stop() }
+        #expect(throws: OperationalError(.failed, message: "replay epoch: its value in the store was altered")) {
+            try next.replay.start()
+        }
+    }
+
+    @Test("a server that may forget is refused", arguments: [
+        ([["maxmemory", "100mb"], ["maxmemory-policy", "allkeys-lru"]], "`maxmemory-policy` is `allkeys-lru`"),
+        ([["maxmemory", "100mb"], ["maxmemory-policy", "volatile-ttl"]], "expected noeviction"),
+        ([["replicaof", "127.0.0.1 1"]], "its role is `slave`; expected `master`"),
+    ])
+    func settings(_ row: (settings: [[String]], message: String)) async throws {
+        let server = try TestRedis(row.settings.flatMap { ["--\($0[0])"] + $0[1].split(separator: " ").map(String.init) })
+        let node = try deployment.node(server.url)
+        defer { node.stop() }
+        do throws(OperationalError) {
+            try node.replay.start()
+            Issue.record("it started")
+        } catch {
+            #expect(error.message.contains(row.message), "\(error.message)")
+        }
+    }
+
+    @Test func aReplicaDemandsThatWritesReachIt() async throws {
+        let replica = try TestRedis(["--replicaof", "127.0.0.1", server.port])
+        try await eventually { (try? server.call("INFO", "replication").contains("connected_slaves:1")) == true }
+        let refused = try deployment.node(server.url)
+        #expect(throws: OperationalError.self) { try refused.replay.start() }
+        refused.stop()
+        try server.call("CONFIG", "SET", "min-replicas-to-write", "1")
+        try server.call("CONFIG", "SET", "min-replicas-to-write", "2")
+        let without = try deployment.node(server.url)
+        #expect(throws: OperationalError.self) { try without.replay.start() }
+        without.stop()
+        #expect(try deployment.deployment.store.value(of: .replayEpoch) == nil, "no epoch without markers")
+        try server.call("CONFIG", "SET", "min-replicas-to-write", "1")
+        try await eventually {
+            (try? server.call("INFO", "replication").contains("min_slaves_good_slaves:1")) == true
+        }
+        let node = try await deployment.start(server.url)
+        #expect(node.replay.usage.floor == 0)
+        let seen = entry("seen")
+        #expect(await node.code(seen) == nil)
+        // The replica is promoted, and what the master acknowledged last may be missing.
+        try await eventually { (try? replica.call("DBSIZE")) == (try? server.call("DBSIZE")) }
+        try replica.call("REPLICAOF", "NO", "ONE")
+        server.signal(SIGKILL)
+        node.stop()
+        let both = "redis://127.0.0.1:\(server.port),127.0.0.1:\(replica.port)"
+        let next = try await deployment.start(both)
+        defer { next.stop() }
+        #expect(next.replay.usage.epoch == 2)
+        #expect(await next.code(seen) == .unavailable)
+    }
+
+    @Test func withoutRedisNothingIsAdmitted() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        server.signal(SIGKILL)
+        for _ in 0..<20 {
+            let began = ContinuousClock.now
+            #expect(await node.code(entry("n", created: .far)) == .unavailable)
+            #expect(ContinuousClock.now - began < .milliseconds(100))
+        }
+        try await eventually { node.replay.usage.failure?.contains("Redis at") == true }
+        #expect(node.replay.usage.refusals >= 20)
+    }
+
+    @Test func aStoppedServerDelaysNothing() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        server.signal(SIGSTOP)
+        var longest = Duration.zero
+        for number in 0..<20 {
+            let began = ContinuousClock.now
+            #expect(await node.code(entry("n \(number)", created: .far)) == .unavailable)
+            longest = max(longest, ContinuousClock.now - began)
+        }
+        #expect(longest < .milliseconds(150), "the machine is shared")
+        server.signal(SIGCONT)
+        try await node.untilReady()
+        #expect(node.replay.usage.epoch == 1, "nothing was lost")
+    }
+
+    @Test func aWiderRetentionIsKeptFromThenOn() async throws {
+        let node = try await deployment.start(server.url, window: 100)
+        defer { node.stop() }
+        let now = SystemTime().now
+        #expect(await node.code(entry("old", created: now - 200)) == .unavailable, "it could not be kept")
+        node.replay.setRetention(.init(window: 400, lifetime: 0))
+        // What was admitted before is known for 160 s only.
+        try await eventually { await node.code(entry("new", created: now - 100)) == nil }
+        #expect(await node.code(entry("old", created: now - 200)) == .unavailable)
+        #expect(await node.code(entry("far", created: now + 1_000)) == nil)
+    }
+
+    @Test func aNodeWithAnotherClockIsRefused() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        let now = SystemTime().now
+        #expect(await node.code(entry("n", created: now, now: now + 30)) == .unavailable)
+        #expect(await node.code(entry("n", created: now, now: now - 30)) == .unavailable)
+        #expect(await node.code(entry("n", created: now, now: now)) == nil)
+    }
+}

@@ -1,0 +1,112 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Foundation
+import Testing
+
+/// What every replay guard does: the same tests run on the file and on Redis.
+@Suite struct ReplayContractTests {
+    enum Kind: String, CaseIterable { case file, redis }
+
+    static let kinds: [Kind] = TestRedis.isThere ? Kind.allCases : [.file]
+
+    /// A guard with an own place, and what must live as long.
+    private struct Scene {
+        let guarding: any ReplayGuard
+        /// Opened again over the same entries.
+        let again: any ReplayGuard
+        let node: (TestNode, TestNode, TestDeployment, TestRedis)?
+
+        init(_ kind: Kind) async throws {
+            switch kind {
+            case .file:
+                let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+                    "cs-contract-\(UUID().uuidString)"
+                ).path
+                try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+                let file = try ReplayFile(path: "\(folder)/replay", expecting: nil, now: SystemTime().now)
+                (guarding, again, node) = (file, file, nil)
+            case .redis:
+                let server = try TestRedis()
+                let deployment = try TestDeployment()
+                let one = try await deployment.start(server.url)
+                let two = try await deployment.start(server.url)
+                (guarding, again, node) = (one.replay, two.replay, (one, two, deployment, server))
+            }
+        }
+
+        func end() {
+            node?.0.stop()
+            node?.1.stop()
+        }
+    }
+
+    private func code(_ entry: ReplayEntry, in guarding: any ReplayGuard) async -> Refusal.Code? {
+        do throws(Refusal) {
+            if try guarding.insertIfReady(entry) { return nil }
+            try await guarding.insert(entry)
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test("what makes two requests the same", arguments: kinds)
+    func sameness(_ kind: Kind) async throws {
+        let scene = try await Scene(kind)
+        defer { scene.end() }
+        #expect(await code(entry("n1"), in: scene.guarding) == nil)
+        let rows: [(key: String, scheme: SchemeName, nonce: String, code: Refusal.Code?)] = [
+            ("k1", .messageSignatures, "n1", .replayed), ("k2", .messageSignatures, "n1", nil),
+            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
+        ]
+        for row in rows {
+            let same = entry(row.nonce, key: row.key, scheme: row.scheme)
+            #expect(await code(same, in: scene.guarding) == row.code, "\(row)")
+        }
+        #expect(await code(entry("n1"), in: scene.again) == .replayed)
+    }
+
+    @Test("of several at once one is first", arguments: kinds)
+    func once(_ kind: Kind) async throws {
+        let scene = try await Scene(kind)
+        defer { scene.end() }
+        for round in 0..<200 {
+            let entry = entry("round \(round)")
+            let admitted = await withTaskGroup(of: Bool.self, returning: Int.self) { group in
+                for number in 0..<6 {
+                    let guarding = number % 2 == 0 ? scene.guarding : scene.again
+                    group.addTask { await code(entry, in: guarding) == nil }
+                }
+                return await group.reduce(0) { $0 + ($1 ? 1 : 0) }
+            }
+            #expect(admitted == 1)
+        }
+    }
+
+    @Test("times that no guard can keep are refused", arguments: kinds)
+    func times(_ kind: Kind) async throws {
+        let scene = try await Scene(kind)
+        defer { scene.end() }
+        for created in [Int64.min, -1, 0, 1 << 32, .max] {
+            #expect(await code(entry("t", created: created), in: scene.guarding) == .stale)
+        }
+    }
+
+    @Test("an old entry is known for as long as its signature may be fresh", arguments: kinds)
+    func retention(_ kind: Kind) async throws {
+        let scene = try await Scene(kind)
+        defer { scene.end() }
+        let old = entry("old", created: SystemTime().now - 300)
+        #expect(await code(old, in: scene.guarding) == nil)
+        #expect(await code(old, in: scene.guarding) == .replayed)
+    }
+
+    @Test("a look-up changes nothing", arguments: kinds)
+    func lookUp(_ kind: Kind) async throws {
+        let scene = try await Scene(kind)
+        defer { scene.end() }
+        try scene.guarding.lookUp(entry("n"))
+        #expect(await code(entry("n"), in: scene.guarding) == nil)
+    }
+}

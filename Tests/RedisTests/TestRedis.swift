@@ -1,0 +1,169 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignMemory
+import CountersignRedis
+import CountersignSQL
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Foundation
+import Testing
+
+/// A Redis server of a test's own, which `Tests/Support/redis.py` starts, and stops when the test ends.
+final class TestRedis: Sendable {
+    /// Whether the tests run: where there is a server, or where its absence is a failure.
+    static let isThere: Bool = {
+        if ProcessInfo.processInfo.environment["COUNTERSIGN_NO_SKIPS"] == "1" { return true }
+        if (try? TestRedis()) != nil { return true }
+        FileHandle.standardError.write(Data("skipped: RedisTests: no Redis server can be started\n".utf8))
+        return false
+    }()
+
+    let port: String
+    let pid: pid_t
+    /// Its standard input ends with this object.
+    private let input: Pipe
+
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    init(_ options: [String] = []) throws {
+        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["python3", "-B", "\(tests.path)/Support/redis.py"] + options
+        (input, process.standardInput) = { ($0, $0) }(Pipe())
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        var line = Data()
+        while !line.contains(10), case let part = output.fileHandleForReading.availableData, !part.isEmpty {
+            line += part
+        }
+        let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        guard words.count == 2, let pid = pid_t(words[1]) else {
+            throw Failure(description: "no Redis server can be started")
+        }
+        (port, self.pid) = (String(words[0]), pid)
+    }
+
+    deinit { try? input.fileHandleForWriting.close() }
+
+    var url: String { "redis://127.0.0.1:\(port)" }
+
+    func signal(_ number: Int32) { kill(pid, number) }
+
+    /// One command; its output.
+    @discardableResult
+    func call(_ arguments: String...) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = ["redis-cli", "-p", port] + arguments
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
+
+/// A deployment whose store several guards share, as nodes share a database.
+final class TestDeployment {
+    let deployment: Deployment
+    private let folder: String
+    let notes = Locked<[String]>([])
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)").path
+        let data = try DataFolder(folder, absence: .create)
+        deployment = try Deployment(
+            folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    func node(_ url: String, window: Int = 300, lifetime: Int = 0) throws -> TestNode {
+        let address = try #require(RedisAddress(url: url))
+        let notes = notes
+        let replay = try RedisReplayGuard(
+            address, secret: deployment.replaySecret, store: deployment.store,
+            retention: .init(window: window, lifetime: lifetime)
+        ) { note in notes.with { $0.append(note) } }
+        return try TestNode(replay)
+    }
+
+    func start(_ url: String, window: Int = 300) async throws -> TestNode {
+        let node = try node(url, window: window)
+        try node.replay.start()
+        try await node.untilReady()
+        return node
+    }
+}
+
+/// One node: a guard and a loop.
+final class TestNode: Sendable {
+    let replay: RedisReplayGuard
+    let loop: EventLoop
+
+    init(_ replay: RedisReplayGuard) throws {
+        self.replay = replay
+        loop = try EventLoop()
+        replay.attach(to: loop)
+        try loop.start(name: "test")
+    }
+
+    func stop() {
+        replay.stop()
+        loop.stop()
+        loop.join()
+    }
+
+    /// The refusal's code; nil if the entry was inserted.
+    func code(_ entry: ReplayEntry) async -> Refusal.Code? { await refusal(entry)?.code }
+
+    /// Inserted on the loop, as requests are.
+    func refusal(_ entry: ReplayEntry) async -> Refusal? {
+        await withCheckedContinuation { continuation in
+            Task.detached(executorPreference: loop) { [replay] in
+                do throws(Refusal) {
+                    if try !replay.insertIfReady(entry) { try await replay.insert(entry) }
+                    continuation.resume(returning: nil)
+                } catch {
+                    continuation.resume(returning: error)
+                }
+            }
+        }
+    }
+
+    /// Waits until entries are inserted, whatever the floor is.
+    func untilReady() async throws {
+        try await eventually { await self.code(entry("ready \(UUID().uuidString)", created: .far)) == nil }
+    }
+}
+
+/// Waits up to ten seconds.
+func eventually(_ condition: () async -> Bool) async throws {
+    let end = ContinuousClock.now + .seconds(10)
+    while await !condition() {
+        guard ContinuousClock.now < end else { throw TestRedis.Failure(description: "it never came true") }
+        try await Task.sleep(for: .milliseconds(20))
+    }
+}
+
+extension Int64 {
+    /// A creation time above every floor of these tests. The guard does not judge freshness.
+    static var far: Int64 { SystemTime().now + 100_000 }
+}
+
+func entry(
+    _ nonce: String, created: Int64 = SystemTime().now, key: String = "k1",
+    scheme: SchemeName = .messageSignatures, now: Int64 = SystemTime().now
+) -> ReplayEntry {
+    guard let id = KeyID(key), let nonce = Claim.ReplayKey(Array(nonce.utf8).span) else {
+        fatalError("the test's own key id and nonce are valid")
+    }
+    return ReplayEntry(keyID: id, scheme: scheme, replayKey: nonce, created: created, now: now)
+}
