@@ -29,7 +29,7 @@ final class Service: @unchecked Sendable {
         replay: ReplayFile, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
-        readiness: Readiness,
+        readiness: Readiness, membership: NodeMembership? = nil,
         sockets: ListeningSockets, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
@@ -92,7 +92,8 @@ final class Service: @unchecked Sendable {
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, rows: rows, clock: SystemTime(),
+                    meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership,
+                    clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)

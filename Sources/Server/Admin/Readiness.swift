@@ -13,6 +13,12 @@ final class Readiness: Sendable {
         /// The log of keyed requests takes no changes, until a restart.
         case requestLog = "request-log"
         case upstream
+        /// The lease has lapsed: the store is not heard, and sessions are refused.
+        case nodes
+        /// The clock differs from the store's.
+        case clock
+        /// Another node has another replay guard.
+        case replay
     }
 
     struct Reason: Sendable, Equatable {
