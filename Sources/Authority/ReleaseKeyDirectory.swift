@@ -172,6 +172,11 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         try reload { $0.revision != revision }
     }
 
+    /// Reads what the generation announces before a request asks for it.
+    package func refreshIfChanged() throws(OperationalError) {
+        try reload { $0.generation != self.deployment.generation.current }
+    }
+
     private func reload(where isStale: (Snapshot) -> Bool) throws(OperationalError) {
         try reloadLock.write { () throws(OperationalError) in
             guard lock.read({ isStale(snapshot) }) else { return }

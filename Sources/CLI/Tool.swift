@@ -21,7 +21,7 @@ enum Tool {
         .accountAdd, .accountList, .accountShow, .accountLock, .accountUnlock, .accountRemove,
         .accountUserID, .accountReset, .accountImport, .accountDevices, .accountForgetDevice,
         .accountExport, .accountErase,
-        .sessionList, .sessionRevoke,
+        .sessionList, .sessionRevoke, .nodes,
         .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
         .migrate,

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
+import CountersignSQL
 import CountersignWire
 import Glibc
 
@@ -31,7 +32,8 @@ public enum Server {
         Signals.block()
         _ = ServerProgram.path
         let deployment = try configuration.openDeployment(
-            absence: .create, environment: environment, rootSealer: composition.rootSealer)
+            absence: .create, environment: environment, rootSealer: composition.rootSealer,
+            acknowledging: .durable)
         defer { deployment.store.close() }
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
@@ -58,8 +60,13 @@ public enum Server {
         let writer = try GroupWriter(
             configuration.openStore(of: deployment), note: { log?.note(subject: "store", message: $0) },
             didFail: { storeReadiness.writerDidFail() })
-        let tellingWriter = HandoverStoreWriter(
-            writer: writer, generation: deployment.generation, handOver: handOver)
+        let membership = try membership(
+            of: configuration, deployment: deployment, handOver: handOver,
+            status: NodeStatus(readiness, log: log), composition: composition)
+        let tellingWriter = NodeStoreWriter(
+            writer: HandoverStoreWriter(
+                writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
+            membership: membership)
         let requests = try KeyedRequestStorage(
             configuration.idempotency.storage, of: deployment, writer: writer,
             predecessor: inheritance?.keyedRequests, handOver: handOver, readiness: readiness,
@@ -72,7 +79,7 @@ public enum Server {
         let sessions = try SessionService(
             deployment: deployment, keys: keys, reader: configuration.openStore(of: deployment),
             writer: tellingWriter,
-            replay: replay, log: log)
+            replay: replay, lease: membership?.lease, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter, replay: replay, sharing: inheritance?.limits,
@@ -90,7 +97,7 @@ public enum Server {
             configuration, log: log, signing: signing, meter: meter, replay: replays.backend, rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
-            routes: routes, readiness: readiness, sockets: ListeningSockets(inheritance),
+            routes: routes, readiness: readiness, membership: membership, sockets: ListeningSockets(inheritance),
             composition: composition
         ) { authorities in
             composition.gate(
@@ -103,6 +110,8 @@ public enum Server {
         try recordMeterStart(in: deployment.store)
         try meterWriter.start()
         try accounts.start()
+        try membership?.start(
+            .init(generation: deployment.generation, keys: keys, sessions: sessions.live))
         try service.start()
         rowWatch.run()
         announce(service)
@@ -154,11 +163,30 @@ public enum Server {
         accounts.stop()
         requests.stop()
         writer.stop()
+        membership?.stop()
         // Only now the store contains all that this process did; the successor reads it when this end of the
         // connection closes.
         relations.end()
         meterWriter.stop()
         log?.stop()
+    }
+
+    /// Nil unless other machines can open the store.
+    private static func membership(
+        of configuration: Configuration, deployment: Deployment, handOver: HandoverState, status: NodeStatus,
+        composition: any ServerComposition
+    ) throws(OperationalError) -> NodeMembership? {
+        guard let channel = configuration.store.openChannel() else { return nil }
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, host.count - 1)
+        let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // Nodes share a replay file if it is the same file.
+        var file = stat()
+        stat(deployment.folder.replay, &file)
+        return try NodeMembership(
+            composition.channel(channel), named: "\(machine)/\(configuration.listen)",
+            replayGuard: "file \(machine) \(file.st_dev) \(file.st_ino)", policy: configuration.outage,
+            status: status, handOver: handOver)
     }
 
     /// Records when the meter began, so that a scheme without requests is reported as unused since a day, and

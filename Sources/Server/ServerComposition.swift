@@ -13,6 +13,8 @@ protocol ServerComposition: Sendable {
     /// Called before the replay table is opened.
     func prepare(_ deployment: Deployment) throws(OperationalError)
     func loginSettings(_ settings: LoginSettings) -> LoginSettings
+    func writer(_ writer: GroupWriter) -> any StoreWriter
+    func channel(_ channel: any NodeChannel) -> any NodeChannel
     /// `accounts` is the connection that the login reads.
     func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin
     func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin
@@ -38,6 +40,8 @@ extension ServerComposition {
 
     func prepare(_ deployment: Deployment) throws(OperationalError) {}
     func loginSettings(_ settings: LoginSettings) -> LoginSettings { settings }
+    func writer(_ writer: GroupWriter) -> any StoreWriter { writer }
+    func channel(_ channel: any NodeChannel) -> any NodeChannel { channel }
     func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin { login }
 
     func legacyLogin(_ login: LegacyLoginService, accounts: any AccountStore) -> any LegacyPasswordLogin {

@@ -30,7 +30,7 @@ final class Service: @unchecked Sendable {
         replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
-        readiness: Readiness,
+        readiness: Readiness, membership: NodeMembership? = nil,
         sockets: ListeningSockets, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
@@ -94,7 +94,8 @@ final class Service: @unchecked Sendable {
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, rows: rows, clock: SystemTime(),
+                    meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership,
+                    clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)

@@ -20,10 +20,10 @@ final class SessionService: Sendable {
     /// Reads every session. `reader` is a store connection of its own.
     init(
         deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
-        replay: any ReplayGuard,
+        replay: any ReplayGuard, lease: NodeLease? = nil,
         log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer)
+        live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer, lease: lease)
         life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
         bearers = try BearerSessions(deployment, directory: live, writer: writer)
         self.log = log

@@ -1,5 +1,5 @@
 """A deployment whose store is a PostgreSQL database: the life of an account and of a release, with the commands that an operator uses; TLS
-and passwords on the way to the server; and what is refused. Keyed requests are in the gateway's own log, beside the store."""
+and passwords on the way to the server; and what is refused."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def test_life_of_an_account(address, tmp_path):
         assert refused.returncode == 1, refused.err
         person.logs_in()
         assert person.calls("/hello")
-    assert list(gateway.data.glob("requests-*.log")), "keyed requests of a node are in a file of its own"
+    assert not list(gateway.data.glob("requests-*.log")), "keyed requests are in the database"
 
 
 def test_keys_are_replaced(address, tmp_path):

@@ -19,6 +19,8 @@ from unsealing import ROOT as SESSION_ROOT
 
 RELEASE = ROOT / ".build/release/countersign"
 FAULTS = {}
+# Of servers over PostgreSQL: test_nodes.py shows them.
+OF_NODES = ["acknowledged-before-commit", "notify-lost"]
 
 
 def fault(name: str):
@@ -246,9 +248,9 @@ def refused(binary: object, *names: str) -> str:
 def test_all_faults_are_shown_here():
     for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):
         message = refused(DEBUG, "nonce-unchecked", wrong)
-        assert set(message.strip().split("expected one of ")[1].split(", ")) == set(FAULTS)
+        assert set(message.strip().split("expected one of ")[1].split(", ")) == {*FAULTS, *OF_NODES}
     listed = subprocess.run([DEBUG, "serve", "--sabotage", "list"], capture_output=True, timeout=60, check=True, text=True)
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS]
+    assert [line.split()[0] for line in listed.stdout.splitlines()] == ["NAME", *FAULTS, *OF_NODES]
 
 
 @pytest.mark.release
@@ -256,5 +258,5 @@ def test_a_release_build_has_no_fault_to_switch_on():
     assert "no such option" in refused(RELEASE, "nonce-unchecked")
     contents = RELEASE.read_bytes()
     assert b"message-signatures" in contents
-    found = [name for name in [*FAULTS, "SABOTAGE"] if name.encode() in contents]
+    found = [name for name in [*FAULTS, *OF_NODES, "SABOTAGE"] if name.encode() in contents]
     assert not found

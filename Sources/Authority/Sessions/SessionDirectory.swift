@@ -29,6 +29,8 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     private let shards = (0..<SessionDirectory.shardCount).map { _ in SessionShard() }
     let appPlatforms = AppPlatformTable()
     let uploadTicketKey: UploadTicketKey
+    /// Nil where no other machine can end a session.
+    private let lease: NodeLease?
     /// Serialises following the store.
     private let positionLock = ReadWriteLock()
     private var position: StorePosition
@@ -39,12 +41,14 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     /// Reads every session from the store.
     package init(
-        _ deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter
+        _ deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
+        lease: NodeLease? = nil
     ) throws(OperationalError) {
         self.deployment = deployment
         self.keys = keys
         self.reader = reader
         self.writer = writer
+        self.lease = lease
         uploadTicketKey = UploadTicketKey(try deployment.bearerKey())
         // The generation is read before the store, so that a change between the two is read twice and never
         // missed.
@@ -66,6 +70,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         try refreshIfChanged()
         var entry = shard(of: token.id).cachedEntry(for: token)
         if entry == nil { entry = try makeCacheEntry(for: token) }
+        try lease?.requireFresh()
         guard let entry, let key = entry.key else { return nil }
         return (entry.session, key)
     }
@@ -90,7 +95,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     // MARK: Following the store
 
     /// Compares with the generation counter that commands increment, and reads the changes.
-    func refreshIfChanged() throws(OperationalError) {
+    package func refreshIfChanged() throws(OperationalError) {
         guard generation.value != deployment.generation.current else { return }
         try positionLock.write { () throws(OperationalError) in
             let current = deployment.generation.current
@@ -100,6 +105,11 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
             position.generation = current
             generation.value = current
         }
+    }
+
+    /// Reads the changes of sessions, which leave policies and accounts as they are.
+    package func followChanges() throws(OperationalError) {
+        try positionLock.write { () throws(OperationalError) in try readChanges() }
     }
 
     /// Reads changes that no counter announced and retries failed writes; a timer calls it every few
@@ -234,6 +244,12 @@ final class AtomicGeneration: Sendable {
 /// needed.
 extension SessionDirectory {
     package func session(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
+        let session = try findSession(bearing: text)
+        try lease?.requireFresh()
+        return session
+    }
+
+    private func findSession(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
         try refreshIfChanged()
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)

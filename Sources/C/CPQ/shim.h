@@ -10,6 +10,7 @@ typedef struct pg_conn PGconn;
 typedef struct pg_result PGresult;
 typedef unsigned int Oid;
 typedef void (*PQnoticeProcessor)(void *arg, const char *message);
+typedef struct pgNotify PGnotify;
 #endif
 
 // The connection. Enumerations have the integer type of the ABI.
@@ -41,6 +42,8 @@ int PQflush(PGconn *conn);
 int PQconsumeInput(PGconn *conn);
 int PQisBusy(PGconn *conn);
 PGresult *PQgetResult(PGconn *conn);
+PGnotify *PQnotifies(PGconn *conn);
+void PQfreemem(void *ptr);
 
 // Results.
 int PQntuples(const PGresult *res);
@@ -55,8 +58,10 @@ void PQclear(PGresult *res);
 
 #define CS_PQ(F)                                                                                               \
     F(PQclear) F(PQcmdStatus) F(PQcmdTuples) F(PQconnectPoll) F(PQconnectStartParams) F(PQconsumeInput)                       \
-    F(PQenterPipelineMode) F(PQerrorMessage) F(PQexitPipelineMode) F(PQfinish) F(PQflush) F(PQftype)           \
-    F(PQgetResult) F(PQgetisnull) F(PQgetlength) F(PQgetvalue) F(PQisBusy) F(PQntuples) F(PQpipelineSync)      \
+    F(PQenterPipelineMode) F(PQerrorMessage) F(PQexitPipelineMode) F(PQfinish) F(PQflush) F(PQfreemem)         \
+    F(PQftype)                                                                                                 \
+    F(PQgetResult) F(PQgetisnull) F(PQgetlength) F(PQgetvalue) F(PQisBusy) F(PQnotifies) F(PQntuples)          \
+    F(PQpipelineSync)                                                                                          \
     F(PQresultErrorField) F(PQresultStatus) F(PQsendPrepare) F(PQsendQuery) F(PQsendQueryPrepared)             \
     F(PQserverVersion) F(PQsetNoticeProcessor) F(PQsetnonblocking) F(PQsocket) F(PQstatus)                     \
     F(PQtransactionStatus)

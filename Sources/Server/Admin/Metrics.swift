@@ -10,6 +10,8 @@ struct Metrics: Sendable {
     let registry: ConnectionRegistry
     let replay: ReplayBackend
     let rows: RowAuthenticator
+    /// Nil unless other machines can open the store.
+    let nodes: NodeMembership?
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -33,6 +35,7 @@ struct Metrics: Sendable {
             "countersign_row_findings", kind: .gauge,
             help: "Findings of the last check of all rows: anything but 0 is an alarm.",
             value: rows.counts.findings)
+        if let nodes { Metrics.add(nodes, to: &page) }
         page.add(
             "countersign_uptime_seconds", kind: .gauge, help: "Seconds since the server began.",
             value: max(now - began, 0))
@@ -71,6 +74,26 @@ struct Metrics: Sendable {
             "countersign_replay_redis_refusals_total", kind: .counter,
             help: "Requests that were refused because Redis, or its epoch, was not there.",
             value: use.refusals)
+    }
+
+    private static func add(_ nodes: NodeMembership, to page: inout PrometheusExposition) {
+        let figures = nodes.figures
+        page.add(
+            "countersign_node_fresh", kind: .gauge,
+            help: "1 while the node's lease lasts; else it refuses requests of sessions.",
+            value: nodes.lease.isFresh ? 1 : 0)
+        page.add(
+            "countersign_node_others", kind: .gauge, help: "Other live nodes over the same store.",
+            value: figures.others)
+        page.add(
+            "countersign_node_change", kind: .gauge,
+            help: "The number of the last change that the node follows.", value: figures.change)
+        page.add(
+            "countersign_node_clock_offset_milliseconds", kind: .gauge,
+            help: "How far the clock is ahead of the store's.", value: figures.clockOffset)
+        page.add(
+            "countersign_node_missed_hints_total", kind: .counter,
+            help: "Changes that were found without a notification.", value: figures.missedHints)
     }
 
     private func addEngineEvents(to page: inout PrometheusExposition) {

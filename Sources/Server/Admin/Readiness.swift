@@ -15,6 +15,12 @@ final class Readiness: Sendable {
         /// Redis, where the replay guard is there.
         case replay
         case upstream
+        /// The lease has lapsed: the store is not heard, and sessions are refused.
+        case nodes
+        /// The clock differs from the store's.
+        case clock
+        /// Another node has another replay guard.
+        case replay
     }
 
     struct Reason: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
+import CountersignSQL
 import CountersignWire
 
 /// All settings of `serve`, checked. `Setting` has the table of names and formats.
@@ -16,6 +17,8 @@ public struct Configuration: Sendable, Equatable {
     public var upstreamSettings = UpstreamSettings()
     /// Where apps and releases are kept; by default in the data folder.
     public var store: StoreLocation
+    /// How long sessions are served while a shared store is away.
+    package var outage = OutagePolicy.grace(seconds: 5)
     /// Where the replay entries are kept.
     public var replay = ReplayLocation.file
     /// The listener's certificate.
@@ -101,12 +104,14 @@ extension Configuration {
     package init(from sources: Sources) throws(OperationalError) {
         self.init()
         var hasStore = false
+        var hasKeyedPlace = false
         func apply(_ setting: Setting, value text: String, at place: String) throws(OperationalError) {
             guard !text.isEmpty, !text.utf8.contains(0), setting.set(&self, text) != nil else {
                 throw OperationalError(
                     .usage, message: "\(place): \(Configuration.quoted(text)): expected \(setting.expected)")
             }
             hasStore = hasStore || setting.name == "store"
+            hasKeyedPlace = hasKeyedPlace || setting.name == "idempotency"
         }
 
         for (setting, text) in try Configuration.settings(in: sources.file) {
@@ -123,6 +128,14 @@ extension Configuration {
             try apply(setting, value: text, at: setting.flag)
         }
         if !hasStore { store = .default(in: data) }
+        guard store.isShared else { return }
+        guard !hasKeyedPlace || idempotency.storage == .store else {
+            throw OperationalError(
+                .usage,
+                message: "--idempotency log: expected store, as the database is PostgreSQL: a copy of a keyed "
+                    + "request may arrive at another gateway")
+        }
+        idempotency.storage = .store
     }
 
     /// The settings in the file, as text. JSON `null` leaves the default.
@@ -196,10 +209,11 @@ extension Configuration {
     /// The data folder, its store and its master key, as `serve` and every administrative command open them.
     package func openDeployment(
         absence: DataFolder.MissingFolderAction, environment: [String: String],
-        rootSealer: any SessionRootSealer = MasterKeyRootSealer()
+        rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
+        acknowledging acknowledgement: ChangeAcknowledgement = .followed
     ) throws(OperationalError) -> Deployment {
         try Deployment(
-            folder: DataFolder(data, absence: absence), store: store.open(), environment: environment,
+            folder: DataFolder(data, absence: absence), store: store.open(acknowledging: acknowledgement), environment: environment,
             rootSealer: rootSealer)
     }
 

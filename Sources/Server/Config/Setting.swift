@@ -89,6 +89,13 @@ extension Setting {
             set: { configuration, text in StoreLocation(text: text).map { configuration.store = $0 } },
             show: { .string($0.store.text) }),
         Setting(
+            "outage", placeholder: "RULE",
+            meaning: "sessions while a PostgreSQL store is away: `grace:SECONDS` serves those in memory for so "
+                + "long (default 5), `closed` refuses them at once",
+            expected: "closed, or grace:SECONDS of 1 to \(OutagePolicy.mostSeconds)",
+            set: { configuration, text in OutagePolicy(text).map { configuration.outage = $0 } },
+            show: { .string($0.outage.text) }),
+        Setting(
             "replay", placeholder: "URL",
             meaning: "where admitted requests are remembered: `file`, in the data folder, or a Redis server",
             expected: ReplayLocation.forms,

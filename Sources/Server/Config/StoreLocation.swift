@@ -37,7 +37,15 @@ public struct StoreLocation: Sendable, Equatable {
     }
 
     /// The connection that the process opens first, and which checks the whole store.
-    func open() -> any Store { place.open() }
+    func open(acknowledging acknowledgement: ChangeAcknowledgement) -> any Store {
+        place.open(acknowledging: acknowledgement)
+    }
+
+    /// A connection for a gateway that shares the store; nil if others cannot open it.
+    func openChannel() -> (any NodeChannel)? { place.openChannel() }
+
+    /// Whether several machines can open it.
+    var isShared: Bool { if case .postgreSQL = place { true } else { false } }
 
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {

@@ -11,10 +11,17 @@ import Synchronization
 final class HandoverState: Sendable {
     private let others = Atomic<Int>(0)
     private let isHandedOver = Atomic<Bool>(false)
+    private let areOtherNodes = Atomic<Bool>(false)
     private let waiters = Locked<[UnsafeContinuation<Void, Never>]>([])
 
     /// Set while another process may judge, run keyed requests and change sessions.
     var isShared: Bool { others.load(ordering: .acquiring) > 0 }
+
+    /// Set while gateways on other data folders may run keyed requests and change sessions of the same store.
+    var hasOtherNodes: Bool {
+        get { areOtherNodes.load(ordering: .acquiring) }
+        set { areOtherNodes.store(newValue, ordering: .releasing) }
+    }
 
     func begin() { others.add(1, ordering: .acquiringAndReleasing) }
 
@@ -31,6 +38,11 @@ final class HandoverState: Sendable {
 
     /// Waits about a tenth of a second; returns at once if there is no other process.
     func pause() async {
+        if hasOtherNodes, !isShared {
+            // The other nodes do not tell when a request has ended.
+            try? await Task.sleep(nanoseconds: 50_000_000)
+            return
+        }
         await withUnsafeContinuation { continuation in
             let isWaiting = waiters.with { waiting in
                 guard isShared else { return false }

@@ -75,7 +75,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
         _ request: IdempotentRequest, waitingUntil: Int64
     ) async throws(Refusal) -> Decision? {
         // Read before the store: if the other process ends in between, the store then contains the result.
-        let mayRunElsewhere = handOver.isShared
+        let mayRunElsewhere = handOver.isShared || handOver.hasOtherNodes
         let result: Result<IdempotencyState, Refusal>
         do throws(Refusal) {
             result = .success(try await store.begin(request, within: bounds))

@@ -21,6 +21,8 @@
         case onceForgotten = "once-forgotten"
         case identityFromClient = "identity-from-client"
         case keptInClear = "kept-in-clear"
+        case acknowledgedBeforeCommit = "acknowledged-before-commit"
+        case notifyLost = "notify-lost"
     }
 
     extension Sabotage {
@@ -48,6 +50,8 @@
             case .identityFromClient:
                 "Countersign-* fields that a client sends reach the backend in the place of ours"
             case .keptInClear: "session roots are stored as they are"
+            case .acknowledgedBeforeCommit: "a change of sessions is acknowledged before it is committed"
+            case .notifyLost: "a node does not get the notifications of a PostgreSQL store"
             }
         }
     }

@@ -47,6 +47,14 @@
             return settings
         }
 
+        func writer(_ writer: GroupWriter) -> any StoreWriter {
+            has(.acknowledgedBeforeCommit) ? HastyStoreWriter(writer: writer) : writer
+        }
+
+        func channel(_ channel: any NodeChannel) -> any NodeChannel {
+            has(.notifyLost) ? DeafNodeChannel(channel) : channel
+        }
+
         func login(_ login: Login, accounts: any AccountStore) -> any PasswordLogin {
             guard let screen = screen(accounts) else { return login }
             return RevealingLogin(inner: login, screen: screen)

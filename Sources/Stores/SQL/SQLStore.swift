@@ -15,6 +15,7 @@ package final class SQLStore: Store, @unchecked Sendable {
     }
 
     let backing: Backing
+    private let acknowledgement: ChangeAcknowledgement
 
     /// Names the file; the first call opens it, and ``prepare()`` creates it. `rows` may be given later, by
     /// ``authenticate(by:)``.
@@ -22,14 +23,22 @@ package final class SQLStore: Store, @unchecked Sendable {
         path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil
     ) {
         backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows))
+        acknowledgement = .durable
     }
 
     /// Names a PostgreSQL database; the first call connects, and ``prepare()`` makes the layout.
-    init(_ address: PostgreSQLAddress, rows: RowAuthenticator?) {
+    init(
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable
+    ) {
         backing = .server(PostgreSQLServer(address, rows: rows))
+        self.acknowledgement = acknowledgement
     }
 
-    init(within database: Database) { backing = .transaction(database) }
+    init(within database: Database) {
+        backing = .transaction(database)
+        acknowledgement = .durable
+    }
 
     package func prepare() throws(OperationalError) {
         switch backing {
@@ -57,9 +66,11 @@ package final class SQLStore: Store, @unchecked Sendable {
                 try SQLStore.run(changes, within: database)
             }
         case .server(let server):
-            return try server.write { (database) throws(OperationalError) in
+            let faults = try server.write { (database) throws(OperationalError) in
                 try SQLStore.run(changes, within: database)
             }
+            try acknowledge()
+            return faults
         }
     }
 
@@ -108,11 +119,18 @@ package final class SQLStore: Store, @unchecked Sendable {
         -> Result
     {
         switch backing {
-        case .file(let file): try file.write(body)
-        case .server(let server): try server.write(body)
+        case .file(let file): return try file.write(body)
+        case .server(let server):
+            let result = try server.write(body)
+            try acknowledge()
+            return result
         case .transaction(let database):
-            try database.savepoint { () throws(OperationalError) in try body(database) }
+            return try database.savepoint { () throws(OperationalError) in try body(database) }
         }
+    }
+
+    private func acknowledge() throws(OperationalError) {
+        if acknowledgement == .followed { try awaitNodes() }
     }
 
     package func revision() throws(OperationalError) -> Int64 {

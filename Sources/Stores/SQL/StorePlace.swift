@@ -9,13 +9,33 @@ package enum StorePlace: Sendable, Equatable {
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
     /// later, by ``RowAuthenticationStore/authenticate(by:)``.
     package func open(
-        inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil
+        inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable
     ) -> any Store {
         switch self {
         case .sqlite(let path): SQLStore(path: path, inspecting: inspection, rows: rows)
-        case .postgreSQL(let address): SQLStore(address, rows: rows)
+        case .postgreSQL(let address): SQLStore(address, rows: rows, acknowledging: acknowledgement)
         }
     }
+}
+
+extension StorePlace {
+    /// A connection for a gateway that shares the store with others; nil for a store that one machine alone
+    /// can open.
+    package func openChannel() -> (any NodeChannel)? {
+        switch self {
+        case .sqlite: nil
+        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address)
+        }
+    }
+}
+
+/// When a change counts as made.
+package enum ChangeAcknowledgement: Sendable {
+    /// Once it is durable. For a gateway, which waits for the others by itself.
+    case durable
+    /// Once every live gateway follows it, too.
+    case followed
 }
 
 /// How much of a store is checked when it is opened.

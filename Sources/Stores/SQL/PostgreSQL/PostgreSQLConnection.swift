@@ -45,8 +45,8 @@ final class PostgreSQLConnection {
 
     let name: String
     private let library: PostgreSQLLibrary
-    private let functions: UnsafePointer<cs_pq_functions>
-    private let handle: OpaquePointer
+    let functions: UnsafePointer<cs_pq_functions>
+    let handle: OpaquePointer
     private let patience: Patience
     /// Translated statements, by the stores' text.
     private var commands: [String: PostgreSQLCommand] = [:]
@@ -362,7 +362,7 @@ final class PostgreSQLConnection {
         return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
     }
 
-    private func lost(_ reason: String) -> OperationalError {
+    func lost(_ reason: String) -> OperationalError {
         isBroken = true
         return OperationalError(.unreachable, message: "\(name): \(reason)")
     }

@@ -8,7 +8,7 @@ import CountersignWire
 /// The tables are those of SQLite's latest layout (``Migrations``). Texts are `utf8`, a domain over `bytea`:
 /// they may contain any byte, and are ordered by their bytes, as in SQLite.
 enum PostgreSQLMigrations {
-    static let steps = [p001]
+    static let steps = [p001, p002]
 
     /// The number of migrations that the database has; zero if it has no layout of ours.
     static func version(_ database: Database) throws(OperationalError) -> Int64 {
@@ -259,6 +259,50 @@ enum PostgreSQLMigrations {
         \(AuthenticatedTable.all.map(\.postgreSQLTriggers).joined(separator: "\n"))
         """
 
+    /// What several gateways over one database need: they are told of changes, and of each other.
+    private static let p002 = """
+        -- Counts the changes of what a node keeps in memory, apart from sessions, which have numbers.
+        CREATE TABLE generation (number bigint NOT NULL) WITH (fillfactor = 10);
+        INSERT INTO generation VALUES (0);
+
+        CREATE TABLE node (
+            id utf8 PRIMARY KEY,
+            name utf8 NOT NULL,
+            replay_guard utf8 NOT NULL,
+            lease bigint NOT NULL CHECK (lease BETWEEN 1 AND 3600000),
+            seen bigint NOT NULL,
+            applied bigint NOT NULL,
+            clock_offset bigint NOT NULL
+        ) WITH (fillfactor = 50);
+
+        -- The notification is a hint: a node that misses it reads the numbers with its next lease.
+        CREATE FUNCTION notify_nodes() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            PERFORM pg_notify('countersign', '');
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER session_change_notifies AFTER UPDATE ON session_change
+            FOR EACH STATEMENT EXECUTE FUNCTION notify_nodes();
+        CREATE TRIGGER generation_notifies AFTER UPDATE ON generation
+            FOR EACH STATEMENT EXECUTE FUNCTION notify_nodes();
+
+        CREATE FUNCTION advance_generation() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            UPDATE countersign.generation SET number = number + 1;
+            RETURN NULL;
+        END $$;
+        CREATE TRIGGER revision_advances AFTER UPDATE ON revision
+            FOR EACH STATEMENT EXECUTE FUNCTION advance_generation();
+        -- Of an account, nodes keep its name and user id with each session in use.
+        CREATE TRIGGER account_update_advances AFTER UPDATE ON account FOR EACH ROW
+            WHEN (OLD.name <> NEW.name OR OLD.state <> NEW.state OR OLD.user_id IS DISTINCT FROM NEW.user_id
+                OR OLD.pseudonym IS DISTINCT FROM NEW.pseudonym)
+            EXECUTE FUNCTION advance_generation();
+        CREATE TRIGGER account_delete_advances AFTER DELETE ON account
+            FOR EACH STATEMENT EXECUTE FUNCTION advance_generation();
+        \(MetaName.followed)
+        """
+
     private static let usage = """
         CREATE FUNCTION count_usage() RETURNS trigger LANGUAGE plpgsql AS $$
         DECLARE
@@ -376,5 +420,23 @@ extension AuthenticatedTable {
             \(trigger("UPDATE OF \(list())", when: new))
             \(trigger("DELETE", when: old))
             """
+    }
+}
+
+extension MetaName {
+    /// Values that no node keeps in memory, or that change with each audit record.
+    private static let unfollowed: [MetaName] = [.auditHead, .replayFile, .meterBegan, .writeCheck]
+
+    /// Triggers on those that nodes keep in memory.
+    fileprivate static var followed: String {
+        let names = unfollowed.map { "'\($0.rawValue)'" }.joined(separator: ", ")
+        func trigger(_ event: String, _ row: String) -> String {
+            """
+            CREATE TRIGGER meta_\(event.lowercased())_advances AFTER \(event) ON meta FOR EACH ROW
+                WHEN (\(row).name NOT IN (\(names))) EXECUTE FUNCTION advance_generation();
+            """
+        }
+        return [trigger("INSERT", "NEW"), trigger("UPDATE", "NEW"), trigger("DELETE", "OLD")]
+            .joined(separator: "\n")
     }
 }

@@ -1,0 +1,88 @@
+import CountersignWire
+
+/// One gateway of several that share a store, as the store knows it. All times are by the store's clock.
+package struct Node: Sendable, Equatable {
+    /// Drawn at each start of a process.
+    package var id: String
+    /// The machine's name and the address that clients connect to, for people.
+    package var name: String
+    /// The replay guard that the node asks; equal for nodes that share one.
+    package var replayGuard: String
+    /// How long the node may go on without being seen, in milliseconds.
+    package var lease: Int64
+    /// How long ago it was seen, in milliseconds.
+    package var silence: Int64
+    /// The number of the last change that it follows.
+    package var applied: Int64
+    /// How far its clock is ahead of the store's, in milliseconds.
+    package var clockOffset: Int64
+
+    package init(
+        id: String, name: String, replayGuard: String, lease: Int64, silence: Int64 = 0, applied: Int64 = -1,
+        clockOffset: Int64 = 0
+    ) {
+        (self.id, self.name, self.replayGuard, self.lease) = (id, name, replayGuard, lease)
+        (self.silence, self.applied, self.clockOffset) = (silence, applied, clockOffset)
+    }
+
+    /// Whether it may still serve sessions.
+    package var isLive: Bool { silence < lease }
+}
+
+/// The number of the last change that nodes must follow, and the nodes, read at one moment.
+package struct NodeListing: Sendable, Equatable {
+    package var change: Int64
+    package var nodes: [Node]
+
+    package init(change: Int64 = 0, nodes: [Node] = []) { (self.change, self.nodes) = (change, nodes) }
+
+    /// The live nodes that do not follow that change yet.
+    package func unconfirmed(of change: Int64) -> [Node] {
+        nodes.filter { $0.isLive && $0.applied < change }
+    }
+}
+
+/// The gateways that share a store. A change of what they keep in memory has a number: the changes of
+/// sessions and the changes of the store's generation, added up. Numbers are free of gaps, in the order of
+/// the commits.
+package protocol NodeStore: Sendable {
+    func nodes() throws(OperationalError) -> NodeListing
+}
+
+extension NodeStore {
+    /// A store that one machine alone can open has no nodes.
+    package func nodes() throws(OperationalError) -> NodeListing { NodeListing() }
+}
+
+/// What a node reads at each look at the store.
+package struct NodeView: Sendable, Equatable {
+    /// The number of the last change that nodes must follow.
+    package var change: Int64
+    /// Counts those among them that are not of sessions.
+    package var generation: Int64
+    /// The other live nodes.
+    package var others: Int64
+    /// The change that all of them follow; nil if there is none.
+    package var confirmed: Int64?
+    /// Those that ask another replay guard.
+    package var strangers: Int64
+
+    package init(change: Int64, generation: Int64, others: Int64, confirmed: Int64?, strangers: Int64) {
+        (self.change, self.generation) = (change, generation)
+        (self.others, self.confirmed, self.strangers) = (others, confirmed, strangers)
+    }
+}
+
+/// A node's own connection to the store. One thread uses it.
+package protocol NodeChannel: AnyObject {
+    /// Waits until the store hints at a change (true), `descriptor` has input, or the time is over. Connects
+    /// if there is no connection; then a hint may have been lost.
+    func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool
+    /// Extends the node's lease, or enters the node; returns the store's clock, in Unix milliseconds.
+    func renew(_ node: Node) throws(OperationalError) -> Int64
+    /// Sets the number of the last change that the node follows.
+    func confirm(_ change: Int64, of node: Node) throws(OperationalError)
+    func look(as node: Node) throws(OperationalError) -> NodeView
+    /// Removes the node.
+    func remove(_ node: Node) throws(OperationalError)
+}

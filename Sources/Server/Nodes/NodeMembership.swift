@@ -1,0 +1,186 @@
+import CountersignAuthority
+import CountersignMemory
+import CountersignSeal
+import CountersignThreads
+import CountersignWire
+import Glibc
+import Synchronization
+
+/// This gateway as one of several over a store: it follows the others' changes, tells them which it follows,
+/// and has its own changes wait until the others follow them. Source: docs/decisions/0072-nodes.md.
+///
+/// Safe to share: one thread has the channel and the node's state, and what others touch has locks.
+final class NodeMembership: @unchecked Sendable {
+    /// What follows the store.
+    struct Followers {
+        var generation: DeploymentGeneration
+        var keys: ReleaseKeyDirectory
+        var sessions: SessionDirectory
+    }
+
+    /// For metrics.
+    struct Figures: Sendable, Equatable {
+        var change: Int64 = 0
+        var others: Int64 = 0
+        var clockOffset: Int64 = 0
+        /// Changes that were found without a notification.
+        var missedHints = 0
+    }
+
+    /// Milliseconds between two looks at the other nodes while changes wait for them.
+    private static let shortTurn: Int64 = 3
+    /// Milliseconds between two attempts to reach the store.
+    private static let retryTurn = 100
+    /// Milliseconds by which clocks may differ.
+    private static let mostClockOffset: Int64 = 1_000
+    /// Milliseconds that a change waits at least for the other nodes, whose leases may be longer.
+    private static let leastWait: Int64 = 10_000
+
+    let lease = NodeLease()
+    private let channel: any NodeChannel
+    private let policy: OutagePolicy
+    private let status: NodeStatus
+    private let handOver: HandoverState
+    private let wake: WakeSocket
+    private let waiting = ConfirmationQueue()
+    private let isStopping = Atomic(false)
+    private let shownFigures = Locked(Figures())
+    private let thread = Locked<WorkerThreads?>(nil)
+
+    private var followers: Followers?
+    private var node: Node
+    private var seenGeneration: Int64?
+    /// When the lease is to be renewed.
+    private var due: Int64 = .min
+    /// Whether the last look succeeded; a node that cannot follow does not renew its lease.
+    private var isFollowing = true
+
+    init(
+        _ channel: any NodeChannel, named name: String, replayGuard: String, policy: OutagePolicy,
+        status: NodeStatus, handOver: HandoverState
+    ) throws(OperationalError) {
+        (self.channel, self.policy, self.status, self.handOver) = (channel, policy, status, handOver)
+        node = Node(
+            id: Hex.encode(SystemRandom().bytes(8).span), name: name, replayGuard: replayGuard,
+            lease: policy.lease)
+        wake = try WakeSocket()
+    }
+
+    var figures: Figures { shownFigures.with { $0 } }
+
+    /// Enters the node, has it follow everything, and starts the thread.
+    func start(_ followers: Followers) throws(OperationalError) {
+        self.followers = followers
+        try turn(isHinted: true)
+        let started = try WorkerThreads(purpose: "to follow other nodes") { [self] in run() }
+        thread.with { $0 = started }
+    }
+
+    /// Ends the thread and removes the node. Call once no change is made any more.
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wake.send()
+        thread.with { $0 }?.join()
+        lease.lapse()
+        try? channel.remove(node)
+    }
+
+    /// Waits until every live node follows the changes that were committed before the call. Refuses with
+    /// `unavailable` if that cannot be known in time.
+    func settle() async throws(Refusal) {
+        let end = NodeLease.now + max(2 * policy.lease, NodeMembership.leastWait)
+        try await waiting.wait(until: end) { wake.send() }
+    }
+
+    // MARK: The thread
+
+    private func run() {
+        while !isStopping.load(ordering: .acquiring) {
+            do throws(OperationalError) {
+                let isHinted = try channel.wait(milliseconds: Int(patience), alongside: wake.descriptor)
+                wake.clear()
+                try turn(isHinted: isHinted)
+            } catch {
+                isFollowing = false
+                if policy == .closed { lease.lapse() }
+                status.didFail(error, isFresh: lease.isFresh)
+                waiting.refuse(waitingUntil: NodeLease.now)
+                wake.wait(milliseconds: NodeMembership.retryTurn)
+                wake.clear()
+            }
+        }
+        waiting.close()
+    }
+
+    private var interval: Int64 { min(1_000, policy.lease / 5) }
+
+    private var patience: Int64 {
+        let rest = max(0, min(due - NodeLease.now, interval))
+        return waiting.isEmpty ? rest : min(rest, NodeMembership.shortTurn)
+    }
+
+    /// Renews the lease if that is due, and looks at the store if there is a reason to.
+    private func turn(isHinted: Bool) throws(OperationalError) {
+        let begun = NodeLease.now
+        let isDue = begun >= due
+        guard isDue || isHinted || !waiting.isEmpty else { return }
+        if !isFollowing {
+            try look(isHinted: true)
+            isFollowing = true
+        }
+        if isDue { try renew() }
+        // After the renewal: what was committed before it, and did not wait for this node, is seen now.
+        try look(isHinted: isHinted)
+        guard isDue else { return }
+        due = begun + interval
+        // Earlier than the store's end of the lease, so that no difference of the clocks' rates matters.
+        lease.renew(until: begun + node.lease - node.lease / 10)
+        status.didHear(isClockRight: abs(node.clockOffset) <= NodeMembership.mostClockOffset, of: node)
+    }
+
+    private func renew() throws(OperationalError) {
+        let before = NodeMembership.wallClock
+        let stored = try channel.renew(node)
+        let after = NodeMembership.wallClock
+        // The store read its clock at some time between these two.
+        node.clockOffset = stored < before ? before - stored : min(after - stored, 0)
+    }
+
+    private func look(isHinted: Bool) throws(OperationalError) {
+        guard let followers else { return }
+        waiting.beginView()
+        let view = try channel.look(as: node)
+        if view.generation != seenGeneration {
+            followers.generation.advance()
+            try followers.keys.refreshIfChanged()
+            try followers.sessions.refreshIfChanged()
+        } else if view.change != node.applied {
+            try followers.sessions.followChanges()
+        }
+        seenGeneration = view.generation
+        let isNew = view.change != node.applied
+        if isNew {
+            try channel.confirm(view.change, of: node)
+            node.applied = view.change
+        }
+        status.didCount(strangers: view.strangers)
+        handOver.hasOtherNodes = view.others > 0
+        show(view, isMissed: isNew && !isHinted && waiting.isEmpty)
+        waiting.resume(after: view)
+        waiting.refuse(waitingUntil: NodeLease.now)
+    }
+
+    private func show(_ view: NodeView, isMissed: Bool) {
+        shownFigures.with { figures in
+            (figures.change, figures.others) = (view.change, view.others)
+            figures.clockOffset = node.clockOffset
+            if isMissed { figures.missedHints += 1 }
+        }
+    }
+
+    private static var wallClock: Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000
+    }
+}

@@ -1,0 +1,166 @@
+import CountersignAuthority
+import CountersignMemory
+import CountersignWire
+import Glibc
+import Testing
+
+@testable import CountersignServer
+
+/// A node follows the store before its lease counts, and refuses once it has not heard the store for longer.
+@Suite struct NodeMembershipTests {
+    private let server: SessionServer
+    private let channel = ScriptedChannel()
+    private let readiness = Readiness()
+
+    init() throws { server = try SessionServer() }
+
+    private func started(_ policy: OutagePolicy) throws -> NodeMembership {
+        let membership = try NodeMembership(
+            channel, named: "here", replayGuard: "file", policy: policy,
+            status: NodeStatus(readiness, log: nil), handOver: HandoverState())
+        try membership.start(
+            .init(
+                generation: server.deployment.generation, keys: server.sessions.live.keys,
+                sessions: server.sessions.live))
+        return membership
+    }
+
+    private func becomes(within seconds: Double = 5, _ isSo: () -> Bool) -> Bool {
+        for _ in 0..<Int(seconds * 200) where !isSo() { usleep(5_000) }
+        return isSo()
+    }
+
+    @Test func looksOnceItIsSeen() throws {
+        channel.script.with { $0.view.change = 7 }
+        let membership = try started(.grace(seconds: 5))
+        defer { membership.stop() }
+        #expect(channel.calls.starts(with: ["renew -1", "look", "confirm 7"]))
+        #expect(membership.lease.isFresh)
+        #expect(membership.figures.change == 7)
+    }
+
+    @Test("another change of the generation is followed before it is confirmed", arguments: [true, false])
+    func follows(_ isOfGeneration: Bool) throws {
+        let membership = try started(.grace(seconds: 5))
+        defer { membership.stop() }
+        let before = server.deployment.generation.current
+        channel.script.with { script in
+            script.view.change += 1
+            if isOfGeneration { script.view.generation += 1 }
+            script.isHinted = true
+        }
+        #expect(becomes { channel.calls.contains("confirm 1") })
+        #expect((server.deployment.generation.current == before + 1) == isOfGeneration)
+    }
+
+    @Test("without the store, the lease lapses", arguments: [OutagePolicy.closed, .grace(seconds: 1)])
+    func lapses(_ policy: OutagePolicy) throws {
+        let membership = try started(policy)
+        defer { membership.stop() }
+        let begun = NodeLease.now
+        channel.script.with { $0.isAway = true }
+        #expect(becomes { !membership.lease.isFresh })
+        let taken = NodeLease.now - begun
+        #expect(taken < 1_000)
+        // The last renewal is at most a fifth of the lease old.
+        if policy != .closed { #expect(taken > 600) }
+        #expect(becomes { readiness.reasons.map(\.cause) == [.nodes] })
+        channel.script.with { $0.isAway = false }
+        #expect(becomes { membership.lease.isFresh && readiness.reasons.isEmpty })
+    }
+
+    /// Else the other nodes would wait for one that follows nothing.
+    @Test func isNotRenewedWithoutALook() throws {
+        let membership = try started(.grace(seconds: 1))
+        defer { membership.stop() }
+        channel.script.with { $0.isBlind = true }
+        #expect(becomes { !membership.lease.isFresh })
+        let renewals = channel.calls.count { $0.hasPrefix("renew") }
+        usleep(500_000)
+        #expect(channel.calls.count { $0.hasPrefix("renew") } == renewals)
+    }
+
+    @Test func settlesOnceTheOthersFollow() async throws {
+        let membership = try started(.grace(seconds: 5))
+        defer { membership.stop() }
+        try await membership.settle()
+        channel.script.with { ($0.view.others, $0.view.confirmed, $0.view.change) = (2, 0, 1) }
+        let isSettled = Locked(false)
+        let waiting = Task {
+            try await membership.settle()
+            isSettled.with { $0 = true }
+        }
+        usleep(100_000)
+        #expect(!isSettled.with { $0 })
+        channel.script.with { $0.view.confirmed = 1 }
+        try await waiting.value
+    }
+
+    @Test("a clock that differs by more than a second", arguments: [900, 1_100, -1_100])
+    func clocks(_ ahead: Int64) throws {
+        channel.script.with { $0.clock = -ahead }
+        let membership = try started(.grace(seconds: 5))
+        defer { membership.stop() }
+        #expect(readiness.reasons.map(\.cause) == (abs(ahead) > 1_000 ? [.clock] : []))
+    }
+
+    @Test func tellsOfOtherReplayGuards() throws {
+        channel.script.with { $0.view.strangers = 1 }
+        let membership = try started(.grace(seconds: 5))
+        defer { membership.stop() }
+        #expect(readiness.reasons.map(\.cause) == [.replay])
+    }
+}
+
+/// A store of one node, as a test says it is.
+private final class ScriptedChannel: NodeChannel {
+    struct Script {
+        var view = NodeView(change: 0, generation: 0, others: 0, confirmed: nil, strangers: 0)
+        var isHinted = false
+        /// No call returns anything.
+        var isAway = false
+        /// No look returns anything.
+        var isBlind = false
+        /// Milliseconds by which the store's clock is ahead.
+        var clock: Int64 = 0
+        var calls: [String] = []
+    }
+
+    let script = Locked(Script())
+
+    var calls: [String] { script.with { $0.calls } }
+
+    private func note(_ call: String) throws(OperationalError) {
+        let isThere = script.with { script in
+            script.calls.append(call)
+            return !script.isAway && !(script.isBlind && call == "look")
+        }
+        guard isThere else { throw OperationalError(.unreachable, message: "away") }
+    }
+
+    func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool {
+        guard !script.with({ $0.isAway }) else { throw OperationalError(.unreachable, message: "away") }
+        var other = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&other, 1, Int32(min(milliseconds, 5)))
+        return script.with { script in
+            defer { script.isHinted = false }
+            return script.isHinted
+        }
+    }
+
+    func renew(_ node: Node) throws(OperationalError) -> Int64 {
+        try note("renew \(node.applied)")
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000 + Int64(time.tv_nsec) / 1_000_000 + script.with { $0.clock }
+    }
+
+    func confirm(_ change: Int64, of node: Node) throws(OperationalError) { try note("confirm \(change)") }
+
+    func look(as node: Node) throws(OperationalError) -> NodeView {
+        try note("look")
+        return script.with { $0.view }
+    }
+
+    func remove(_ node: Node) throws(OperationalError) { try note("remove") }
+}
