@@ -180,13 +180,14 @@ public enum Server {
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
         let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Nodes share a replay file if it is the same file.
+        // Nodes share a replay file if it is the same file; Redis is one for the deployment, by its epoch.
         var file = stat()
         stat(deployment.folder.replay, &file)
         return try NodeMembership(
             composition.channel(channel), named: "\(machine)/\(configuration.listen)",
-            replayGuard: "file \(machine) \(file.st_dev) \(file.st_ino)", policy: configuration.outage,
-            status: status, handOver: handOver)
+            replayGuard: configuration.replay.isFile
+                ? "file \(machine) \(file.st_dev) \(file.st_ino)" : "redis",
+            policy: configuration.outage, status: status, handOver: handOver)
     }
 
     /// Records when the meter began, so that a scheme without requests is reported as unused since a day, and

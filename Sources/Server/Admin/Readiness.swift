@@ -20,7 +20,7 @@ final class Readiness: Sendable {
         /// The clock differs from the store's.
         case clock
         /// Another node has another replay guard.
-        case replay
+        case replayGuards = "replay-guards"
     }
 
     struct Reason: Sendable, Equatable {

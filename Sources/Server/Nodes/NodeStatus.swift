@@ -47,12 +47,12 @@ final class NodeStatus {
     func didCount(strangers: Int64) {
         guard strangers > 0 || hasStrangers else { return }
         if strangers == 0 {
-            readiness.clear(.replay)
+            readiness.clear(.replayGuards)
         } else {
             let detail =
                 "\(strangers) nodes have another replay guard: a request that one has seen, another accepts"
             if !hasStrangers { note(detail) }
-            readiness.set(.replay, detail: detail)
+            readiness.set(.replayGuards, detail: detail)
         }
         hasStrangers = strangers > 0
     }

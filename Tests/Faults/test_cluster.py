@@ -1,0 +1,95 @@
+"""The cluster of Examples/cluster: three gateways over PostgreSQL with a synchronous standby and Redis with a replica, behind haproxy. What its
+README promises, and what is left when the primary database is killed and the standby takes its place."""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytest
+
+from ports import free_port
+from postgres import programs
+from products import BINARY, ROOT
+
+EXAMPLE = ROOT / "Examples/cluster/cluster.py"
+pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
+PASSWORD = "correct horse battery staple\n"
+
+
+@pytest.fixture(scope="module")
+def example():
+    os.environ["COUNTERSIGN"] = BINARY
+    spec = importlib.util.spec_from_file_location("cluster", EXAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def folder():
+    """The database's user goes through it, unlike through the folders of other tests."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-cluster-", dir="/tmp"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_the_command_of_the_readme(folder):
+    done = subprocess.run([sys.executable, "-B", EXAMPLE, "--check", "--port", str(free_port()), "--folder", folder / "cluster"],
+                          capture_output=True, text=True, timeout=150, check=False, env={**os.environ, "COUNTERSIGN": BINARY})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count('"code":"session-ended"') == 3
+
+
+def logs_in(phone: str) -> bool:
+    return subprocess.run([BINARY, "login", "--profile", phone, "--account", "alice", "--password-stdin"], input=PASSWORD, text=True,
+                          capture_output=True, check=False).returncode == 0
+
+
+def test_the_standby_takes_over(example, folder, note):
+    cluster = example.Cluster(folder, 2, free_port())
+    try:
+        cluster.start()
+        first, second = cluster.nodes
+        release = json.loads(first.command("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--json"))
+        phone = str(folder / "phone")
+        example.run(BINARY, "profile", "add", phone, "--url", f"https://localhost:{cluster.port}", "--key-id", release["key_id"],
+                    "--secret-stdin", "--authority-key", release["authority_key"], "--ca", first.data / "tls/certificate.pem",
+                    stdin=release["secret"])
+        example.run(BINARY, "signup", "--profile", phone, "--account", "alice", "--password-stdin", stdin=PASSWORD)
+        example.run(BINARY, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=PASSWORD)
+        session = json.loads(first.command("session", "list", "demo", "--json"))["sessions"][0]["session"]
+        # Acknowledged in the moment before the primary dies.
+        first.command("session", "revoke", session)
+        head = json.loads(first.command("audit", "list", "--json"))["records"][-1]
+
+        primary = cluster.processes["postgres-primary"]
+        children = open(f"/proc/{primary.pid}/task/{primary.pid}/children").read().split()
+        for pid in [primary.pid, *map(int, children)]:
+            os.kill(pid, signal.SIGKILL)
+        primary.wait()
+        assert primary.returncode == -signal.SIGKILL
+        died = time.monotonic()
+        cluster.promote()
+        example.wait_until(lambda: logs_in(phone), "a login", 30)
+        example.wait_until(first.is_ready, "the first node", 10)
+        example.wait_until(second.is_ready, "the second node", 10)
+        recovered = time.monotonic() - died
+        assert cluster.sql("standby", "SELECT pg_is_in_recovery()") == "f"
+
+        # What was acknowledged is there, and the nodes take changes.
+        assert session not in second.command("session", "list", "demo", "--json")
+        assert head in json.loads(second.command("audit", "list", "--json"))["records"]
+        assert json.loads(second.command("audit", "verify", "--json"))["findings"] == []
+        example.run(BINARY, "request", "--profile", phone, "/hello")
+        assert recovered < 15, recovered
+        note(f"cluster: the primary killed and the standby promoted: both nodes ready again after {recovered:.1f} s")
+    finally:
+        cluster.stop()
