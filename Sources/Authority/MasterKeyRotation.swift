@@ -360,7 +360,8 @@ extension MetaName {
         case .bearerKey: return seal(value, .bearerKey)
         case .tombstoneKey: return seal(value, AccountTombstoneKey.binding)
         case .assertionKeys: return AssertionSeeds.sealAgain(value, by: seal)
-        case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch, .replayConfirmation,
+        case .masterKeyCheck, .masterKeyNextCheck, .sealSlot, .auditHead, .replayFile, .replayEpoch,
+            .replayConfirmation,
             .auditPseudonyms, .pinManifests, .meterBegan, .writeCheck, .rowsAccepted:
             return nil
         }

@@ -77,7 +77,9 @@ final class TestDeployment {
     let notes = Locked<[String]>([])
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)")
+            .path
         let data = try DataFolder(folder, absence: .create)
         deployment = try Deployment(
             folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
@@ -85,12 +87,15 @@ final class TestDeployment {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func node(_ url: String, window: Int = 300, lifetime: Int = 0) throws -> TestNode {
+    func node(_ url: String, window: Int = 300, lifetime: Int = 0, clock: any TimeSource = SystemTime())
+        throws
+        -> TestNode
+    {
         let address = try #require(RedisAddress(url: url))
         let notes = notes
         let replay = try RedisReplayGuard(
             address, secret: deployment.replaySecret, store: deployment.store,
-            retention: .init(window: window, lifetime: lifetime)
+            retention: .init(window: window, lifetime: lifetime), clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(replay)
     }

@@ -15,8 +15,8 @@ import Synchronization
 final class RedisReplayController: @unchecked Sendable {
     private static let checkMilliseconds = 500
     private static let pauseMilliseconds = 200
-    /// How long another node has for writing the markers of an epoch that it began.
-    private static let mostMarkerChecks = 10
+    /// How long another node has for writing the markers of an epoch that it began, in nanoseconds.
+    private static let markerPatience: Int64 = 1_000_000_000
 
     let loop: EventLoop
     private let address: RedisAddress
@@ -24,7 +24,9 @@ final class RedisReplayController: @unchecked Sendable {
     private let keys: RedisReplayKeys
     private let record: ReplayEpochRecord
     private let state: RedisReplayState
-    private let retention: Locked<RedisReplayGuard.Retention>
+    private let retention: Locked<ReplayRetention>
+    /// The floor of the guard that the deployment had before.
+    private let formerFloor: @Sendable () -> Int64
     private let clock: any TimeSource
     private let note: @Sendable (String) -> Void
     /// Called on the loop after a grant has changed.
@@ -43,7 +45,8 @@ final class RedisReplayController: @unchecked Sendable {
 
     init(
         _ address: RedisAddress, targets: [UpstreamTarget], keys: RedisReplayKeys, record: ReplayEpochRecord,
-        state: RedisReplayState, retention: Locked<RedisReplayGuard.Retention>, clock: any TimeSource,
+        state: RedisReplayState, retention: Locked<ReplayRetention>,
+        formerFloor: @escaping @Sendable () -> Int64, clock: any TimeSource,
         note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
         self.address = address
@@ -52,6 +55,7 @@ final class RedisReplayController: @unchecked Sendable {
         self.record = record
         self.state = state
         self.retention = retention
+        self.formerFloor = formerFloor
         self.clock = clock
         self.note = note
         do {
@@ -119,7 +123,7 @@ final class RedisReplayController: @unchecked Sendable {
             let confirmed = EventLoop.monotonicSeconds()
             let status = try await checkedStatus(of: connection)
             let epoch = try await settledEpoch(
-                for: status.identity, sought: sought, on: connection)
+                for: status, sought: sought, on: connection)
             try await probe(epoch, script: script, on: connection)
             let isNew = state.grant.map { $0.epoch != epoch } ?? true
             state.publish(
@@ -164,7 +168,9 @@ final class RedisReplayController: @unchecked Sendable {
     }
 
     /// The server's state, once it and its clock are as the guard needs them.
-    private func checkedStatus(of connection: RedisConnection) async throws(OperationalError) -> RedisServerStatus {
+    private func checkedStatus(of connection: RedisConnection) async throws(OperationalError)
+        -> RedisServerStatus
+    {
         let status = try await connection.status()
         do throws(OperationalError) {
             try status.check(window: retention.with { $0.window })
@@ -184,7 +190,7 @@ final class RedisReplayController: @unchecked Sendable {
 
     /// The deployment's epoch, after what was lost and what changed is accounted for.
     private func settledEpoch(
-        for identity: RedisIdentity, sought: ReplayEpoch?, on connection: RedisConnection
+        for status: RedisServerStatus, sought: ReplayEpoch?, on connection: RedisConnection
     ) async throws(OperationalError) -> ReplayEpoch {
         let need = retention.with { $0 }
         for _ in 0..<8 {
@@ -197,29 +203,28 @@ final class RedisReplayController: @unchecked Sendable {
                 try await checkWrites(on: connection)
                 guard
                     let begun = try record.begin(
-                        for: identity, window: need.window, retention: need.seconds, now: now)
+                        for: status, need: need, formerFloor: formerFloor, now: now)
                 else { continue }
                 try await writeMarkers(of: begun, on: connection)
                 reportFloor(of: begun, because: "the guard is Redis from now on")
                 continue
             }
-            guard epoch.identity == identity || epoch.identity == sought?.identity else {
+            guard epoch.identity == status.identity || epoch.identity == sought?.identity else {
                 throw OperationalError(.unreachable, message: "Redis: another node uses another master")
             }
-            if let loss = try await loss(of: epoch, for: identity, on: connection) {
+            if let loss = try await loss(of: epoch, for: status, on: connection) {
                 try await checkWrites(on: connection)
                 let time = clocks.jumped.map { min($0, now) } ?? now
                 let next = epoch.next(
-                    for: identity, window: need.window, retention: need.seconds, now: time)
+                    for: status.identity, evicted: status.evicted, need: need, now: time)
                 guard try record.replace(epoch, by: next) == next else { continue }
                 clocks.forgetJump()
                 try await writeMarkers(of: next, on: connection)
                 reportFloor(of: next, because: loss)
                 continue
             }
-            guard epoch.retention < need.seconds else { return epoch }
-            _ = try record.replace(
-                epoch, by: epoch.widened(toRetention: need.seconds, window: need.window, now: now))
+            guard epoch.need.union(need) != epoch.need else { return epoch }
+            _ = try record.replace(epoch, by: epoch.widened(to: need, now: now))
         }
         throw OperationalError(.failed, message: "the epoch of the replay guard keeps changing")
     }
@@ -231,13 +236,15 @@ final class RedisReplayController: @unchecked Sendable {
 
     /// Why entries of this epoch may be lost; nil if they are not.
     private func loss(
-        of epoch: ReplayEpoch, for identity: RedisIdentity, on connection: RedisConnection
+        of epoch: ReplayEpoch, for status: RedisServerStatus, on connection: RedisConnection
     ) async throws(OperationalError) -> String? {
-        guard epoch.identity == identity else { return "Redis was restarted or replaced" }
+        guard epoch.identity == status.identity else { return "Redis was restarted or replaced" }
+        guard epoch.evicted == status.evicted else { return "Redis dropped keys to make room" }
         if clocks.jumped != nil { return "the clock of Redis jumped" }
         // The probe looks at one marker at each check, and each insertion at its own.
         guard !isVerified || known != epoch.token else { return nil }
-        for _ in 0..<RedisReplayController.mostMarkerChecks {
+        let end = EventLoop.nanoseconds() + RedisReplayController.markerPatience
+        repeat {
             if try await hasMarkers(of: epoch, on: connection) {
                 (known, isVerified) = (epoch.token, true)
                 return nil
@@ -245,7 +252,7 @@ final class RedisReplayController: @unchecked Sendable {
             // Markers that were there once are gone; those of another node's epoch may be on their way.
             if known == epoch.token { break }
             await alarm.wait(milliseconds: 100)
-        }
+        } while EventLoop.nanoseconds() < end
         return "Redis lost its contents"
     }
 
@@ -284,7 +291,8 @@ final class RedisReplayController: @unchecked Sendable {
             "EVALSHA", script, "2", names.entry, names.marker, epoch.token, String(now),
             String((now + 2 * ReplayEpoch.clockTolerance) * 1_000),
         ])
-        guard case .integer(let number) = reply, let outcome = RedisReplayScript.Outcome(rawValue: number) else {
+        guard case .integer(let number) = reply, let outcome = RedisReplayScript.Outcome(rawValue: number)
+        else {
             throw connection.failure("the script returned what it does not return")
         }
         switch outcome {
