@@ -8,7 +8,8 @@
     let whole = replies(in: [input])
     let middle = input.count / 2
     let halves = replies(in: [Array(input.prefix(middle)), Array(input.dropFirst(middle))])
-    precondition(whole == halves && whole == replies(in: input.map { [$0] }), "a reply that depends on the cut")
+    let bytewise = replies(in: input.map { [$0] })
+    precondition(whole == halves && whole == bytewise, "a reply that depends on the cut")
     precondition(whole.count <= input.count)
     let text = String(decoding: input, as: UTF8.self)
     if let status = try? RedisServerStatus(info: text, settings: ["maxmemory": text]) {
