@@ -220,17 +220,38 @@ import Testing
         }
     }
 
-    @Test func aClockThatJumpsIsRefused() async throws {
+    @Test("a node whose clock jumps inserts nothing", arguments: [30, -30])
+    func jumps(_ difference: Int64) async throws {
         let clock = ShiftedTime(seconds: 0)
         let node = try deployment.node(server.url, clock: clock)
         defer { node.stop() }
         try node.replay.start()
         try await node.untilReady()
-        clock.shift.with { $0 = 30 }
+        clock.shift.with { $0 = difference }
         #expect(await node.code(entry("n")) == .unavailable)
         clock.shift.with { $0 = 0 }
         try await node.untilReady()
         #expect(node.replay.usage.epoch == 1)
+    }
+
+    @Test func withoutTheStoreTheEpochHoldsForItsLease() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        deployment.store.fails.with { $0 = true }
+        // The controller has found out, and the lease goes on.
+        try await eventually { deployment.notes.with { $0.last == "unavailable: the store is away" } }
+        let began = ContinuousClock.now
+        #expect(await node.code(entry("n")) == nil)
+        #expect(await node.code(entry("n")) == .replayed)
+        try await eventually { await node.code(entry("other")) == .unavailable }
+        #expect(ContinuousClock.now - began > .seconds(2))
+        #expect(node.replay.usage.failure?.contains("the store has not confirmed the epoch") == true)
+        // Another node finds a loss meanwhile; this one learns of it before it inserts again.
+        try server.call("FLUSHALL")
+        deployment.store.fails.with { $0 = false }
+        try await eventually { node.replay.usage.failure == nil }
+        #expect(node.replay.usage.epoch == 2)
+        #expect(await node.code(entry("n")) == .unavailable)
     }
 
     @Test func evictedKeysAreALoss() async throws {

@@ -39,6 +39,8 @@ final class RedisReplayController: @unchecked Sendable {
     /// Whether they are there since the last suspicion.
     private var isVerified = false
     private let isSuspected = Atomic(false)
+    /// Whether the store was the cause of the last failure.
+    private var hasStoreFailed = false
     private var reported: String?
     /// The identity whose clock is watched.
     private var watched: RedisIdentity?
@@ -97,10 +99,23 @@ final class RedisReplayController: @unchecked Sendable {
             do throws(OperationalError) {
                 try await watch()
             } catch {
-                state.revoke(because: error)
+                // Without the store, the last grant holds until its lease ends. Redis' markers and each
+                // connection's data set are compared all the same.
+                if !hasStoreFailed || state.grant == nil { state.revoke(because: error) }
+                hasStoreFailed = false
                 report("unavailable: \(error.message)")
             }
             await alarm.wait(milliseconds: RedisReplayController.pauseMilliseconds)
+        }
+    }
+
+    /// What the store has.
+    private func current() throws(OperationalError) -> ReplayEpoch? {
+        do {
+            return try record.current()
+        } catch {
+            hasStoreFailed = true
+            throw error
         }
     }
 
@@ -113,7 +128,7 @@ final class RedisReplayController: @unchecked Sendable {
     /// Finds the master, and watches it until something fails.
     private func watch() async throws(OperationalError) {
         // Read before the servers: a record that another node changes later names another master.
-        let sought = try record.current()
+        let sought = try current()
         let (connection, target, server) = try await findMaster(preferring: sought?.identity)
         defer { connection.close() }
         let script = try await connection.load(script: RedisReplayScript.text)
@@ -195,7 +210,7 @@ final class RedisReplayController: @unchecked Sendable {
         let need = retention.with { $0 }
         for _ in 0..<8 {
             let now = clock.now
-            guard let epoch = try record.current() else {
+            guard let epoch = try current() else {
                 guard known == nil else {
                     throw OperationalError(
                         .failed, message: "another gateway of this deployment uses a replay file")
