@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -269,6 +270,61 @@ def test_a_full_server_is_unavailable_and_not_forgetful(redis, node):
     until(lambda: node.send(node.key.request()).status == 200)
     assert refused(node.send(seen)) == "replayed"
     assert node.metric("epoch") == 1
+
+
+class Link:
+    """A proxy before Redis whose answers a test replaces."""
+
+    def __init__(self, port: int):
+        self.target, self.replacement, self.replaced = port, None, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listener.accept()[0]
+                server = socket.create_connection(("127.0.0.1", self.target))
+                threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
+                threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
+
+    def copy(self, source: socket.socket, sink: socket.socket, is_answer: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if is_answer and self.replacement is not None:
+                    self.replaced += 1
+                    data = self.replacement
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.mark.parametrize("answer", [
+    b"\xff" * 100, b":2\r\n", b":9223372036854775808\r\n", b"$-5\r\n", b"*99999999\r\n", b"*1\r\n" * 500, b"$65537\r\n", b"+" + b"a" * 200_000,
+    b":1\r\n" * 10_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"*2\r\n$1\r\n9\r\n$1\r\n9\r\n",
+    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b"",
+], ids=lambda answer: repr(answer[:16]))
+def test_answers_that_are_none(redis, tmp_path, answer):
+    """Nothing is admitted by them twice, nothing ends the gateway, and it goes on once they are right again."""
+    link = Link(redis.port)
+    with Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        seen = key.request()
+        until(lambda: gateway.send(key.request()).status == 200)
+        assert gateway.send(seen).status == 200
+        link.replacement = answer
+        for _ in range(3):
+            gateway.send(key.request())
+        until(lambda: link.replaced > 0 and gateway.metric("up") == 0)
+        assert refused(gateway.send(seen)) == "unavailable"
+        link.replacement = None
+        assert code(gateway, seen) == "replayed"
+        assert gateway.process.poll() is None and gateway.metric("epoch") == 1
+    link.listener.close()
 
 
 def test_no_server_is_no_start(tmp_path):

@@ -254,6 +254,17 @@ import Testing
         #expect(await node.code(entry("n")) == .unavailable)
     }
 
+    @Test func aForgottenScriptIsLoadedAgain() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        let seen = entry("seen")
+        #expect(await node.code(seen) == nil)
+        try server.call("SCRIPT", "FLUSH")
+        #expect(await node.code(entry("n")) == .unavailable)
+        try await eventually { await node.code(seen) == .replayed }
+        #expect(node.replay.usage.epoch == 1)
+    }
+
     @Test func evictedKeysAreALoss() async throws {
         let node = try await deployment.start(server.url)
         defer { node.stop() }
