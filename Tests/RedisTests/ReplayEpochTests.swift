@@ -1,3 +1,4 @@
+import CountersignWire
 import Testing
 
 @testable import CountersignRedis
@@ -44,5 +45,39 @@ import Testing
         #expect(widened.bound(for: widened.narrowUntil + 1, now: widened.narrowUntil + 300) == nil)
         let again = widened.widened(to: ReplayRetention(window: 500, lifetime: 0), now: now + 100)
         #expect(again.narrowRetention == 160 && again.narrowUntil > widened.narrowUntil)
+    }
+}
+
+/// Which readings of Redis' clock are taken for a jump, and when it was.
+@Suite struct RedisClockWatchTests {
+    private func watch(_ looks: [(time: Int64, before: Int64, after: Int64, now: Int64)]) -> Int64? {
+        var watch = RedisClockWatch()
+        for look in looks { watch.note(look.time, between: look.before, and: look.after, now: look.now) }
+        return watch.jumped
+    }
+
+    @Test func timeThatPasses() {
+        #expect(watch([(1_000, 10, 10, 1_000), (1_001, 11, 11, 1_001), (1_601, 611, 611, 1_601)]) == nil)
+        // The node was stopped while it waited for the reply.
+        #expect(watch([(1_000, 10, 10, 1_000), (1_001, 11, 60, 1_050), (1_051, 61, 61, 1_051)]) == nil)
+    }
+
+    @Test func aJumpOfRedisAlone() {
+        #expect(watch([(1_000, 10, 10, 1_000), (5_000, 11, 11, 1_001)]) == 1_001)
+        #expect(watch([(1_000, 10, 10, 1_000), (900, 11, 11, 1_001)]) == 1_001)
+        #expect(watch([(1_000, 10, 10, 1_000), (5_000, 11, 11, 1_001), (1_009, 19, 19, 1_009)]) == 1_009)
+    }
+
+    @Test func aJumpOfBothIsWhereTheClockWas() {
+        #expect(watch([(1_000, 10, 10, 1_000), (90_000, 12, 12, 90_000)]) == 1_002)
+        #expect(watch([(90_000, 10, 10, 90_000), (1_000, 12, 12, 1_000)]) == 1_000)
+    }
+
+    @Test func clocksAgreeWithinFiveSeconds() throws {
+        try RedisClockWatch.check(1_005, now: 1_000)
+        try RedisClockWatch.check(995, now: 1_000)
+        for time in [Int64(994), 1_006] {
+            #expect(throws: OperationalError.self) { try RedisClockWatch.check(time, now: 1_000) }
+        }
     }
 }

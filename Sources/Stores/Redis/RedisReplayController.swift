@@ -229,13 +229,13 @@ final class RedisReplayController: @unchecked Sendable {
             }
             if let loss = try await loss(of: epoch, for: status, on: connection) {
                 try await checkWrites(on: connection)
-                let time = clocks.jumped.map { min($0, now) } ?? now
                 let next = epoch.next(
-                    for: status.identity, evicted: status.evicted, need: need, now: time)
+                    for: status.identity, evicted: status.evicted, need: need, now: min(loss.time ?? now, now)
+                )
                 guard try record.replace(epoch, by: next) == next else { continue }
                 clocks.forgetJump()
                 try await writeMarkers(of: next, on: connection)
-                reportFloor(of: next, because: loss)
+                reportFloor(of: next, because: loss.reason)
                 continue
             }
             guard epoch.need.union(need) != epoch.need else { return epoch }
@@ -249,26 +249,31 @@ final class RedisReplayController: @unchecked Sendable {
         note("\(reason); epoch \(epoch.number): signatures made up to \(epoch.floor) are refused")
     }
 
-    /// Why entries of this epoch may be lost; nil if they are not.
+    /// Why entries of this epoch may be lost, and when, if not just now; nil if they are not.
     private func loss(
         of epoch: ReplayEpoch, for status: RedisServerStatus, on connection: RedisConnection
-    ) async throws(OperationalError) -> String? {
-        guard epoch.identity == status.identity else { return "Redis was restarted or replaced" }
-        guard epoch.evicted == status.evicted else { return "Redis dropped keys to make room" }
-        if clocks.jumped != nil { return "the clock of Redis jumped" }
+    ) async throws(OperationalError) -> (reason: String, time: Int64?)? {
+        guard epoch.identity == status.identity else { return ("Redis was restarted or replaced", nil) }
+        guard epoch.evicted == status.evicted else { return ("Redis dropped keys to make room", nil) }
         // The probe looks at one marker at each check, and each insertion at its own.
-        guard !isVerified || known != epoch.token else { return nil }
+        guard !isVerified || known != epoch.token else { return jump }
         let end = EventLoop.nanoseconds() + RedisReplayController.markerPatience
         repeat {
             if try await hasMarkers(of: epoch, on: connection) {
                 (known, isVerified) = (epoch.token, true)
-                return nil
+                return jump
             }
             // Markers that were there once are gone; those of another node's epoch may be on their way.
             if known == epoch.token { break }
             await alarm.wait(milliseconds: 100)
         } while EventLoop.nanoseconds() < end
-        return "Redis lost its contents"
+        return ("Redis lost its contents", nil)
+    }
+
+    /// A jump ends entries early that were admitted before it, and keeps those that are admitted after it:
+    /// the floor need not cover the time to which the clocks may have jumped.
+    private var jump: (reason: String, time: Int64?)? {
+        clocks.jumped.map { ("the clock of Redis jumped", $0) }
     }
 
     private func hasMarkers(
