@@ -388,7 +388,8 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "Countersign",
-                "CountersignHTTP", "CountersignServer", "CountersignAuthority", "CountersignHandshake",
+                "CountersignHTTP", "CountersignRedis", "CountersignServer", "CountersignAuthority",
+                "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
                 "CountersignTrust", "CountersignVault", "CountersignWire",
             ],

@@ -17,7 +17,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "answer-head": fuzzAnswerHead,
     "vault": fuzzVault, "remembered": fuzzRemembered,
     "path": fuzzPath, "names": fuzzSignatureNames, "multipart": fuzzMultipart, "languages": fuzzLanguages,
-    "cookies": fuzzCookies, "request-log": fuzzRequestLog,
+    "cookies": fuzzCookies, "request-log": fuzzRequestLog, "redis": fuzzRedis,
     "planted": fuzzPlanted,
 ]
 

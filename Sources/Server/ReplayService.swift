@@ -43,13 +43,15 @@ package final class ReplayService {
         if sharing != nil, try ReplayService.isOnRedis(deployment) == location.isFile {
             throw OperationalError(
                 .failed,
-                message: "--replay: the running server has another replay guard than `\(location.text)`, and two "
+                message:
+                    "--replay: the running server has another replay guard than `\(location.text)`, and two "
                     + "guards would each admit a request once; stop it before this one is started")
         }
         var settings = ReplayFile.Settings()
         settings.window = ReplayService.window(keys)
         settings.lifetime = keys.longestLifetime
-        let remembered = try location.isFile
+        let remembered =
+            try location.isFile
             ? deployment.store.value(of: .replayFile).flatMap {
                 ReplayFileID(String(decoding: $0, as: UTF8.self))
             } : nil
@@ -60,7 +62,9 @@ package final class ReplayService {
         if let address = location.redis {
             let redis = try RedisReplayGuard(
                 address, secret: deployment.replaySecret, store: openStore(),
-                retention: ReplayService.retention(keys)
+                retention: ReplayService.retention(keys),
+                refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(),
+                formerFloor: { file.floorForSuccessor(now: SystemTime().now) }
             ) { log?.note(subject: "replay", message: $0) }
             try redis.start()
             backend = ReplayBackend(file: file, redis: redis)
@@ -118,8 +122,8 @@ package final class ReplayService {
         seenGeneration = generation
     }
 
-    private static func retention(_ keys: ReleaseKeyDirectory) -> RedisReplayGuard.Retention {
-        RedisReplayGuard.Retention(window: window(keys), lifetime: keys.longestLifetime)
+    private static func retention(_ keys: ReleaseKeyDirectory) -> ReplayRetention {
+        ReplayRetention(window: window(keys), lifetime: keys.longestLifetime)
     }
 
     /// The longest window of all policies and of refreshes.

@@ -94,7 +94,8 @@ public enum Server {
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
-            configuration, log: log, signing: signing, meter: meter, replay: replays.backend, rows: deployment.rows,
+            configuration, log: log, signing: signing, meter: meter, replay: replays.backend,
+            rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, membership: membership, sockets: ListeningSockets(inheritance),
@@ -116,7 +117,8 @@ public enum Server {
         rowWatch.run()
         announce(service)
         let relations = HandoverCoordinator(
-            handOver: handOver, service: service, replay: replays.backend.file, limits: accounts.services.limits,
+            handOver: handOver, service: service, replay: replays.backend.file,
+            limits: accounts.services.limits,
             sessions: sessions.live, requests: requests, readiness: readiness, log: log)
         try relations.begin(in: deployment.folder, after: inheritance)
 

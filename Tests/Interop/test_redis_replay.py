@@ -6,6 +6,7 @@ import contextlib
 import json
 import shutil
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -20,7 +21,7 @@ from gateway import Gateway, run
 from needs import NO_SKIPS
 from ports import free_port
 from postgres import Postgres, programs
-from redis import RedisServer, call, is_installed
+from redis import RedisServer, is_installed
 from signing import ReleaseKey
 
 pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no redis-server")
@@ -68,6 +69,18 @@ def until(condition, seconds: float = 15) -> None:
         time.sleep(0.05)
 
 
+def code(gateway: Gateway, request: bytes) -> str:
+    """Once the gateway's loops are connected to Redis: before that, it refuses every request."""
+    found = []
+
+    def is_settled() -> bool:
+        found[:] = [refused(gateway.send(request))]
+        return found != ["unavailable"]
+
+    until(is_settled)
+    return found[0]
+
+
 def refused(answer) -> str:
     assert answer.status != 200
     return json.loads(answer.body)["code"]
@@ -97,11 +110,10 @@ def test_a_replay_is_refused_before_and_after_a_restart(redis, node):
     assert node.get("/ready")[0] == 200 and node.metric("up") == 1 and node.metric("epoch") == 1
     node.stop()
     node.start()
-    assert refused(node.send(request)) == "replayed"
+    assert code(node, request) == "replayed"
     assert node.metric("floor_seconds") == 0, "nothing was lost"
     # Nothing of the request can be read in Redis.
-    names = call(redis.port, "KEYS", "*")
-    assert node.key.key_id not in names and "epoch" in names
+    assert redis.keys(node.key.key_id) == 0 and redis.keys("epoch") == 256
 
 
 def test_one_of_several_gateways_admits_a_request(tmp_path, redis):
@@ -260,6 +272,61 @@ def test_a_full_server_is_unavailable_and_not_forgetful(redis, node):
     assert node.metric("epoch") == 1
 
 
+class Link:
+    """A proxy before Redis whose answers a test replaces."""
+
+    def __init__(self, port: int):
+        self.target, self.replacement, self.replaced = port, None, 0
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client = self.listener.accept()[0]
+                server = socket.create_connection(("127.0.0.1", self.target))
+                threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
+                threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
+
+    def copy(self, source: socket.socket, sink: socket.socket, is_answer: bool) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                if is_answer and self.replacement is not None:
+                    self.replaced += 1
+                    data = self.replacement
+                sink.sendall(data)
+        for end in (source, sink):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+
+@pytest.mark.parametrize("answer", [
+    b"\xff" * 100, b":2\r\n", b":9223372036854775808\r\n", b"$-5\r\n", b"*99999999\r\n", b"*1\r\n" * 500, b"$65537\r\n", b"+" + b"a" * 200_000,
+    b":1\r\n" * 10_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"*2\r\n$1\r\n9\r\n$1\r\n9\r\n",
+    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b"",
+], ids=lambda answer: repr(answer[:16]))
+def test_answers_that_are_none(redis, tmp_path, answer):
+    """Nothing is admitted by them twice, nothing ends the gateway, and it goes on once they are right again."""
+    link = Link(redis.port)
+    with Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        seen = key.request()
+        until(lambda: gateway.send(key.request()).status == 200)
+        assert gateway.send(seen).status == 200
+        link.replacement = answer
+        for _ in range(3):
+            gateway.send(key.request())
+        until(lambda: link.replaced > 0 and gateway.metric("up") == 0)
+        assert refused(gateway.send(seen)) == "unavailable"
+        link.replacement = None
+        assert code(gateway, seen) == "replayed"
+        assert gateway.process.poll() is None and gateway.metric("epoch") == 1
+    link.listener.close()
+
+
 def test_no_server_is_no_start(tmp_path):
     done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay",
                f"redis://127.0.0.1:{free_port()}")
@@ -282,6 +349,7 @@ def test_tls_and_a_password(tmp_path):
             gateway.add_app("demo")
             key = gateway.add_release()
             request = key.request()
+            until(lambda: gateway.send(key.request()).status == 200)
             assert gateway.send(request).status == 200 and refused(gateway.send(request)) == "replayed"
         for text, expected in [
             (f"{place}&cafile={other.path}", "TLS handshake failed"),
@@ -332,7 +400,7 @@ def test_a_restart_without_an_outage(redis, node):
     assert node.send(seen).status == 200
     old = node.process
     node.start("--takeover")
-    assert refused(node.send(seen)) == "replayed"
+    assert code(node, seen) == "replayed"
     assert old.wait(45) == 0
-    assert node.send(node.key.request()).status == 200 and refused(node.send(seen)) == "replayed"
+    assert code(node, seen) == "replayed" and node.send(node.key.request()).status == 200
     assert node.metric("epoch") == 1

@@ -30,8 +30,10 @@ import Testing
     @Test(
         "what is no reply",
         arguments: [
-            "x\r\n", "\r\n", "+a\rb", ":\r\n", ":+1\r\n", ":1x\r\n", ":9223372036854775808\r\n", "$-2\r\n", "$x\r\n",
-            "$1\r\nabc", "$65537\r\n", "*65\r\n", "*-2\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n", "+\u{0}\r\n*9999999999999999999\r\n",
+            "x\r\n", "\r\n", "+a\rb", ":\r\n", ":+1\r\n", ":1x\r\n", ":9223372036854775808\r\n", "$-2\r\n",
+            "$x\r\n",
+            "$1\r\nabc", "$65537\r\n", "*65\r\n", "*-2\r\n", "*1\r\n*1\r\n*1\r\n:1\r\n",
+            "+\u{0}\r\n*9999999999999999999\r\n",
             "$9223372036854775807\r\n", "%1\r\n", "HTTP/1.1 400 Bad Request\r\n",
         ])
     func malformed(_ text: String) {
@@ -59,7 +61,8 @@ import Testing
         for _ in 0..<20_000 {
             var reader = RESPReader()
             for _ in 0..<4 {
-                reader.append((0..<Int.random(in: 1...24, using: &random)).map { _ in alphabet.randomElement() ?? 0 })
+                reader.append(
+                    (0..<Int.random(in: 1...24, using: &random)).map { _ in alphabet.randomElement() ?? 0 })
                 do {
                     while try reader.next() != nil {}
                 } catch {

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignMemory
 import CountersignSchemes
 import CountersignWire
 import Glibc
@@ -23,7 +24,9 @@ import Testing
     @Test func firstStartHasNoFloorAndMarksEachSlot() async throws {
         let node = try await deployment.start(server.url)
         defer { node.stop() }
-        #expect(node.replay.usage == .init(epoch: 1, floor: 0, refusals: node.replay.usage.refusals, failure: nil))
+        #expect(
+            node.replay.usage == .init(epoch: 1, floor: 0, refusals: node.replay.usage.refusals, failure: nil)
+        )
         #expect(try keys() >= 256)
         #expect(await node.code(entry("n", created: SystemTime().now - 299)) == nil)
         #expect(try server.call("--scan", "--pattern", "*n1*").isEmpty)
@@ -100,18 +103,26 @@ import Testing
         try store.set(.replayEpoch, to: record)
         let next = try deployment.node(server.url)
         defer { next.stop() }
-        #expect(throws: OperationalError(.failed, message: "replay epoch: its value in the store was altered")) {
+        #expect(
+            throws: OperationalError(.failed, message: "replay epoch: its value in the store was altered")
+        ) {
             try next.replay.start()
         }
     }
 
-    @Test("a server that may forget is refused", arguments: [
-        ([["maxmemory", "100mb"], ["maxmemory-policy", "allkeys-lru"]], "`maxmemory-policy` is `allkeys-lru`"),
-        ([["maxmemory", "100mb"], ["maxmemory-policy", "volatile-ttl"]], "expected noeviction"),
-        ([["replicaof", "127.0.0.1 1"]], "its role is `slave`; expected `master`"),
-    ])
+    @Test(
+        "a server that may forget is refused",
+        arguments: [
+            (
+                [["maxmemory", "100mb"], ["maxmemory-policy", "allkeys-lru"]],
+                "`maxmemory-policy` is `allkeys-lru`"
+            ),
+            ([["maxmemory", "100mb"], ["maxmemory-policy", "volatile-ttl"]], "expected noeviction"),
+            ([["replicaof", "127.0.0.1 1"]], "its role is `slave`; expected `master`"),
+        ])
     func settings(_ row: (settings: [[String]], message: String)) async throws {
-        let server = try TestRedis(row.settings.flatMap { ["--\($0[0])"] + $0[1].split(separator: " ").map(String.init) })
+        let server = try TestRedis(
+            row.settings.flatMap { ["--\($0[0])"] + $0[1].split(separator: " ").map(String.init) })
         let node = try deployment.node(server.url)
         defer { node.stop() }
         do throws(OperationalError) {
@@ -124,7 +135,9 @@ import Testing
 
     @Test func aReplicaDemandsThatWritesReachIt() async throws {
         let replica = try TestRedis(["--replicaof", "127.0.0.1", server.port])
-        try await eventually { (try? server.call("INFO", "replication").contains("connected_slaves:1")) == true }
+        try await eventually {
+            (try? server.call("INFO", "replication").contains("connected_slaves:1")) == true
+        }
         let refused = try deployment.node(server.url)
         #expect(throws: OperationalError.self) { try refused.replay.start() }
         refused.stop()
@@ -195,12 +208,82 @@ import Testing
         #expect(await node.code(entry("far", created: now + 1_000)) == nil)
     }
 
-    @Test func aNodeWithAnotherClockIsRefused() async throws {
+    @Test("a node whose clock is another one does not start", arguments: [30, -30])
+    func clocks(_ difference: Int64) async throws {
+        let node = try deployment.node(server.url, clock: ShiftedTime(seconds: difference))
+        defer { node.stop() }
+        do throws(OperationalError) {
+            try node.replay.start()
+            Issue.record("it started")
+        } catch {
+            #expect(error.message.contains("differs from this machine's by \(-difference) s"))
+        }
+    }
+
+    @Test("a node whose clock jumps inserts nothing", arguments: [30, -30])
+    func jumps(_ difference: Int64) async throws {
+        let clock = ShiftedTime(seconds: 0)
+        let node = try deployment.node(server.url, clock: clock)
+        defer { node.stop() }
+        try node.replay.start()
+        try await node.untilReady()
+        clock.shift.with { $0 = difference }
+        #expect(await node.code(entry("n")) == .unavailable)
+        clock.shift.with { $0 = 0 }
+        try await node.untilReady()
+        #expect(node.replay.usage.epoch == 1)
+    }
+
+    @Test func withoutTheStoreTheEpochHoldsForItsLease() async throws {
         let node = try await deployment.start(server.url)
         defer { node.stop() }
-        let now = SystemTime().now
-        #expect(await node.code(entry("n", created: now, now: now + 30)) == .unavailable)
-        #expect(await node.code(entry("n", created: now, now: now - 30)) == .unavailable)
-        #expect(await node.code(entry("n", created: now, now: now)) == nil)
+        deployment.store.fails.with { $0 = true }
+        // The controller has found out, and the lease goes on.
+        try await eventually { deployment.notes.with { $0.last == "unavailable: the store is away" } }
+        let began = ContinuousClock.now
+        #expect(await node.code(entry("n")) == nil)
+        #expect(await node.code(entry("n")) == .replayed)
+        try await eventually { await node.code(entry("other")) == .unavailable }
+        #expect(ContinuousClock.now - began > .seconds(2))
+        #expect(node.replay.usage.failure?.contains("the store has not confirmed the epoch") == true)
+        // Another node finds a loss meanwhile; this one learns of it before it inserts again.
+        try server.call("FLUSHALL")
+        deployment.store.fails.with { $0 = false }
+        try await eventually { node.replay.usage.failure == nil }
+        #expect(node.replay.usage.epoch == 2)
+        #expect(await node.code(entry("n")) == .unavailable)
     }
+
+    @Test func aForgottenScriptIsLoadedAgain() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        let seen = entry("seen")
+        #expect(await node.code(seen) == nil)
+        try server.call("SCRIPT", "FLUSH")
+        #expect(await node.code(entry("n")) == .unavailable)
+        try await eventually { await node.code(seen) == .replayed }
+        #expect(node.replay.usage.epoch == 1)
+    }
+
+    @Test func evictedKeysAreALoss() async throws {
+        let node = try await deployment.start(server.url)
+        defer { node.stop() }
+        let seen = entry("seen")
+        #expect(await node.code(seen) == nil)
+        try server.call("CONFIG", "SET", "maxmemory-policy", "allkeys-random")
+        try server.call("CONFIG", "SET", "maxmemory", "1")
+        try await eventually { (try? server.call("DBSIZE")) == "0" }
+        try server.call("CONFIG", "SET", "maxmemory", "0")
+        try await eventually { node.replay.usage.epoch >= 2 }
+        #expect(await node.code(seen) == .unavailable)
+    }
+}
+
+/// The system's clock, shifted by what a test sets.
+final class ShiftedTime: TimeSource {
+    let shift: Locked<Int64>
+
+    init(seconds: Int64) { shift = Locked(seconds) }
+
+    var now: Int64 { SystemTime().now + shift.with { $0 } }
 }

@@ -58,7 +58,8 @@ import Testing
         #expect(await code(entry("n1"), in: scene.guarding) == nil)
         let rows: [(key: String, scheme: SchemeName, nonce: String, code: Refusal.Code?)] = [
             ("k1", .messageSignatures, "n1", .replayed), ("k2", .messageSignatures, "n1", nil),
-            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
+            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil),
+            ("k1n", .messageSignatures, "1", nil),
         ]
         for row in rows {
             let same = entry(row.nonce, key: row.key, scheme: row.scheme)

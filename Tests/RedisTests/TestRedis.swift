@@ -75,22 +75,29 @@ final class TestDeployment {
     let deployment: Deployment
     private let folder: String
     let notes = Locked<[String]>([])
+    let store: FailingMetaStore
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)").path
+        folder =
+            FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)")
+            .path
         let data = try DataFolder(folder, absence: .create)
         deployment = try Deployment(
             folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
+        store = FailingMetaStore(deployment.store)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func node(_ url: String, window: Int = 300, lifetime: Int = 0) throws -> TestNode {
+    func node(_ url: String, window: Int = 300, lifetime: Int = 0, clock: any TimeSource = SystemTime())
+        throws
+        -> TestNode
+    {
         let address = try #require(RedisAddress(url: url))
         let notes = notes
         let replay = try RedisReplayGuard(
-            address, secret: deployment.replaySecret, store: deployment.store,
-            retention: .init(window: window, lifetime: lifetime)
+            address, secret: deployment.replaySecret, store: store,
+            retention: .init(window: window, lifetime: lifetime), clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(replay)
     }
@@ -100,6 +107,57 @@ final class TestDeployment {
         try node.replay.start()
         try await node.untilReady()
         return node
+    }
+}
+
+/// The deployment's own values, of a store that can be made to fail.
+final class FailingMetaStore: MetaStore {
+    let fails = Locked(false)
+    private let base: any MetaStore
+
+    init(_ base: any MetaStore) { self.base = base }
+
+    private func check() throws(OperationalError) {
+        if fails.with({ $0 }) { throw OperationalError(.unreachable, message: "the store is away") }
+    }
+
+    func value(of name: MetaName) throws(OperationalError) -> [UInt8]? {
+        try check()
+        return try base.value(of: name)
+    }
+
+    func set(_ name: MetaName, to value: [UInt8]) throws(OperationalError) {
+        try check()
+        try base.set(name, to: value)
+    }
+
+    func set(_ name: MetaName, to value: [UInt8], recording draft: AuditDraft) throws(OperationalError) {
+        try check()
+        try base.set(name, to: value, recording: draft)
+    }
+
+    func exchange(
+        _ name: MetaName, from old: [UInt8]?, to new: [UInt8], with others: [(name: MetaName, value: [UInt8])]
+    ) throws(OperationalError) -> [UInt8] {
+        try check()
+        return try base.exchange(name, from: old, to: new, with: others)
+    }
+
+    func exchange(
+        _ name: MetaName, from old: [UInt8], to new: [UInt8], recording draft: AuditDraft
+    ) throws(OperationalError) -> ChangeOutcome {
+        try check()
+        return try base.exchange(name, from: old, to: new, recording: draft)
+    }
+
+    func setIfAbsent(_ name: MetaName, to value: [UInt8]) throws(OperationalError) -> [UInt8] {
+        try check()
+        return try base.setIfAbsent(name, to: value)
+    }
+
+    func remove(_ name: MetaName) throws(OperationalError) {
+        try check()
+        try base.remove(name)
     }
 }
 

@@ -57,7 +57,8 @@ import Testing
             ("log", "/var/log/x"),
             ("upstream-ca", "/ca.pem"), ("upstream-certificate", "c.pem,k.pem"),
             ("limit-upstream-connections", "1"), ("limit-upstream-waiting", "0"),
-            ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "memory"),
+            ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "file"),
+            ("replay", "redis://localhost:6379/2"), ("replay", "rediss://cs@a:1,b:2?cafile=/ca&passfile=/p"),
         ])
     func values(_ row: (name: String, value: String)) throws {
         let shown = try configuration(flags: [(row.name, row.value)]).shown.text

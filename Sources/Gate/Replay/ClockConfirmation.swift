@@ -183,6 +183,13 @@ extension ReplayFile {
         try table.synchroniseHeader()
     }
 
+    /// Above everything that was admitted and everything that is refused: the floor of a guard that takes
+    /// this one's place at `now`. Reads all entries.
+    package func floorForSuccessor(now: Int64) -> Int64 {
+        let (sum, overflow) = max(now, table.newest).addingReportingOverflow(table.header.widestWindow)
+        return max(overflow ? .max : sum, table.highestFloor, table.header.horizon)
+    }
+
     /// The floor, if it lies further ahead of the clock than a restart can put it; nil otherwise.
     package func floorFarAhead(of now: Int64) -> Int64? {
         let header = table.header

@@ -80,7 +80,7 @@ package struct TimeIntervals: Sendable, Equatable {
 
     func interval(containing time: Int64) -> Interval? { all.first { $0.first <= time && time <= $0.last } }
 
-    func contains(_ time: Int64) -> Bool { interval(containing: time) != nil }
+    package func contains(_ time: Int64) -> Bool { interval(containing: time) != nil }
 
     /// The intervals that end after `time`.
     func ending(after time: Int64) -> TimeIntervals {

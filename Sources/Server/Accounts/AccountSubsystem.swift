@@ -16,7 +16,8 @@ final class AccountSubsystem {
     /// Starts the hashing threads and computes one slow hash.
     init(
         settings: LoginSettings, deployment: Deployment, sessions: SessionService, writer: any StoreWriter,
-        replay: any ReplayGuard, sharing limits: FileDescriptor? = nil, handOver: HandoverState = HandoverState(),
+        replay: any ReplayGuard, sharing limits: FileDescriptor? = nil,
+        handOver: HandoverState = HandoverState(),
         log: EventLog?,
         clock: any TimeSource = SystemTime(), composition: any ServerComposition = SoundComposition()
     ) throws(OperationalError) {

@@ -20,7 +20,8 @@ package struct RedisAddress: Sendable, Equatable {
 
         fileprivate var isLocal: Bool {
             host == "localhost" || host == "::1"
-                || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
+                || (host.hasPrefix("127.")
+                    && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
         }
     }
 

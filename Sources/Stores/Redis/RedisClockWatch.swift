@@ -19,7 +19,9 @@ struct RedisClockWatch: Sendable {
     /// `before` and `after` are the monotonic clock's seconds around the reading of `time`.
     mutating func note(_ time: Int64, between before: Int64, and after: Int64, now: Int64) {
         let (least, most) = (time - after - 1, time - before + 1)
-        if let last, least > last.most + RedisClockWatch.tolerance || most < last.least - RedisClockWatch.tolerance {
+        if let last,
+            least > last.most + RedisClockWatch.tolerance || most < last.least - RedisClockWatch.tolerance
+        {
             // The node's clock may have jumped with it: the time that passed is reckoned.
             let reckoned = lastLook.map { $0.now + (after - $0.monotonic) } ?? now
             jumped = max(jumped ?? 0, min(now, reckoned))

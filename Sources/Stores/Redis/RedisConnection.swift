@@ -44,7 +44,9 @@ final class RedisConnection: @unchecked Sendable {
         if let password = try address.findPassword() {
             var parts = ["AUTH"]
             if let user = address.user { parts.append(user) }
-            let text = password.withExposedBytes { bytes in String(decoding: Array(bytes.indices.map { bytes[$0] }), as: UTF8.self) }
+            let text = password.withExposedBytes { bytes in
+                String(decoding: Array(bytes.indices.map { bytes[$0] }), as: UTF8.self)
+            }
             parts.append(text)
             _ = try await result(of: parts, named: "AUTH")
         }
@@ -62,17 +64,20 @@ final class RedisConnection: @unchecked Sendable {
     }
 
     /// The reply to one command; throws if it is an error.
-    func result(of command: [String], named title: String? = nil) async throws(OperationalError) -> RESPReply {
+    func result(of command: [String], named title: String? = nil) async throws(OperationalError) -> RESPReply
+    {
         let reply = try await replies(to: [command])[0]
         if case .error(let message) = reply {
-            throw failure("\(title ?? command.prefix(2).joined(separator: " ")): \(RedisServerStatus.quotable(message))")
+            throw failure(
+                "\(title ?? command.prefix(2).joined(separator: " ")): \(RedisServerStatus.quotable(message))"
+            )
         }
         return reply
     }
 
     func status() async throws(OperationalError) -> RedisServerStatus {
         var info = ""
-        for section in ["server", "replication"] {
+        for section in RedisServerStatus.sections {
             guard let text = try await result(of: ["INFO", section]).text else {
                 throw failure("INFO: expected a text")
             }

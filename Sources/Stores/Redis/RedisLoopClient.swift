@@ -71,7 +71,8 @@ final class RedisLoopClient: @unchecked Sendable {
     /// Sends `command`, an `EVALSHA` of the script for this grant, and resumes the continuation with its
     /// outcome.
     func insert(
-        _ command: [UInt8], under grant: RedisReplayGrant, resuming continuation: UnsafeContinuation<Outcome, Never>
+        _ command: [UInt8], under grant: RedisReplayGrant,
+        resuming continuation: UnsafeContinuation<Outcome, Never>
     ) {
         if service == nil || identity != grant.epoch.identity { prepare() }
         guard service.map({ !$0.isClosed }) ?? false || !hasFailed else {
@@ -177,7 +178,9 @@ final class RedisLoopClient: @unchecked Sendable {
         case .error(let message):
             waiter.continuation.resume(returning: .failed("Redis: \(RedisServerStatus.quotable(message))"))
             // The script is loaded on each new connection, and the data set is compared.
-            if ["NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED"].contains(where: message.hasPrefix) {
+            if ["NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED"].contains(
+                where: message.hasPrefix)
+            {
                 throw .malformed
             }
         default:

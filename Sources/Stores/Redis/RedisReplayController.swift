@@ -15,8 +15,8 @@ import Synchronization
 final class RedisReplayController: @unchecked Sendable {
     private static let checkMilliseconds = 500
     private static let pauseMilliseconds = 200
-    /// How long another node has for writing the markers of an epoch that it began.
-    private static let mostMarkerChecks = 10
+    /// How long another node has for writing the markers of an epoch that it began, in nanoseconds.
+    private static let markerPatience: Int64 = 1_000_000_000
 
     let loop: EventLoop
     private let address: RedisAddress
@@ -24,7 +24,9 @@ final class RedisReplayController: @unchecked Sendable {
     private let keys: RedisReplayKeys
     private let record: ReplayEpochRecord
     private let state: RedisReplayState
-    private let retention: Locked<RedisReplayGuard.Retention>
+    private let retention: Locked<ReplayRetention>
+    /// The floor of the guard that the deployment had before.
+    private let formerFloor: @Sendable () -> Int64
     private let clock: any TimeSource
     private let note: @Sendable (String) -> Void
     /// Called on the loop after a grant has changed.
@@ -37,13 +39,16 @@ final class RedisReplayController: @unchecked Sendable {
     /// Whether they are there since the last suspicion.
     private var isVerified = false
     private let isSuspected = Atomic(false)
+    /// Whether the store was the cause of the last failure.
+    private var hasStoreFailed = false
     private var reported: String?
     /// The identity whose clock is watched.
     private var watched: RedisIdentity?
 
     init(
         _ address: RedisAddress, targets: [UpstreamTarget], keys: RedisReplayKeys, record: ReplayEpochRecord,
-        state: RedisReplayState, retention: Locked<RedisReplayGuard.Retention>, clock: any TimeSource,
+        state: RedisReplayState, retention: Locked<ReplayRetention>,
+        formerFloor: @escaping @Sendable () -> Int64, clock: any TimeSource,
         note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
         self.address = address
@@ -52,6 +57,7 @@ final class RedisReplayController: @unchecked Sendable {
         self.record = record
         self.state = state
         self.retention = retention
+        self.formerFloor = formerFloor
         self.clock = clock
         self.note = note
         do {
@@ -93,10 +99,23 @@ final class RedisReplayController: @unchecked Sendable {
             do throws(OperationalError) {
                 try await watch()
             } catch {
-                state.revoke(because: error)
+                // Without the store, the last grant holds until its lease ends. Redis' markers and each
+                // connection's data set are compared all the same.
+                if !hasStoreFailed || state.grant == nil { state.revoke(because: error) }
+                hasStoreFailed = false
                 report("unavailable: \(error.message)")
             }
             await alarm.wait(milliseconds: RedisReplayController.pauseMilliseconds)
+        }
+    }
+
+    /// What the store has.
+    private func current() throws(OperationalError) -> ReplayEpoch? {
+        do {
+            return try record.current()
+        } catch {
+            hasStoreFailed = true
+            throw error
         }
     }
 
@@ -109,7 +128,7 @@ final class RedisReplayController: @unchecked Sendable {
     /// Finds the master, and watches it until something fails.
     private func watch() async throws(OperationalError) {
         // Read before the servers: a record that another node changes later names another master.
-        let sought = try record.current()
+        let sought = try current()
         let (connection, target, server) = try await findMaster(preferring: sought?.identity)
         defer { connection.close() }
         let script = try await connection.load(script: RedisReplayScript.text)
@@ -119,7 +138,7 @@ final class RedisReplayController: @unchecked Sendable {
             let confirmed = EventLoop.monotonicSeconds()
             let status = try await checkedStatus(of: connection)
             let epoch = try await settledEpoch(
-                for: status.identity, sought: sought, on: connection)
+                for: status, sought: sought, on: connection)
             try await probe(epoch, script: script, on: connection)
             let isNew = state.grant.map { $0.epoch != epoch } ?? true
             state.publish(
@@ -164,7 +183,9 @@ final class RedisReplayController: @unchecked Sendable {
     }
 
     /// The server's state, once it and its clock are as the guard needs them.
-    private func checkedStatus(of connection: RedisConnection) async throws(OperationalError) -> RedisServerStatus {
+    private func checkedStatus(of connection: RedisConnection) async throws(OperationalError)
+        -> RedisServerStatus
+    {
         let status = try await connection.status()
         do throws(OperationalError) {
             try status.check(window: retention.with { $0.window })
@@ -184,12 +205,12 @@ final class RedisReplayController: @unchecked Sendable {
 
     /// The deployment's epoch, after what was lost and what changed is accounted for.
     private func settledEpoch(
-        for identity: RedisIdentity, sought: ReplayEpoch?, on connection: RedisConnection
+        for status: RedisServerStatus, sought: ReplayEpoch?, on connection: RedisConnection
     ) async throws(OperationalError) -> ReplayEpoch {
         let need = retention.with { $0 }
         for _ in 0..<8 {
             let now = clock.now
-            guard let epoch = try record.current() else {
+            guard let epoch = try current() else {
                 guard known == nil else {
                     throw OperationalError(
                         .failed, message: "another gateway of this deployment uses a replay file")
@@ -197,29 +218,28 @@ final class RedisReplayController: @unchecked Sendable {
                 try await checkWrites(on: connection)
                 guard
                     let begun = try record.begin(
-                        for: identity, window: need.window, retention: need.seconds, now: now)
+                        for: status, need: need, formerFloor: formerFloor, now: now)
                 else { continue }
                 try await writeMarkers(of: begun, on: connection)
                 reportFloor(of: begun, because: "the guard is Redis from now on")
                 continue
             }
-            guard epoch.identity == identity || epoch.identity == sought?.identity else {
+            guard epoch.identity == status.identity || epoch.identity == sought?.identity else {
                 throw OperationalError(.unreachable, message: "Redis: another node uses another master")
             }
-            if let loss = try await loss(of: epoch, for: identity, on: connection) {
+            if let loss = try await loss(of: epoch, for: status, on: connection) {
                 try await checkWrites(on: connection)
-                let time = clocks.jumped.map { min($0, now) } ?? now
                 let next = epoch.next(
-                    for: identity, window: need.window, retention: need.seconds, now: time)
+                    for: status.identity, evicted: status.evicted, need: need, now: min(loss.time ?? now, now)
+                )
                 guard try record.replace(epoch, by: next) == next else { continue }
                 clocks.forgetJump()
                 try await writeMarkers(of: next, on: connection)
-                reportFloor(of: next, because: loss)
+                reportFloor(of: next, because: loss.reason)
                 continue
             }
-            guard epoch.retention < need.seconds else { return epoch }
-            _ = try record.replace(
-                epoch, by: epoch.widened(toRetention: need.seconds, window: need.window, now: now))
+            guard epoch.need.union(need) != epoch.need else { return epoch }
+            _ = try record.replace(epoch, by: epoch.widened(to: need, now: now))
         }
         throw OperationalError(.failed, message: "the epoch of the replay guard keeps changing")
     }
@@ -229,24 +249,31 @@ final class RedisReplayController: @unchecked Sendable {
         note("\(reason); epoch \(epoch.number): signatures made up to \(epoch.floor) are refused")
     }
 
-    /// Why entries of this epoch may be lost; nil if they are not.
+    /// Why entries of this epoch may be lost, and when, if not just now; nil if they are not.
     private func loss(
-        of epoch: ReplayEpoch, for identity: RedisIdentity, on connection: RedisConnection
-    ) async throws(OperationalError) -> String? {
-        guard epoch.identity == identity else { return "Redis was restarted or replaced" }
-        if clocks.jumped != nil { return "the clock of Redis jumped" }
+        of epoch: ReplayEpoch, for status: RedisServerStatus, on connection: RedisConnection
+    ) async throws(OperationalError) -> (reason: String, time: Int64?)? {
+        guard epoch.identity == status.identity else { return ("Redis was restarted or replaced", nil) }
+        guard epoch.evicted == status.evicted else { return ("Redis dropped keys to make room", nil) }
         // The probe looks at one marker at each check, and each insertion at its own.
-        guard !isVerified || known != epoch.token else { return nil }
-        for _ in 0..<RedisReplayController.mostMarkerChecks {
+        guard !isVerified || known != epoch.token else { return jump }
+        let end = EventLoop.nanoseconds() + RedisReplayController.markerPatience
+        repeat {
             if try await hasMarkers(of: epoch, on: connection) {
                 (known, isVerified) = (epoch.token, true)
-                return nil
+                return jump
             }
             // Markers that were there once are gone; those of another node's epoch may be on their way.
             if known == epoch.token { break }
             await alarm.wait(milliseconds: 100)
-        }
-        return "Redis lost its contents"
+        } while EventLoop.nanoseconds() < end
+        return ("Redis lost its contents", nil)
+    }
+
+    /// A jump ends entries early that were admitted before it, and keeps those that are admitted after it:
+    /// the floor need not cover the time to which the clocks may have jumped.
+    private var jump: (reason: String, time: Int64?)? {
+        clocks.jumped.map { ("the clock of Redis jumped", $0) }
     }
 
     private func hasMarkers(
@@ -284,7 +311,8 @@ final class RedisReplayController: @unchecked Sendable {
             "EVALSHA", script, "2", names.entry, names.marker, epoch.token, String(now),
             String((now + 2 * ReplayEpoch.clockTolerance) * 1_000),
         ])
-        guard case .integer(let number) = reply, let outcome = RedisReplayScript.Outcome(rawValue: number) else {
+        guard case .integer(let number) = reply, let outcome = RedisReplayScript.Outcome(rawValue: number)
+        else {
             throw connection.failure("the script returned what it does not return")
         }
         switch outcome {

@@ -13,24 +13,6 @@ import Synchronization
 /// A request is inserted by one command over a connection of its loop. Without Redis, without the store's
 /// confirmation or after a loss it is refused; nothing falls back to memory.
 package final class RedisReplayGuard: ReplayGuard {
-    /// For how long entries must be kept.
-    package struct Retention: Sendable, Equatable {
-        /// The widest window of all policies, in seconds either side of now.
-        package var window: Int64
-        /// The longest lifetime of a presigned URL, in seconds after its creation.
-        package var lifetime: Int64
-
-        package init(window: Int, lifetime: Int) {
-            self.window = Int64(min(max(window, 0), Retention.most))
-            self.lifetime = Int64(min(max(lifetime, 0), Retention.most))
-        }
-
-        /// Seconds from the creation, beyond freshness by more than a slow request and clocks take.
-        package var seconds: Int64 { max(window, lifetime) + 60 }
-
-        private static let most = 366 * 86_400
-    }
-
     package struct Usage: Sendable, Equatable {
         /// The current epoch's number; 0 if there is none.
         package var epoch: Int64
@@ -44,17 +26,23 @@ package final class RedisReplayGuard: ReplayGuard {
     private let address: RedisAddress
     private let keys: RedisReplayKeys
     private let state = RedisReplayState()
-    private let retention: Locked<Retention>
+    private let retention: Locked<ReplayRetention>
     private let controller: RedisReplayController
+    /// Creation times that an operator's confirmation of the clock refuses.
+    private let refused: TimeIntervals
+    private let clock: any TimeSource
     private let clients = Locked<[RedisLoopClient]>([])
 
-    /// `secret` is the deployment's own; `store` is a connection that no other part uses. `note` gets one
-    /// line whenever the state changes.
+    /// `secret` is the deployment's own; `store` is a connection that no other part uses. `formerFloor` tells
+    /// up to where a replay file may have admitted signatures, and `refused` which others are refused. `note`
+    /// gets one line whenever the state changes.
     package init(
-        _ address: RedisAddress, secret: Secret, store: any MetaStore, retention: Retention,
+        _ address: RedisAddress, secret: Secret, store: any MetaStore, retention: ReplayRetention,
+        refused: TimeIntervals = TimeIntervals(), formerFloor: @escaping @Sendable () -> Int64 = { 0 },
         clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
         self.address = address
+        (self.refused, self.clock) = (refused, clock)
         keys = RedisReplayKeys(secret)
         self.retention = Locked(retention)
         let anchors = address.authorityFile.map { TLSContext.TrustAnchors.file($0) } ?? .system
@@ -72,7 +60,7 @@ package final class RedisReplayGuard: ReplayGuard {
         controller = try RedisReplayController(
             address, targets: targets, keys: keys,
             record: ReplayEpochRecord(store, secret: secret), state: state, retention: self.retention,
-            clock: clock, note: note)
+            formerFloor: formerFloor, clock: clock, note: note)
     }
 
     /// Begins to watch Redis; returns once it can be used, and throws the reason if it cannot.
@@ -94,7 +82,7 @@ package final class RedisReplayGuard: ReplayGuard {
     }
 
     /// Adapts what entries are kept for to the policies.
-    package func setRetention(_ need: Retention) {
+    package func setRetention(_ need: ReplayRetention) {
         let isNew = retention.with { retention in
             defer { retention = need }
             return retention != need
@@ -112,15 +100,17 @@ package final class RedisReplayGuard: ReplayGuard {
     }
 
     package func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
-        _ = try admissible(entry)
+        _ = try admissible(entry, now: clock.now)
         return false
     }
 
     package func insert(_ entry: ReplayEntry) async throws(Refusal) {
-        let grant = try admissible(entry)
+        // Not the entry's time: a request's body may have taken long to arrive.
+        let now = clock.now
+        let grant = try admissible(entry, now: now)
         let command = RedisReplayScript.call(
             grant.script, names: keys.names(of: entry), epoch: grant.epoch, created: entry.created,
-            now: entry.now)
+            now: now)
         let all = clients.with { $0 }
         guard let client = all.first(where: { $0.loop.isOnLoop }) ?? all.first else {
             throw state.refusal("no loop runs yet")
@@ -151,19 +141,24 @@ package final class RedisReplayGuard: ReplayGuard {
     package func lookUp(_ entry: ReplayEntry) throws(Refusal) {}
 
     /// The grant under which the entry may be inserted.
-    private func admissible(_ entry: ReplayEntry) throws(Refusal) -> RedisReplayGrant {
-        guard UInt32(exactly: entry.created) != nil, entry.created > 0, UInt32(exactly: entry.now) != nil else {
+    private func admissible(_ entry: ReplayEntry, now: Int64) throws(Refusal) -> RedisReplayGrant {
+        guard UInt32(exactly: entry.created) != nil, entry.created > 0, UInt32(exactly: now) != nil else {
             throw Refusal(.stale, detail: "created \(entry.created) is out of the range of the replay guard")
         }
         let grant = try state.current()
-        if let bound = grant.epoch.bound(for: entry.created, now: entry.now) {
-            let wait = bound.subtractingReportingOverflow(entry.now)
+        if let bound = grant.epoch.bound(for: entry.created, now: now) {
+            let wait = Int(clamping: max(bound - now + 1, 1))
             throw Refusal(
                 .unavailable, detail: "created \(entry.created), but replays up to \(bound) cannot be told",
-                retryAfter: wait.overflow ? nil : Int(max(wait.partialValue + 1, 1)))
+                retryAfter: wait)
         }
-        guard entry.created + grant.epoch.retention >= entry.now + ReplayEpoch.slack else {
-            throw state.refusal("the policies' windows have just been widened")
+        if refused.contains(entry.created) {
+            throw Refusal(
+                .unavailable,
+                detail: "created \(entry.created), which may have been admitted by a wrong clock")
+        }
+        guard entry.created + grant.epoch.need.seconds >= now + ReplayEpoch.slack else {
+            throw state.refusal("created \(entry.created), which is older than entries are kept")
         }
         return grant
     }

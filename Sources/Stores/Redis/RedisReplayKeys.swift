@@ -73,7 +73,7 @@ enum RedisReplayScript {
     static func call(
         _ name: String, names: (entry: String, marker: String), epoch: ReplayEpoch, created: Int64, now: Int64
     ) -> [UInt8] {
-        let end = (created + epoch.retention) * 1_000
+        let end = (created + epoch.need.seconds) * 1_000
         return RESPCommand.encode([
             "EVALSHA", name, "2", names.entry, names.marker, epoch.token, String(now), String(end),
         ])

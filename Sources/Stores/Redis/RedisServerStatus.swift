@@ -15,7 +15,9 @@ package struct RedisIdentity: Sendable, Equatable {
     }
 
     /// Bounds what is stored.
-    static func isID(_ text: String) -> Bool { (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isDigit) }
+    static func isID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isDigit)
+    }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
         (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
@@ -28,8 +30,12 @@ package struct RedisServerStatus: Sendable, Equatable {
     package var role: String
     /// Replicas that are connected.
     package var replicas: Int64
+    /// Entries that the server has dropped to make room, since its start.
+    package var evicted: Int64
     package var settings: [String: String]
 
+    /// The sections of `INFO` that ``init(info:settings:)`` needs.
+    static let sections = ["server", "replication", "stats"]
     /// The patterns of the settings that ``init(info:settings:)`` needs.
     static let patterns = ["maxmemory*", "min-replicas-*"]
 
@@ -42,16 +48,19 @@ package struct RedisServerStatus: Sendable, Equatable {
         guard let run = fields["run_id"].map(String.init), RedisIdentity.isID(run),
             let replication = fields["master_replid"].map(String.init), RedisIdentity.isID(replication),
             let role = fields["role"].map(String.init),
-            let replicas = fields["connected_slaves"].flatMap({ Int64($0) })
+            let replicas = fields["connected_slaves"].flatMap({ Int64($0) }),
+            let evicted = fields["evicted_keys"].flatMap({ Int64($0) }), evicted >= 0
         else {
             throw OperationalError(
                 .failed,
-                message: "INFO has no run_id, master_replid, role or connected_slaves: expected Redis 6.2 or later"
-            )
+                message:
+                    "INFO lacks run_id, master_replid, role, connected_slaves or evicted_keys; expected "
+                    + "Redis 6.2 or later")
         }
         identity = RedisIdentity(run: run, replication: replication)
         self.role = role
         self.replicas = replicas
+        self.evicted = evicted
         self.settings = settings
     }
 
@@ -72,7 +81,8 @@ package struct RedisServerStatus: Sendable, Equatable {
             (Int64($0) ?? 0) >= 1
         }
         try require(
-            "min-replicas-max-lag", expected: "1 to \(window - 1) s, below the window, because a replica is connected"
+            "min-replicas-max-lag",
+            expected: "1 to \(window - 1) s, below the window, because a replica is connected"
         ) { (1..<max(window, 2)).contains(Int64($0) ?? 0) }
     }
 
@@ -91,6 +101,7 @@ package struct RedisServerStatus: Sendable, Equatable {
 
     /// A server's text for messages: short and printable.
     static func quotable(_ text: String) -> String {
-        String(text.unicodeScalars.prefix(120).map { $0.value >= 0x20 && $0.value < 0x7F ? Character($0) : "?" })
+        String(
+            text.unicodeScalars.prefix(120).map { $0.value >= 0x20 && $0.value < 0x7F ? Character($0) : "?" })
     }
 }

@@ -13,10 +13,12 @@ package struct ReplayEpoch: Sendable, Equatable {
     package var token: String
     /// The data set to which the epoch belongs.
     package var identity: RedisIdentity
+    /// How many keys its server had dropped to make room when the epoch began.
+    package var evicted: Int64
     /// Whole Unix seconds; 0 for no bound.
     package var floor: Int64
-    /// Seconds from a signature's creation for which an entry is kept.
-    package var retention: Int64
+    /// What every node's policies need.
+    package var need: ReplayRetention
     /// Entries of signatures that were made up to `narrowUntil` may be kept for `narrowRetention` only: the
     /// retention was widened then.
     package var narrowUntil: Int64 = 0
@@ -31,46 +33,48 @@ package struct ReplayEpoch: Sendable, Equatable {
     static let margin = 2 * clockTolerance + lease
 
     package init(
-        number: Int64, identity: RedisIdentity, floor: Int64, retention: Int64,
+        number: Int64, identity: RedisIdentity, evicted: Int64 = 0, floor: Int64, need: ReplayRetention,
         random: some RandomSource = SystemRandom()
     ) {
         self.number = number
         self.identity = identity
+        self.evicted = evicted
         self.floor = floor
-        self.retention = retention
+        self.need = need
         token = Hex.encode(random.bytes(16).span)
     }
 
     /// The epoch that follows a loss which was found at `now`. A floor never falls.
     package func next(
-        for identity: RedisIdentity, window: Int64, retention: Int64, now: Int64
+        for identity: RedisIdentity, evicted: Int64 = 0, need: ReplayRetention, now: Int64
     ) -> ReplayEpoch {
-        ReplayEpoch(
-            number: number &+ 1, identity: identity,
-            floor: max(floor, ReplayEpoch.floor(at: now, window: window)), retention: retention)
+        let raised = ReplayEpoch.floor(at: now, window: max(self.need.window, need.window))
+        return ReplayEpoch(
+            number: number &+ 1, identity: identity, evicted: evicted, floor: max(floor, raised), need: need)
     }
 
     /// Above everything that any node may have admitted until `now`.
     package static func floor(at now: Int64, window: Int64) -> Int64 {
-        let (sum, overflow) = now.addingReportingOverflow(window + margin)
-        return overflow ? .max : sum
+        // The largest time that a record holds.
+        min(max(now, 0), Int64.max / 8) + window + margin
     }
 
-    /// The same epoch with a longer retention, from `now` on. `window` is the wider of the windows before and
-    /// after.
-    package func widened(toRetention wider: Int64, window: Int64, now: Int64) -> ReplayEpoch {
+    /// The same epoch for wider needs, from `now` on.
+    package func widened(to wider: ReplayRetention, now: Int64) -> ReplayEpoch {
         var epoch = self
-        let isNarrowStill = narrowUntil + retention > now
-        epoch.narrowRetention = isNarrowStill && narrowRetention > 0 ? min(narrowRetention, retention) : retention
-        epoch.narrowUntil = max(narrowUntil, ReplayEpoch.floor(at: now, window: window))
-        epoch.retention = wider
+        epoch.need = need.union(wider)
+        guard epoch.need.seconds > need.seconds else { return epoch }
+        let isNarrowStill = narrowRetention > 0 && narrowUntil + need.seconds > now
+        epoch.narrowRetention = isNarrowStill ? min(narrowRetention, need.seconds) : need.seconds
+        epoch.narrowUntil = max(narrowUntil, ReplayEpoch.floor(at: now, window: epoch.need.window))
         return epoch
     }
 
     /// The time up to which signatures are refused, for a request that is judged at `now`.
     package func bound(for created: Int64, now: Int64) -> Int64? {
         if created <= floor { return floor }
-        guard narrowRetention > 0, created <= narrowUntil, now - created >= narrowRetention - ReplayEpoch.slack
+        guard narrowRetention > 0, created <= narrowUntil,
+            now - created >= narrowRetention - ReplayEpoch.slack
         else { return nil }
         return min(narrowUntil, now - narrowRetention + ReplayEpoch.slack)
     }
@@ -79,28 +83,56 @@ package struct ReplayEpoch: Sendable, Equatable {
     static let slack: Int64 = 2 * clockTolerance
 }
 
+/// For how long entries must be kept.
+package struct ReplayRetention: Sendable, Equatable {
+    /// The widest window of all policies, in seconds either side of now.
+    package var window: Int64
+    /// The longest lifetime of a presigned URL, in seconds after its creation.
+    package var lifetime: Int64
+
+    package init(window: Int, lifetime: Int) {
+        self.init(window: Int64(window), lifetime: Int64(lifetime))
+    }
+
+    fileprivate init(window: Int64, lifetime: Int64) {
+        self.window = min(max(window, 0), ReplayRetention.most)
+        self.lifetime = min(max(lifetime, 0), ReplayRetention.most)
+    }
+
+    /// Seconds from the creation, beyond freshness by more than a slow request and clocks take.
+    package var seconds: Int64 { max(window, lifetime) + 60 }
+
+    func union(_ other: ReplayRetention) -> ReplayRetention {
+        ReplayRetention(window: max(window, other.window), lifetime: max(lifetime, other.lifetime))
+    }
+
+    fileprivate static let most: Int64 = 366 * 86_400
+}
+
 /// The text form in the store: decimal and hexadecimal fields, separated by spaces.
 extension ReplayEpoch {
     package var text: String {
-        "1 \(number) \(token) \(identity.run) \(identity.replication) \(floor) \(retention) \(narrowUntil) "
-            + "\(narrowRetention)"
+        let numbers = [evicted, floor, need.window, need.lifetime, narrowUntil, narrowRetention]
+        return "1 \(number) \(token) \(identity.run) \(identity.replication) "
+            + numbers.map(String.init).joined(separator: " ")
     }
 
     /// Nil for a text of another form: it was altered, or written by a later version.
     package init?(_ text: String) {
         let fields = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        let ends = 0...(Int64(1) << 40)
-        guard fields.count == 9, fields[0] == "1", let number = Int64(fields[1]), number > 0,
-            Hex.decode(fields[2])?.count == 16, RedisIdentity.isID(fields[3]), RedisIdentity.isID(fields[4]),
-            let floor = Int64(fields[5]), let retention = Int64(fields[6]), let until = Int64(fields[7]),
-            let narrow = Int64(fields[8]), floor >= 0, (0...Int64(UInt32.max)).contains(retention), ends.contains(until),
-            ends.contains(narrow)
+        guard fields.count == 11, fields[0] == "1", let number = Int64(fields[1]), number > 0,
+            Hex.decode(fields[2])?.count == 16, RedisIdentity.isID(fields[3]), RedisIdentity.isID(fields[4])
+        else { return nil }
+        let numbers = fields[5...].compactMap { Int64($0) }
+        // Sums of these do not overflow.
+        guard numbers.count == 6, numbers.allSatisfy({ (0...(Int64.max / 4)).contains($0) }),
+            numbers[2...3].allSatisfy({ $0 <= ReplayRetention.most }), numbers[5] <= 2 * ReplayRetention.most
         else { return nil }
         self.number = number
         token = fields[2]
         identity = RedisIdentity(run: fields[3], replication: fields[4])
-        self.floor = floor
-        self.retention = retention
-        (narrowUntil, narrowRetention) = (until, narrow)
+        (evicted, floor) = (numbers[0], numbers[1])
+        need = ReplayRetention(window: numbers[2], lifetime: numbers[3])
+        (narrowUntil, narrowRetention) = (numbers[4], numbers[5])
     }
 }

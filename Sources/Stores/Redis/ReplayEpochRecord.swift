@@ -5,13 +5,13 @@ import CountersignWire
 /// The epoch in the durable store, for all nodes. Each change is a compare-and-swap: of several nodes that
 /// find a loss, one begins the next epoch, and the others take it over.
 package struct ReplayEpochRecord: Sendable {
-    /// Stands in the place of a replay file's id: the guard of this deployment is Redis. A replay file that is
-    /// used again later is then another one than the store expects, so that its floor rises.
+    /// Stands in the place of a replay file's id while Redis is the deployment's guard. A replay file that is
+    /// used later is then another one than the store expects, so that its floor rises.
     static let guardMark = Array(String(repeating: "0", count: 32).utf8)
 
     private let store: any MetaStore
-    /// The record is authenticated, so that who can write to the store cannot lower the floor. An older record
-    /// is no help: Redis does not have its token.
+    /// The record is authenticated, so that a program which can write to the store cannot lower the floor. An
+    /// older record does not help it: Redis does not have its token.
     private let key: HMACSHA256
 
     package init(_ store: any MetaStore, secret: Secret) {
@@ -31,19 +31,24 @@ package struct ReplayEpochRecord: Sendable {
         return try latest()
     }
 
-    /// The first epoch since another guard was used. That guard may have admitted anything until `now`; a
-    /// deployment that never served has admitted nothing. Nil if another node has changed the record meanwhile.
+    /// The first epoch since another guard was used, which may have admitted anything up to `formerFloor`. A
+    /// deployment that never served has admitted nothing. Nil if another node has changed the record
+    /// meanwhile.
     func begin(
-        for identity: RedisIdentity, window: Int64, retention: Int64, now: Int64
+        for status: RedisServerStatus, need: ReplayRetention, formerFloor: () -> Int64, now: Int64
     ) throws(OperationalError) -> ReplayEpoch? {
         let kept = try store.value(of: .replayEpoch)
         let former = try store.value(of: .replayFile)
-        let epoch: ReplayEpoch
+        var epoch: ReplayEpoch
         if let last = try latest() {
-            epoch = last.next(for: identity, window: window, retention: retention, now: now)
+            epoch = last.next(for: status.identity, evicted: status.evicted, need: need, now: now)
         } else {
-            let floor = former == nil ? 0 : ReplayEpoch.floor(at: now, window: window)
-            epoch = ReplayEpoch(number: 1, identity: identity, floor: floor, retention: retention)
+            epoch = ReplayEpoch(
+                number: 1, identity: status.identity, evicted: status.evicted, floor: 0, need: need)
+        }
+        if former != nil {
+            let floor = max(formerFloor(), ReplayEpoch.floor(at: now, window: need.window))
+            epoch.floor = max(epoch.floor, min(floor, Int64.max / 4))
         }
         let stored = try exchange(
             from: kept, to: epoch, with: [(.replayFile, ReplayEpochRecord.guardMark)])
