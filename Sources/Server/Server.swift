@@ -94,7 +94,8 @@ public enum Server {
             configuration, log: log, signing: signing, meter: meter, replay: replay, rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
-            routes: routes, readiness: readiness, membership: membership, sockets: ListeningSockets(inheritance),
+            routes: routes, readiness: readiness, membership: membership,
+            sockets: ListeningSockets(inheritance),
             composition: composition
         ) { authorities in
             composition.gate(

@@ -2,9 +2,9 @@ import CountersignAuthority
 import CountersignWire
 
 extension SQLStore {
-    package func nodes() throws(OperationalError) -> NodeListing {
-        guard case .server(let server) = backing else { return NodeListing() }
-        return try server.read(whenEmpty: NodeListing()) { (database) throws(OperationalError) in
+    package func nodes() throws(OperationalError) -> NodeRoster {
+        guard case .server(let server) = backing else { return NodeRoster() }
+        return try server.read(whenEmpty: NodeRoster()) { (database) throws(OperationalError) in
             try NodeRows.listing(in: database)
         }
     }
@@ -20,7 +20,7 @@ enum NodeRows {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
-    static func listing(in database: Database) throws(OperationalError) -> NodeListing {
+    static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
         let nodes = try database.rows(
             """
@@ -32,7 +32,7 @@ enum NodeRows {
                 id: $0.text(0), name: $0.text(1), replayGuard: $0.text(2), lease: $0.integer(3),
                 silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6))
         }
-        return NodeListing(change: change, nodes: nodes)
+        return NodeRoster(change: change, nodes: nodes)
     }
 
     /// Returns the server's clock, in Unix milliseconds.
