@@ -253,6 +253,35 @@ def test_sessions_are_refused_without_the_store(rule, tmp_path):
         server.remove()
 
 
+def test_a_node_is_restarted_and_another_killed(server, tmp_path):
+    with Cluster(tmp_path, server.create("restarted"), ("--outage", "grace:2"), ("--outage", "grace:2"), accounts=1) as cluster:
+        first, second = cluster.nodes
+        with second.connect() as other:
+            token = cluster.logged_in(other)
+            before = {node["id"] for node in json.loads(first.admin("nodes", "--json").out)["nodes"]}
+            first.admin("restart")
+            with first.connect() as line:
+                sent(line, cluster.bearing(token), 200)
+                # The former process ends, and leaves the list.
+                wait_until(lambda: len(json.loads(second.admin("nodes", "--json").out)["nodes"]) == 2, 20, "it stays")
+                after = {node["id"]: node["state"] for node in json.loads(first.admin("nodes", "--json").out)["nodes"]}
+                assert len(before & after.keys()) == 1 and set(after.values()) == {"live"}
+                sent(other, cluster.bearing(token, "POST", "/logout"), 200)
+                assert code(sent(line, cluster.bearing(token))) == "session-ended"
+                second.stop(signal.SIGKILL)
+                begun = time.monotonic()
+                sent(line, cluster.bearing(cluster.logged_in(line)), 200)
+                assert time.monotonic() - begun < 4
+                begun = time.monotonic()
+                sent(line, cluster.bearing(cluster.logged_in(line)), 200)
+                assert time.monotonic() - begun < 1.5, "its lease has lapsed"
+            # The successor is no child of this process.
+            successor = next(pid for pid in pathlib.Path("/proc").glob("[0-9]*")
+                             if str(first.data).encode() in (pid / "cmdline").read_bytes() and b"serve" in (pid / "cmdline").read_bytes())
+            os.kill(int(successor.name), signal.SIGTERM)
+            wait_until(lambda: not successor.exists(), 30, "it does not end")
+
+
 def test_a_clock_that_differs(server, tmp_path):
     """A second is allowed."""
     clock = Clock(tmp_path)

@@ -53,9 +53,9 @@ enum NodeRows {
     }
 
     static func confirm(_ change: Int64, of node: Node, in database: Database) throws(OperationalError) {
+        // A row that is gone is made anew with the next lease.
         try database.run(
-            "UPDATE node SET applied = ? WHERE id = ?", changing: "node \(node.name)",
-            binding: [.integer(change), .text(node.id)])
+            "UPDATE node SET applied = ? WHERE id = ?", binding: .integer(change), .text(node.id))
     }
 
     static func view(as node: Node, in database: Database) throws(OperationalError) -> NodeView {
@@ -92,6 +92,10 @@ enum NodeRows {
 final class PostgreSQLNodeChannel: NodeChannel {
     private let address: PostgreSQLAddress
     private var database: Database?
+    private var renewals = 0
+
+    /// Renewals between two looks for nodes that are to be forgotten.
+    private static let forgetfulRenewals = 60
 
     init(to address: PostgreSQLAddress) { self.address = address }
 
@@ -107,6 +111,10 @@ final class PostgreSQLNodeChannel: NodeChannel {
         try use { (database, connection) throws(OperationalError) in
             // A node that was seen stays seen if the server is killed.
             connection.runLater("SET synchronous_commit = on")
+            renewals += 1
+            if (renewals - 1).isMultiple(of: PostgreSQLNodeChannel.forgetfulRenewals) {
+                try NodeRows.forgetSilent(in: database)
+            }
             return try NodeRows.renew(node, in: database)
         }
     }
@@ -148,7 +156,6 @@ final class PostgreSQLNodeChannel: NodeChannel {
         let connection = try PostgreSQLConnection(to: address, patience: patience)
         try connection.execute("LISTEN countersign")
         let database = Database(connection)
-        try NodeRows.forgetSilent(in: database)
         self.database = database
         return database
     }
