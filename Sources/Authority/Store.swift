@@ -8,7 +8,8 @@ import CountersignWire
 /// store's revision in the same transaction; accounts and sessions do not change it, and sessions have a
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
-    IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore, NodeStore
+    IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore,
+    NodeStore
 {
     /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
     /// is read as empty, and nothing is written.

@@ -98,7 +98,8 @@ public enum Server {
             rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
-            routes: routes, readiness: readiness, membership: membership, sockets: ListeningSockets(inheritance),
+            routes: routes, readiness: readiness, membership: membership,
+            sockets: ListeningSockets(inheritance),
             composition: composition
         ) { authorities in
             composition.gate(

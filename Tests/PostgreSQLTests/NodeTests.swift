@@ -96,7 +96,11 @@ struct NodeTests {
         #expect(listing.change == change)
         try channel.remove(node("b"))
         #expect(try channel.look(as: own).others == 1)
-        #expect(throws: OperationalError.self) { try channel.confirm(change, of: node("b")) }
+        // A node that was forgotten enters again with its next lease.
+        try channel.confirm(change, of: node("b"))
+        #expect(try channel.look(as: own).others == 1)
+        _ = try channel.renew(node("b", applied: change))
+        #expect(try channel.look(as: own).others == 2)
     }
 
     @Test func aCommandWaitsForTheNodes() throws {

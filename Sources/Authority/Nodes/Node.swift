@@ -30,7 +30,7 @@ package struct Node: Sendable, Equatable {
 }
 
 /// The number of the last change that nodes must follow, and the nodes, read at one moment.
-package struct NodeListing: Sendable, Equatable {
+package struct NodeRoster: Sendable, Equatable {
     package var change: Int64
     package var nodes: [Node]
 
@@ -46,12 +46,12 @@ package struct NodeListing: Sendable, Equatable {
 /// sessions and the changes of the store's generation, added up. Numbers are free of gaps, in the order of
 /// the commits.
 package protocol NodeStore: Sendable {
-    func nodes() throws(OperationalError) -> NodeListing
+    func nodes() throws(OperationalError) -> NodeRoster
 }
 
 extension NodeStore {
     /// A store that one machine alone can open has no nodes.
-    package func nodes() throws(OperationalError) -> NodeListing { NodeListing() }
+    package func nodes() throws(OperationalError) -> NodeRoster { NodeRoster() }
 }
 
 /// What a node reads at each look at the store.

@@ -22,7 +22,8 @@ package final class NodeLease: Sendable {
     package func requireFresh() throws(OperationalError) {
         guard isFresh else {
             throw OperationalError(
-                .unreachable, message: "the store has not been heard: a session may have ended at another node")
+                .unreachable,
+                message: "the store has not been heard: a session may have ended at another node")
         }
     }
 

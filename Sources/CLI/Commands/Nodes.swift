@@ -6,11 +6,10 @@ extension Command {
         words: ["nodes"], summary: "list the gateways that share a PostgreSQL database",
         options: [.data, .json],
         notes: """
-            A node is `live` while its lease lasts, `behind` if it does not follow the last change yet, and \
-            `lapsed`
-            once the database has not seen it for longer than its lease: then it refuses requests of sessions,
-            and changes do not wait for it. A node that was stopped in order is not listed; one that was not, \
-            for ten minutes.
+            A node is `live` while its lease lasts, `behind` if it does not follow the last change yet, and
+            `lapsed` once the database has not seen it for longer than its lease: then it refuses requests of
+            sessions, and changes do not wait for it. A node that was stopped in order is not listed; one that
+            was killed is, for ten minutes.
             """
     ) { (run) throws(OperationalError) in
         let listing = try run.deployment().store.nodes()

@@ -19,6 +19,14 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
+        let names = Set(try deployment.store.nodes().nodes.filter(\.isLive).map(\.name))
+        guard names.count <= 1 else {
+            throw OperationalError(
+                .failed,
+                message:
+                    "\(names.count) nodes use this database (`countersign nodes`), and each has a file of "
+                    + "the master key: stop all but one, and copy its new file to the others")
+        }
         let line = RotationProgressLine(run.console)
         let outcome = try MasterKeyRotation(of: deployment).run(
             unopened: run.arguments.has("force") ? .giveUp : .keep

@@ -132,7 +132,8 @@ extension Configuration {
         guard !hasKeyedPlace || idempotency.storage == .store else {
             throw OperationalError(
                 .usage,
-                message: "--idempotency log: expected store, as the database is PostgreSQL: a copy of a keyed "
+                message:
+                    "--idempotency log: expected store, as the database is PostgreSQL: a copy of a keyed "
                     + "request may arrive at another gateway")
         }
         idempotency.storage = .store
@@ -213,7 +214,8 @@ extension Configuration {
         acknowledging acknowledgement: ChangeAcknowledgement = .followed
     ) throws(OperationalError) -> Deployment {
         try Deployment(
-            folder: DataFolder(data, absence: absence), store: store.open(acknowledging: acknowledgement), environment: environment,
+            folder: DataFolder(data, absence: absence), store: store.open(acknowledging: acknowledgement),
+            environment: environment,
             rootSealer: rootSealer)
     }
 

@@ -90,7 +90,8 @@ extension Setting {
             show: { .string($0.store.text) }),
         Setting(
             "outage", placeholder: "RULE",
-            meaning: "sessions while a PostgreSQL store is away: `grace:SECONDS` serves those in memory for so "
+            meaning:
+                "sessions while a PostgreSQL store is away: `grace:SECONDS` serves those in memory for so "
                 + "long (default 5), `closed` refuses them at once",
             expected: "closed, or grace:SECONDS of 1 to \(OutagePolicy.mostSeconds)",
             set: { configuration, text in OutagePolicy(text).map { configuration.outage = $0 } },

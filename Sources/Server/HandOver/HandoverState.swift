@@ -36,11 +36,12 @@ final class HandoverState: Sendable {
         set { isHandedOver.store(newValue, ordering: .releasing) }
     }
 
-    /// Waits about a tenth of a second; returns at once if there is no other process.
-    func pause() async {
+    /// Waits before the store is asked again, which was done `attempts` times: about a tenth of a second for
+    /// another process, and longer each time for other nodes, up to a second, as each attempt is a change of
+    /// the store. Returns at once if there is neither.
+    func pause(after attempts: Int) async {
         if hasOtherNodes, !isShared {
-            // The other nodes do not tell when a request has ended.
-            try? await Task.sleep(nanoseconds: 50_000_000)
+            try? await Task.sleep(nanoseconds: 20_000_000 * UInt64(min(attempts, 50)))
             return
         }
         await withUnsafeContinuation { continuation in

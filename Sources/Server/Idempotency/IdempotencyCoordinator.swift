@@ -55,9 +55,11 @@ class IdempotencyCoordinator: @unchecked Sendable {
             switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
             case .ours:
                 let until = EventLoop.monotonicSeconds() + RunningRequests.patience
+                var attempts = 0
                 while true {
                     if let beginning = try await mark(request, waitingUntil: until) { return beginning }
-                    await handOver.pause()
+                    attempts += 1
+                    await handOver.pause(after: attempts)
                 }
             case .ended(.answered(let answer)): return .again(answer.answer)
             case .ended(.dropped): continue

@@ -40,7 +40,7 @@ final class ConfirmationQueue: Sendable {
         if let refusal { throw refusal }
     }
 
-    /// Call before the store is asked for a view: it has the changes of those who wait by now.
+    /// Call before the store is asked for a view: it has the changes of all callers that wait by now.
     func beginView() {
         state.with { state in
             for place in state.waiters.indices { state.waiters[place].isAskedFor = true }

@@ -34,7 +34,7 @@ final class NodeMembership: @unchecked Sendable {
     /// Milliseconds by which clocks may differ.
     private static let mostClockOffset: Int64 = 1_000
     /// Milliseconds that a change waits at least for the other nodes, whose leases may be longer.
-    private static let leastWait: Int64 = 10_000
+    private static let leastWait: Int64 = 6_000
 
     let lease = NodeLease()
     private let channel: any NodeChannel
@@ -88,7 +88,7 @@ final class NodeMembership: @unchecked Sendable {
     /// Waits until every live node follows the changes that were committed before the call. Refuses with
     /// `unavailable` if that cannot be known in time.
     func settle() async throws(Refusal) {
-        let end = NodeLease.now + max(2 * policy.lease, NodeMembership.leastWait)
+        let end = NodeLease.now + max(policy.lease + 1_000, NodeMembership.leastWait)
         try await waiting.wait(until: end) { wake.send() }
     }
 

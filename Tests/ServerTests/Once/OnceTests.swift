@@ -117,6 +117,22 @@ import Testing
         guard case .ours = await running.enter(request, at: 200) else { throw Refusal(.unavailable) }
     }
 
+    @Test("a copy waits while the request may run at another node, and is not forwarded")
+    func aCopyAtAnotherNode() async throws {
+        let (place, others) = (try Place(), HandoverState())
+        let (first, second) = (try place.once(), try place.once(handOver: others))
+        #expect(try await first.begin(request).isOurs)
+        await #expect(throws: Refusal.self) { try await second.begin(request) }
+        others.hasOtherNodes = true
+        let copy = Task { try await second.begin(request) }
+        try await Task.sleep(for: .milliseconds(100))
+        await first.end(request, with: .answered(EncodedAnswer(answer)))
+        guard case .again(let again) = try await copy.value else {
+            throw Refusal(.unavailable, detail: "it would be forwarded twice")
+        }
+        #expect(again == answer)
+    }
+
     @Test("answers come back as they were, and open nowhere else")
     func sealing() throws {
         let deployment = try Place().deployment

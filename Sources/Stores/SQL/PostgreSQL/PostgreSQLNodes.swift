@@ -2,9 +2,9 @@ import CountersignAuthority
 import CountersignWire
 
 extension SQLStore {
-    package func nodes() throws(OperationalError) -> NodeListing {
-        guard case .server(let server) = backing else { return NodeListing() }
-        return try server.read(whenEmpty: NodeListing()) { (database) throws(OperationalError) in
+    package func nodes() throws(OperationalError) -> NodeRoster {
+        guard case .server(let server) = backing else { return NodeRoster() }
+        return try server.read(whenEmpty: NodeRoster()) { (database) throws(OperationalError) in
             try NodeRows.listing(in: database)
         }
     }
@@ -20,7 +20,7 @@ enum NodeRows {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
-    static func listing(in database: Database) throws(OperationalError) -> NodeListing {
+    static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
         let nodes = try database.rows(
             """
@@ -32,7 +32,7 @@ enum NodeRows {
                 id: $0.text(0), name: $0.text(1), replayGuard: $0.text(2), lease: $0.integer(3),
                 silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6))
         }
-        return NodeListing(change: change, nodes: nodes)
+        return NodeRoster(change: change, nodes: nodes)
     }
 
     /// Returns the server's clock, in Unix milliseconds.
@@ -53,9 +53,9 @@ enum NodeRows {
     }
 
     static func confirm(_ change: Int64, of node: Node, in database: Database) throws(OperationalError) {
+        // A row that is gone is made anew with the next lease.
         try database.run(
-            "UPDATE node SET applied = ? WHERE id = ?", changing: "node \(node.name)",
-            binding: [.integer(change), .text(node.id)])
+            "UPDATE node SET applied = ? WHERE id = ?", binding: .integer(change), .text(node.id))
     }
 
     static func view(as node: Node, in database: Database) throws(OperationalError) -> NodeView {
@@ -92,6 +92,10 @@ enum NodeRows {
 final class PostgreSQLNodeChannel: NodeChannel {
     private let address: PostgreSQLAddress
     private var database: Database?
+    private var renewals = 0
+
+    /// Renewals between two looks for nodes that are to be forgotten.
+    private static let forgetfulRenewals = 60
 
     init(to address: PostgreSQLAddress) { self.address = address }
 
@@ -107,6 +111,10 @@ final class PostgreSQLNodeChannel: NodeChannel {
         try use { (database, connection) throws(OperationalError) in
             // A node that was seen stays seen if the server is killed.
             connection.runLater("SET synchronous_commit = on")
+            renewals += 1
+            if (renewals - 1).isMultiple(of: PostgreSQLNodeChannel.forgetfulRenewals) {
+                try NodeRows.forgetSilent(in: database)
+            }
             return try NodeRows.renew(node, in: database)
         }
     }
@@ -148,7 +156,6 @@ final class PostgreSQLNodeChannel: NodeChannel {
         let connection = try PostgreSQLConnection(to: address, patience: patience)
         try connection.execute("LISTEN countersign")
         let database = Database(connection)
-        try NodeRows.forgetSilent(in: database)
         self.database = database
         return database
     }
