@@ -197,6 +197,36 @@ def test_what_was_lost_is_refused_until_the_floor_has_passed(redis, tmp_path):
         assert clock.now > floor and gateway.metric("floor_seconds") < clock.now
 
 
+def test_clocks_that_are_wrong_for_a_while(tmp_path):
+    """Of the gateway and of Redis, on one machine: ahead by a day, and right again."""
+    clock = Clock(tmp_path)
+    with RedisServer(environment=clock.environment) as server, Node(tmp_path / "node", server.address, **clock.environment) as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
+        before = key.request(created=clock.now)
+        assert gateway.send(before).status == 200
+        clock.jumps(86_400)
+        assert gateway.floor(after=1) < clock.now - 80_000
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
+        ahead = key.request(created=clock.now + 10)
+        assert gateway.send(ahead).status == 200
+        clock.jumps(0)
+        epoch = gateway.metric("epoch")
+        until(lambda: gateway.metric("epoch") > epoch and gateway.metric("up") == 1)
+        assert refused(gateway.send(before)) == "unavailable"
+        assert gateway.metric("floor_seconds") < clock.now + WINDOW + 30, "it is not a day ahead"
+        # Time goes on: requests of the right clock are admitted, and those of the wrong one are not when their day has come.
+        clock.jumps(200)
+        until(lambda: gateway.send(key.request(created=clock.now)).status == 200)
+        assert refused(gateway.send(before)) in ("unavailable", "stale")
+        clock.jumps(86_410)
+        until(lambda: gateway.metric("up") == 1)
+        for _ in range(20):
+            assert refused(gateway.send(ahead)) in ("unavailable", "replayed")
+            time.sleep(0.1)
+
+
 @pytest.mark.parametrize("keeps", [True, False], ids=["with an old snapshot", "with nothing"])
 def test_a_restart_of_redis_is_a_loss(redis, node, keeps):
     seen = node.key.request()

@@ -1,6 +1,7 @@
 import CountersignWire
 import Testing
 
+@testable import CountersignGate
 @testable import CountersignRedis
 
 /// What the epoch says of signatures, without a server.
@@ -45,6 +46,50 @@ import Testing
         #expect(widened.bound(for: widened.narrowUntil + 1, now: widened.narrowUntil + 300) == nil)
         let again = widened.widened(to: ReplayRetention(window: 500, lifetime: 0), now: now + 100)
         #expect(again.narrowRetention == 160 && again.narrowUntil > widened.narrowUntil)
+    }
+}
+
+/// What becomes of times at which requests were admitted, when the clock is set.
+@Suite struct ReplayPeriodsTests {
+    private let identity = RedisIdentity(run: "ab", replication: "cd")
+    private let need = ReplayRetention(window: 100, lifetime: 0)
+
+    /// An epoch whose nodes admitted requests at these times of their clocks.
+    private func epoch(_ times: Int64...) -> ReplayEpoch {
+        times.reduce(ReplayEpoch(number: 1, identity: identity, floor: 0, need: need)) { $0.extended(at: $1) }
+    }
+
+    @Test func aPeriodGoesOn() {
+        let epoch = epoch(1_000, 1_030, 1_090, 1_150)
+        #expect(epoch.periods.admitted.all == [.init(first: 1_000, last: 1_210)])
+        #expect(epoch.periods.contain(1_000) && epoch.periods.contain(990) && epoch.periods.contain(1_210))
+        #expect(!epoch.periods.contain(989) && !epoch.periods.contain(1_211))
+        #expect(!epoch.periods.lieAhead(of: 1_150) && epoch.periods.lieAhead(of: 1_129))
+        #expect(ReplayEpoch(epoch.text) == epoch)
+    }
+
+    @Test func aClockThatWasAheadLeavesItsPeriodRefused() {
+        let ahead = epoch(1_000, 90_000, 90_030)
+        #expect(ahead.periods.lieAhead(of: 1_100))
+        let next = ahead.next(for: identity, need: need, now: 1_100)
+        #expect(next.floor == 1_100 + 100 + ReplayEpoch.margin, "not as far ahead as the wrong clock was")
+        for created in [Int64(90_000), 90_090, 89_900, 90_190] {
+            #expect(next.periods.refused.contains(created))
+        }
+        for created in [Int64(1_300), 80_000, 95_000] { #expect(!next.periods.refused.contains(created)) }
+        #expect(!next.periods.lieAhead(of: 1_100))
+        #expect(ReplayEpoch(next.text) == next)
+        #expect(next.next(for: identity, need: need, now: 2_000).periods.refused == next.periods.refused)
+    }
+
+    @Test func aClockThatIsBehindRefusesAllThatWasAdmitted() {
+        let right = epoch(1_000, 1_050, 1_100, 1_150)
+        #expect(right.periods.lieAhead(of: 1_050))
+        let next = right.next(for: identity, need: need, now: 1_050)
+        #expect(next.floor == 1_210 + 100 + ReplayEpoch.margin)
+        let before = right.next(for: identity, need: need, now: 500)
+        #expect(before.floor < 1_000 && before.periods.refused.contains(1_100))
+        #expect(before.periods.refused.contains(1_210 + 100))
     }
 }
 

@@ -238,8 +238,13 @@ final class RedisReplayController: @unchecked Sendable {
                 reportFloor(of: next, because: loss.reason)
                 continue
             }
-            guard epoch.need.union(need) != epoch.need else { return epoch }
-            _ = try record.replace(epoch, by: epoch.widened(to: need, now: now))
+            if epoch.need.union(need) != epoch.need {
+                _ = try record.replace(epoch, by: epoch.widened(to: need, now: now))
+            } else if !epoch.periods.contain(now + ReplayPeriods.renewal) {
+                _ = try record.replace(epoch, by: epoch.extended(at: now))
+            } else {
+                return epoch
+            }
         }
         throw OperationalError(.failed, message: "the epoch of the replay guard keeps changing")
     }
@@ -255,6 +260,7 @@ final class RedisReplayController: @unchecked Sendable {
     ) async throws(OperationalError) -> (reason: String, time: Int64?)? {
         guard epoch.identity == status.identity else { return ("Redis was restarted or replaced", nil) }
         guard epoch.evicted == status.evicted else { return ("Redis dropped keys to make room", nil) }
+        if epoch.periods.lieAhead(of: clock.now) { return ("the clock was set back", nil) }
         // The probe looks at one marker at each check, and each insertion at its own.
         guard !isVerified || known != epoch.token else { return jump }
         let end = EventLoop.nanoseconds() + RedisReplayController.markerPatience

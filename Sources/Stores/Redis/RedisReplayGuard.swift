@@ -152,7 +152,10 @@ package final class RedisReplayGuard: ReplayGuard {
                 .unavailable, detail: "created \(entry.created), but replays up to \(bound) cannot be told",
                 retryAfter: wait)
         }
-        if refused.contains(entry.created) {
+        guard grant.epoch.periods.contain(now) else {
+            throw state.refusal("the clock has jumped")
+        }
+        if refused.contains(entry.created) || grant.epoch.periods.refused.contains(entry.created) {
             throw Refusal(
                 .unavailable,
                 detail: "created \(entry.created), which may have been admitted by a wrong clock")

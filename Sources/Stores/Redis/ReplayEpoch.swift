@@ -23,6 +23,8 @@ package struct ReplayEpoch: Sendable, Equatable {
     /// retention was widened then.
     package var narrowUntil: Int64 = 0
     package var narrowRetention: Int64 = 0
+    /// When requests were admitted, and what a clock that was set back makes refused.
+    package var periods = ReplayPeriods()
 
     /// Seconds by which the clocks of a node and of Redis may differ.
     package static let clockTolerance: Int64 = 5
@@ -48,9 +50,14 @@ package struct ReplayEpoch: Sendable, Equatable {
     package func next(
         for identity: RedisIdentity, evicted: Int64 = 0, need: ReplayRetention, now: Int64
     ) -> ReplayEpoch {
-        let raised = ReplayEpoch.floor(at: now, window: max(self.need.window, need.window))
-        return ReplayEpoch(
+        let window = max(self.need.window, need.window)
+        let settled = periods.settled(
+            at: now, reach: max(self.need.seconds, need.seconds) + ReplayEpoch.margin)
+        let raised = ReplayEpoch.floor(at: settled.floored, window: window)
+        var next = ReplayEpoch(
             number: number &+ 1, identity: identity, evicted: evicted, floor: max(floor, raised), need: need)
+        next.periods = settled.periods
+        return next
     }
 
     /// Above everything that any node may have admitted until `now`.
@@ -67,6 +74,13 @@ package struct ReplayEpoch: Sendable, Equatable {
         let isNarrowStill = narrowRetention > 0 && narrowUntil + need.seconds > now
         epoch.narrowRetention = isNarrowStill ? min(narrowRetention, need.seconds) : need.seconds
         epoch.narrowUntil = max(narrowUntil, ReplayEpoch.floor(at: now, window: epoch.need.window))
+        return epoch
+    }
+
+    /// The same epoch with a period of admissions around `now`.
+    package func extended(at now: Int64) -> ReplayEpoch {
+        var epoch = self
+        epoch.periods = periods.extended(at: now)
         return epoch
     }
 
@@ -114,18 +128,19 @@ extension ReplayEpoch {
     package var text: String {
         let numbers = [evicted, floor, need.window, need.lifetime, narrowUntil, narrowRetention]
         return "1 \(number) \(token) \(identity.run) \(identity.replication) "
-            + numbers.map(String.init).joined(separator: " ")
+            + (numbers.map(String.init) + periods.fields).joined(separator: " ")
     }
 
     /// Nil for a text of another form: it was altered, or written by a later version.
     package init?(_ text: String) {
         let fields = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        guard fields.count == 11, fields[0] == "1", let number = Int64(fields[1]), number > 0,
+        guard fields.count == 13, fields[0] == "1", let number = Int64(fields[1]), number > 0,
             Hex.decode(fields[2])?.count == 16, RedisIdentity.isID(fields[3]), RedisIdentity.isID(fields[4])
         else { return nil }
-        let numbers = fields[5...].compactMap { Int64($0) }
+        let numbers = fields[5..<11].compactMap { Int64($0) }
         // Sums of these do not overflow.
-        guard numbers.count == 6, numbers.allSatisfy({ (0...(Int64.max / 4)).contains($0) }),
+        guard let periods = ReplayPeriods(Array(fields[11...])), numbers.count == 6,
+            numbers.allSatisfy({ (0...(Int64.max / 4)).contains($0) }),
             numbers[2...3].allSatisfy({ $0 <= ReplayRetention.most }), numbers[5] <= 2 * ReplayRetention.most
         else { return nil }
         self.number = number
@@ -134,5 +149,6 @@ extension ReplayEpoch {
         (evicted, floor) = (numbers[0], numbers[1])
         need = ReplayRetention(window: numbers[2], lifetime: numbers[3])
         (narrowUntil, narrowRetention) = (numbers[4], numbers[5])
+        self.periods = periods
     }
 }
