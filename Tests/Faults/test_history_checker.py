@@ -15,10 +15,11 @@ def login(subject: str, begun: float, ended: float, answer: str = OK) -> Operati
     return operation("login", subject, begun, ended, answer, account="alice")
 
 
-def history(*operations: Operation, forwarded: dict[str, int] | None = None, final: Final | None = None, faults: list[Fault] = []) -> History:
+def history(*operations: Operation, forwarded: dict[str, int] | None = None, final: Final | None = None, faults: list[Fault] | None = None,
+            quiet_until: float = 0) -> History:
     made = History(list(operations))
     made.forwarded = collections.Counter(forwarded or {})
-    made.final, made.faults = final, list(faults)
+    made.final, made.faults, made.quiet_until = final, faults or [], quiet_until
     return made
 
 
@@ -47,9 +48,9 @@ CLEAN = {
     "all is there": history(
         ACCOUNT, RELEASE, RETIRED, REVOKED, final=Final({"bob"}, {"r_1": True}, {"s_2"}, {("account.add", "bob"), ("session.revoke", "s_1")})),
     "not acknowledged, and not there": history(operation("add-account", "bob", 0, 1, "unavailable"), final=Final()),
-    "quick logouts": history(*[operation("end", f"s_{number}", number, number + 0.02) for number in range(20)]),
-    "slow logouts under a fault": history(
-        *[operation("end", f"s_{number}", number, number + 0.5) for number in range(20)], faults=[Fault("stop", 0, 15)]),
+    "quick logouts": history(*[operation("end", f"s_{number}", number, number + 0.02) for number in range(20)], quiet_until=20),
+    "slow logouts while others are there": history(
+        *[operation("end", f"s_{number}", number, number + 0.5) for number in range(20)], quiet_until=5),
     "a recovery in time": history(faults=[Fault("kill", 0, 2, ready={"node-1": 5.0}, accepted={"node-1": 11.0})]),
     "a floor": history(faults=[Fault("flush", 0, 2, ready={"node-1": 5.0}, accepted={"node-1": 30.0}, refused_by_design=22)]),
 }
@@ -62,7 +63,7 @@ VIOLATED = {
     "replaced-session": history(login("s_1", 0, 1), login("s_2", 2, 3), operation("use", "s_1", 3.1, 4)),
     "two-sessions": history(login("s_1", 0, 2), login("s_2", 1, 3), operation("use", "s_1", 4, 5), operation("use", "s_2", 4, 5)),
     "retired-release": history(RELEASE, RETIRED, operation("use-release", "r_1", 3.1, 4)),
-    "slow-change": history(*[operation("end", f"s_{number}", number, number + 0.5) for number in range(20)]),
+    "slow-change": history(*[operation("end", f"s_{number}", number, number + 0.5) for number in range(20)], quiet_until=20),
     "recovery": history(faults=[Fault("kill", 0, 2, ready={"node-1": 12.5})]),
     "recovery: never": history(faults=[Fault("kill", 0, 2, accepted={"node-1": None})]),
     "recovery: beyond the floor": history(faults=[Fault("flush", 0, 2, accepted={"node-1": 35.0}, refused_by_design=22)]),

@@ -50,6 +50,8 @@ FLOOR = 60 + 15 - AHEAD + 2
 PATIENCE = 4
 # Seconds of a lease: what a change waits for a node that is away.
 LEASE = 2
+# Logouts before the other clients begin, by whose time lost notifications are noticed.
+QUIET_LOGOUTS = 12
 # Copies of a request are sent again for so long.
 REPLAYED_FOR = 100
 
@@ -245,6 +247,11 @@ class Client(threading.Thread):
         for node, begun, word, _ in self.send([(node, signed_now(self.cluster.key, "GET", "/session", fields=fields)) for node in nodes]):
             self.history.add("use", session_of(token), node.name, begun, word)
 
+    def log_out(self, token: str, node: ChaosNode) -> None:
+        request = signed_now(self.cluster.key, "POST", f"{PREFIX}/logout", fields=[("authorization", f"Bearer {token}")])
+        for _, begun, word, _ in self.send([(node, request)]):
+            self.history.add("end", session_of(token), node.name, begun, word)
+
     def command(self, kind: str, subject: str, node: ChaosNode, *arguments: str, audit: str = "", stdin: str = "") -> str | None:
         """An administrator's command with a node's data folder and links; what it prints, or nil if it failed. The subject is the one that is
         named, or the release's that it prints."""
@@ -318,12 +325,9 @@ class User(Client):
         for token in tokens:
             self.use(token, self.nodes())
         if tokens and self.random.random() < 0.6:
-            token = tokens[-1]
-            request = signed_now(self.cluster.key, "POST", f"{PREFIX}/logout", fields=[("authorization", f"Bearer {token}")])
-            for node, begun, word, _ in self.send([(node, request) for node in self.nodes(1)]):
-                self.history.add("end", session_of(token), node.name, begun, word)
+            self.log_out(tokens[-1], *self.nodes(1))
             for _ in range(2):
-                self.use(token, self.nodes())
+                self.use(tokens[-1], self.nodes())
         else:
             again = self.log_in(account, self.nodes(1))
             for token in [*tokens, *again]:
@@ -364,6 +368,10 @@ class Prober(Client):
 
     def logs_in(self, node: ChaosNode) -> bool:
         return bool(self.log_in("prober", [node]))
+
+    def logs_in_and_out(self, node: ChaosNode) -> None:
+        for token in self.log_in("prober", [node]):
+            self.log_out(token, node)
 
 
 # Faults. Each is a function of the run and of seconds, which injects it, waits and heals it, and returns what shows that it happened.
@@ -546,6 +554,9 @@ class Run:
             for name in ("user-0", "user-1", "prober"):
                 self.cluster.add_account(name)
             self.prober = Prober(self, 0)
+            for number in range(QUIET_LOGOUTS):
+                self.prober.logs_in_and_out(self.cluster.nodes[number % len(self.cluster.nodes)])
+            self.history.quiet_until = time.monotonic()
             for client in clients:
                 client.start()
             try:
