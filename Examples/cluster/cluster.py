@@ -174,8 +174,9 @@ class Cluster:
         lines = [
             "global", "    maxconn 4096", "defaults", "    mode tcp", "    timeout connect 1s", "    timeout client 1h",
             "    timeout server 1h", "    timeout check 1s",
-            # TLS goes through, so that only gateways see requests. A node that is not ready gets none.
-            "listen gateways", f"    bind 127.0.0.1:{self.port}", "    balance roundrobin", "    option httpchk",
+            # TLS goes through, so that only gateways see requests. A node that is not ready gets none, and a client
+            # stays with its node: a login is two requests.
+            "listen gateways", f"    bind 127.0.0.1:{self.port}", "    balance source", "    option httpchk",
             "    http-check send meth GET uri /ready ver HTTP/1.1 hdr Host 127.0.0.1",
             *(f"    server {node.name} 127.0.0.1:{node.port} check port {node.admin_port} inter 500ms fall 2 rise 1" for node in self.nodes),
             # The standby is used once the primary is gone, and the primary not again until haproxy is started anew.
@@ -287,11 +288,11 @@ def demonstrate(cluster: Cluster) -> bool:
     password = "correct horse battery staple\n"
     run(PROGRAM, "signup", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
     run(PROGRAM, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
-    for _ in cluster.nodes:
-        run(PROGRAM, "request", "--profile", phone, "/hello")
-    print("alice has signed in, and her requests are accepted, each by another node", flush=True)
     # A client that was told goes on without its session. These copies are told by one node each.
     copies = [copy_of(phone, node) for node in cluster.nodes]
+    for copy in copies:
+        run(PROGRAM, "request", "--profile", copy, "/hello")
+    print("alice has signed in by way of haproxy, and each node accepts her requests", flush=True)
     session = json.loads(cluster.nodes[0].command("session", "list", "demo", "--json"))["sessions"][0]["session"]
     cluster.nodes[-1].command("session", "revoke", session)
     print(f"her session was revoked at {cluster.nodes[-1].name}", flush=True)
