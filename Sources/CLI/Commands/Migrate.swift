@@ -16,8 +16,8 @@ extension Command {
             names it. Stop the server first, and start it with `--store TO` afterwards. Every row keeps its \
             authentication tag, is compared with its copy, and is authenticated there. The database has \
             everything or nothing: after an interruption, run the command again. The file stays, marked as \
-            moved, so that no server goes on with it by mistake. The data folder, with the master key and the \
-            replay file, is used as before.
+            moved, so that no server goes on with it by mistake. The data folder, with the master key, is \
+            used as before.
             """
     ) { (run) throws(OperationalError) in
         let migration = try run.configuration().migration(

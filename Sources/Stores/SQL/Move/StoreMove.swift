@@ -4,9 +4,9 @@ import CountersignWire
 /// Moves a deployment's store from its SQLite file to a PostgreSQL database: each row with its tag, and the
 /// digests of the tables, which are the same in both.
 ///
-/// The database has everything or nothing: all rows are written, compared and authenticated in one transaction.
-/// The file is locked meanwhile, and is marked as moved at the end, so that no server goes on with it. A move
-/// that was interrupted starts again, or finds that it was complete.
+/// The database has everything or nothing: all rows are written, compared and authenticated in one
+/// transaction. The file is locked meanwhile, and is marked as moved at the end, so that no server goes on
+/// with it. A move that was interrupted starts again, or finds that it was complete.
 package struct StoreMove {
     /// How far a move has come.
     package enum Stage: Sendable, Equatable {
@@ -111,8 +111,8 @@ package struct StoreMove {
         return Outcome(tables: counts, wasEmpty: isEmpty)
     }
 
-    /// The triggers tag rows, count what keyed requests use, and refuse rows under a former key: the rows have
-    /// their tags, the counts are rows as well, and each row was accepted once.
+    /// The triggers tag rows, count what keyed requests use, and refuse rows under a former key: the rows
+    /// have their tags, the counts are rows as well, and each row was accepted once.
     private func copy(
         _ tables: [MovedTable], from file: Database, to database: Database,
         by connection: PostgreSQLConnection,
