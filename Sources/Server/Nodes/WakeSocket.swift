@@ -7,13 +7,13 @@ final class WakeSocket: Sendable {
     private let sender: FileDescriptor
     private let receiver: FileDescriptor
 
-    /// `SOCK_CLOEXEC | SOCK_NONBLOCK`, enumerators of a C type that Swift imports beside some modules only.
-    private static let flags: Int32 = 0o2000000 | 0o4000
+    /// `SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK`, enumerators of a C type that Swift imports beside some
+    /// modules only.
+    private static let type: Int32 = 1 | 0o2000000 | 0o4000
 
     init() throws(OperationalError) {
         var ends: [Int32] = [-1, -1]
-        let type = Int32(SOCK_STREAM.rawValue) | WakeSocket.flags
-        guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
+        guard socketpair(AF_UNIX, WakeSocket.type, 0, &ends) == 0 else {
             throw OperationalError(
                 .failed, message: "cannot make a pair of sockets: \(String(cString: strerror(errno)))")
         }
