@@ -31,12 +31,14 @@ REVOKED = operation("end", "s_1", 2, 3, audit="session.revoke")
 
 CLEAN = {
     "one of three copies": history(
-        operation("request", "a", 0, 1), operation("request", "a", 0, 1, "replayed"), operation("request", "a", 0, 1, LOST), forwarded={"a": 1}),
+        operation("request", "a", 0, 1), operation("request", "a", 0, 1, "replayed"), operation("request", "a", 0, 1, LOST),
+        forwarded={"a": 1}),
     "forwarded, and its answer lost": history(operation("request", "a", 0, 1, LOST), forwarded={"a": 1}),
     "refused everywhere": history(operation("request", "a", 0, 1, "unavailable")),
     "a keyed request answered three times": history(*[operation("keyed", "k", 0, 1)] * 3, forwarded={"k": 1}),
     "used before, during and after its end": history(
         operation("use", "s_1", 0, 1), operation("use", "s_1", 2.5, 4), operation("use", "s_1", 3.5, 4, "session-ended"), ENDED),
+    "a use after its end that nobody saw accepted": history(ENDED, operation("use", "s_1", 3.1, 7, LOST, target="/session/1")),
     "an end that was not acknowledged": history(operation("end", "s_1", 2, 3, LOST), operation("use", "s_1", 4, 5)),
     "a login that was not acknowledged": history(login("s_1", 0, 1), login("", 2, 3, LOST), operation("use", "s_1", 4, 5)),
     "replaced": history(login("s_1", 0, 1), login("s_2", 2, 3), operation("use", "s_1", 2.9, 4), operation("use", "s_2", 3.5, 4)),
@@ -44,9 +46,11 @@ CLEAN = {
         login("s_1", 0, 2), login("s_2", 1, 3), operation("use", "s_1", 4, 5), operation("use", "s_2", 4, 5, "session-ended")),
     "two logins at once, one used until the other was acknowledged": history(
         login("s_1", 0, 2), login("s_2", 1, 3), operation("use", "s_1", 2.5, 5), operation("use", "s_2", 4, 5)),
-    "a retired release": history(RELEASE, RETIRED, operation("use-release", "r_1", 2.9, 4), operation("use-release", "r_1", 4, 5, "update-required")),
+    "a retired release": history(
+        RELEASE, RETIRED, operation("use-release", "r_1", 2.9, 4), operation("use-release", "r_1", 4, 5, "update-required")),
     "all is there": history(
-        ACCOUNT, RELEASE, RETIRED, REVOKED, final=Final({"bob"}, {"r_1": True}, {"s_2"}, {("account.add", "bob"), ("session.revoke", "s_1")})),
+        ACCOUNT, RELEASE, RETIRED, REVOKED,
+        final=Final({"bob"}, {"r_1": True}, {"s_2"}, {("account.add", "bob"), ("session.revoke", "s_1")})),
     "not acknowledged, and not there": history(operation("add-account", "bob", 0, 1, "unavailable"), final=Final()),
     "quick logouts": history(*[operation("end", f"s_{number}", number, number + 0.02) for number in range(20)], quiet_until=20),
     "slow logouts while others are there": history(
@@ -60,6 +64,8 @@ VIOLATED = {
     "replay, and the answers lost": history(*[operation("request", "a", 0, 1, LOST)] * 2, forwarded={"a": 2}),
     "keyed": history(operation("keyed", "k", 0, 1), operation("keyed", "k", 0, 1, LOST), forwarded={"k": 2}),
     "ended-session": history(ENDED, operation("use", "s_1", 3.1, 4, node="node-2")),
+    "ended-session, and the answer lost": history(
+        ENDED, operation("use", "s_1", 3.1, 7, LOST, target="/session/1"), forwarded={"/session/1": 1}),
     "replaced-session": history(login("s_1", 0, 1), login("s_2", 2, 3), operation("use", "s_1", 3.1, 4)),
     "two-sessions": history(login("s_1", 0, 2), login("s_2", 1, 3), operation("use", "s_1", 4, 5), operation("use", "s_2", 4, 5)),
     "retired-release": history(RELEASE, RETIRED, operation("use-release", "r_1", 3.1, 4)),

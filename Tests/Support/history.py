@@ -1,5 +1,5 @@
-"""A history of several nodes: what concurrent clients asked, what was answered and when; and a checker, which is a pure function of it. Times
-are of one monotonic clock. An answer counts from the moment that its client had it, a request from the moment before it was sent."""
+"""A history of several nodes: what concurrent clients asked, what was answered and when; and a checker, which is a pure function of it.
+Times are of one monotonic clock. An answer counts from the moment that its client had it, a request from the moment before it was sent."""
 
 import collections
 import dataclasses
@@ -33,6 +33,8 @@ class Operation:
     account: str = ""
     # The action that the audit log must show, with this subject, once this is acknowledged.
     audit: str = ""
+    # What the backend sees of it, if that is not the subject: an answer that its client did not wait for counts all the same.
+    target: str = ""
 
 
 @dataclasses.dataclass
@@ -78,7 +80,7 @@ class History:
     def __init__(self, operations: list[Operation] | None = None):
         self.operations: list[Operation] = operations or []
         self.faults: list[Fault] = []
-        # How often the backend has seen each `request` and `keyed`, by its own record.
+        # How often the backend has seen each `request`, `keyed` and target, by its own record.
         self.forwarded: collections.Counter[str] = collections.Counter()
         self.final: Final | None = None
         # Until when there was one client, and no fault.
@@ -93,6 +95,9 @@ class History:
 
     def of(self, *kinds: str) -> list[Operation]:
         return [operation for operation in self.operations if operation.kind in kinds]
+
+    def accepted(self, *kinds: str) -> list[Operation]:
+        return [operation for operation in self.of(*kinds) if operation.answer == OK or self.forwarded[operation.target]]
 
     def counts(self) -> dict[str, str]:
         """Of each kind: how many were accepted, of how many."""
@@ -128,7 +133,7 @@ def ended_alive(history: History) -> list[Violation]:
             ends[operation.subject] = operation
     return [Violation("ended-session", f"{use.subject} was accepted at {use.node} {since(ends[use.subject].ended, use)} after its end was "
                       f"acknowledged at {ends[use.subject].node}")
-            for use in history.of("use") if use.answer == OK and use.subject in ends and use.begun > ends[use.subject].ended]
+            for use in history.accepted("use") if use.subject in ends and use.begun > ends[use.subject].ended]
 
 
 def two_of_one_account(history: History) -> list[Violation]:
@@ -137,9 +142,8 @@ def two_of_one_account(history: History) -> list[Violation]:
     for operation in history.of("login"):
         if operation.answer == OK:
             logins[operation.account].append(operation)
-    for operation in history.of("use"):
-        if operation.answer == OK:
-            uses[operation.subject].append(operation)
+    for operation in history.accepted("use"):
+        uses[operation.subject].append(operation)
     for account, opened in logins.items():
         for first, second in itertools.permutations(opened, 2):
             both = max(first.ended, second.ended)
@@ -148,7 +152,8 @@ def two_of_one_account(history: History) -> list[Violation]:
                 found.append(Violation("replaced-session", f"{first.subject} of {account} was accepted at {late.node} {since(both, late)} "
                                        f"after {second.subject} had replaced it"))
             elif late and first.begun <= second.begun <= first.ended and any(use.begun > both for use in uses[second.subject]):
-                found.append(Violation("two-sessions", f"{first.subject} and {second.subject} of {account} were accepted after both logins"))
+                found.append(Violation(
+                    "two-sessions", f"{first.subject} and {second.subject} of {account} were accepted after both logins"))
     return found
 
 
@@ -156,7 +161,7 @@ def retired_accepted(history: History) -> list[Violation]:
     ends = {operation.subject: operation for operation in history.of("retire-release") if operation.answer == OK}
     return [Violation("retired-release", f"{use.subject} was accepted at {use.node} {since(ends[use.subject].ended, use)} after its "
                       f"retirement was acknowledged at {ends[use.subject].node}")
-            for use in history.of("use-release") if use.answer == OK and use.subject in ends and use.begun > ends[use.subject].ended]
+            for use in history.accepted("use-release") if use.subject in ends and use.begun > ends[use.subject].ended]
 
 
 def since(moment: float, use: Operation) -> str:
@@ -166,16 +171,18 @@ def since(moment: float, use: Operation) -> str:
 def slow_changes(history: History) -> list[Violation]:
     """A change that is acknowledged late has waited for a node that was not told of it: nodes look by themselves only once in a while."""
     taken = sorted(end.ended - end.begun for end in history.of("end") if end.answer == OK and end.ended <= history.quiet_until)
-    if len(taken) < ENOUGH or taken[len(taken) // 2] <= QUIET:
+    median = taken[len(taken) // 2] if len(taken) >= ENOUGH else 0
+    if median <= QUIET:
         return []
-    return [Violation("slow-change", f"half of {len(taken)} logouts took over {1000 * taken[len(taken) // 2]:.0f} ms, and no other client was "
-                      f"there; the bound is {1000 * QUIET:.0f} ms")]
+    return [Violation("slow-change", f"half of {len(taken)} logouts took over {1000 * median:.0f} ms, and no other client was there; the "
+                      f"bound is {1000 * QUIET:.0f} ms")]
 
 
 def slow_recoveries(history: History) -> list[Violation]:
     found = []
     for fault in history.faults:
-        for what, times, bound in (("ready", fault.ready, RECOVERY), ("accepting logins", fault.accepted, RECOVERY + fault.refused_by_design)):
+        longer = RECOVERY + fault.refused_by_design
+        for what, times, bound in (("ready", fault.ready, RECOVERY), ("accepting logins", fault.accepted, longer)):
             for node, moment in times.items():
                 took = None if moment is None else moment - fault.healed
                 if took is None or took > bound:

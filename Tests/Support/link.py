@@ -11,8 +11,9 @@ MODES = ("pass", "cut", "delay", "half-close", "hold")
 
 
 class Link:
-    """Passes bytes on to a port of loopback. `cut` closes connections, and new ones at once; `delay` passes each piece on later; `half-close`
-    ends the direction to the server, whose answers still come; `hold` passes nothing until it is over."""
+    """Passes bytes on to a port of loopback. `cut` closes connections, and new ones at once; `delay` passes each piece on later;
+    `half-close` ends the direction to the server, whose answers still come, and drops what the client sends; `hold` passes nothing until
+    it is over."""
 
     def __init__(self, target: int):
         self.target, self.mode, self.delay = target, "pass", 0.0
@@ -81,7 +82,11 @@ class Link:
             pair = (client, server)
             with self.condition:
                 self.pairs.add(pair)
-            threads = [threading.Thread(target=self.copy, args=ends, daemon=True) for ends in ((client, server), (server, client))]
+                if self.mode == "half-close":
+                    server.shutdown(socket.SHUT_WR)
+                    self.touched += 1
+            threads = [threading.Thread(target=self.copy, args=ends, daemon=True)
+                       for ends in ((client, server, True), (server, client, False))]
             for thread in threads:
                 thread.start()
             threading.Thread(target=self.finish, args=(pair, threads), daemon=True).start()
@@ -94,9 +99,11 @@ class Link:
         for sock in pair:
             sock.close()
 
-    def copy(self, source: socket.socket, drain: socket.socket) -> None:
+    def copy(self, source: socket.socket, drain: socket.socket, is_to_server: bool) -> None:
         try:
             while chunk := source.recv(65536):
+                if self.mode == "half-close" and is_to_server:
+                    continue
                 with self.condition:
                     if self.mode in ("delay", "hold"):
                         self.touched += 1
