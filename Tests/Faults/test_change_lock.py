@@ -18,9 +18,6 @@ def server():
     server.remove()
 
 
-# The lock is asked for before the part of the transaction that is rolled back after an error (Database.swift), so that the connection
-# stays in a transaction that has failed: each later change is refused with "current transaction is aborted". To be removed with the fix.
-@pytest.mark.xfail(strict=True, reason="the writer's connection stays in a transaction that has failed")
 def test_a_node_goes_on_after_it_waited_for_the_lock(server, tmp_path):
     with Cluster(tmp_path, server.create("locked"), (), accounts=1) as cluster:
         with cluster.nodes[0].connect() as line:

@@ -112,7 +112,14 @@ final class Database {
     {
         switch driver {
         case .sqlite: try run("BEGIN IMMEDIATE")
-        case .postgreSQL(let connection): try connection.beginWriting()
+        case .postgreSQL(let connection):
+            do throws(OperationalError) {
+                try connection.beginWriting()
+            } catch {
+                // The transaction has begun, and has failed at the lock.
+                connection.rollBack()
+                throw error
+            }
         }
         return try runTransaction(body)
     }
