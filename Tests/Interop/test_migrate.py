@@ -155,10 +155,13 @@ def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, b
         assert process.returncode == -signal.SIGKILL and time.monotonic() - began < 30
         rows = server.sql("SELECT to_regclass('countersign.account')", database) and server.sql(
             "SELECT count(*) FROM countersign.account", database)
-        assert rows in ("", "0", "1"), rows
-    else:
-        assert migrate(gateway, address).returncode == 0
-    assert killed >= 3
+        # Two: everything is there. It was killed before it could say so, and perhaps before the file was marked.
+        assert rows in ("", "0", "2"), rows
+        if rows == "2":
+            break
+    done = migrate(gateway, address)
+    assert done.returncode == 0 or "was moved to" in done.err, done.err
+    assert killed >= 1
     note(f"a move killed {killed} times, then complete")
     gateway.environment = {**gateway.environment, "COUNTERSIGN_STORE": address}
     with gateway:
