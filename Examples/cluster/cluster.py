@@ -290,18 +290,23 @@ def demonstrate(cluster: Cluster) -> bool:
     run(PROGRAM, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
     # A client that was told goes on without its session. These copies are told by one node each.
     copies = [copy_of(phone, node) for node in cluster.nodes]
-    for copy in copies:
-        run(PROGRAM, "request", "--profile", copy, "/hello")
+    for node, copy in zip(cluster.nodes, copies, strict=True):
+        # A node that has just started may still be connecting to Redis, and answers 503 until then.
+        wait_until(lambda copy=copy: call(copy).returncode == 0, f"{node.name} to accept a request", 10)
     print("alice has signed in by way of haproxy, and each node accepts her requests", flush=True)
     session = json.loads(cluster.nodes[0].command("session", "list", "demo", "--json"))["sessions"][0]["session"]
     cluster.nodes[-1].command("session", "revoke", session)
     print(f"her session was revoked at {cluster.nodes[-1].name}", flush=True)
     refused = 0
     for node, copy in zip(cluster.nodes, copies, strict=True):
-        done = subprocess.run([PROGRAM, "request", "--profile", copy, "/hello"], text=True, capture_output=True, check=False)
+        done = call(copy)
         refused += done.returncode == 1 and '"code":"session-ended"' in done.stdout
         print(f"  {node.name}: {done.stdout.strip() or done.stderr.strip()}", flush=True)
     return refused == len(cluster.nodes)
+
+
+def call(profile: str) -> subprocess.CompletedProcess:
+    return subprocess.run([PROGRAM, "request", "--profile", profile, "/hello"], text=True, capture_output=True, check=False)
 
 
 def copy_of(profile: str, node: Node) -> str:

@@ -32,6 +32,7 @@ package final class Deployment: Sendable {
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
+        try Deployment.requireUnmoved(store)
         if try store.value(of: .masterKeyCheck) != nil {
             _ = try MasterKeyRing.find(in: store, source: source)
             try store.prepare()
@@ -64,7 +65,6 @@ package final class Deployment: Sendable {
             store: store, keys: keys, folder: folder,
             recorder: AuditRecorder(chain: auditChain, actor: actor, clock: clock)
         ).run()
-        try Deployment.requireUnmoved(store)
         try rewriteAuditOnce()
     }
 

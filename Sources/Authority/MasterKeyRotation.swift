@@ -346,7 +346,6 @@ extension MetaName {
     /// The others that decide what is accepted.
     static let decisive: [MetaName] = [
         .sealSlot, .replayFile, .replayConfirmation, .auditPseudonyms, .pinManifests, .rowsAccepted,
-        .movedTo,
     ]
 
     /// Takes the value apart, hands each sealed part with its binding to `seal`, and puts the results

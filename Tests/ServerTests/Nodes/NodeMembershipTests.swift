@@ -108,7 +108,7 @@ import Testing
         channel.script.with { $0.view.strangers = 1 }
         let membership = try started(.grace(seconds: 5))
         defer { membership.stop() }
-        #expect(readiness.reasons.map(\.cause) == [.replay])
+        #expect(readiness.reasons.map(\.cause) == [.replayGuards])
     }
 }
 

@@ -21,7 +21,7 @@ enum PostgreSQLSchema {
         "idempotent_use": "6c4036fef563f394",
         "known_device": "29216582ced20b01",
         "layout": "3f66fc188b35544b",
-        "meta": "facc3e7a2872b9ec",
+        "meta": "d1b7019290450031",
         "meter": "c627bf32df13f8a6",
         "node": "eedfd569392b82c8",
         "release": "90c316a13319ab64",
