@@ -5,7 +5,7 @@ was named by --folder.
 
 Usage: cluster.py [--folder DIR] [--port N] [--nodes N] [--demo | --check]
 
-  --demo   signs an account in, revokes its session, and shows that each node refuses it; then goes on
+  --demo   signs an account in at each node, revokes its sessions at one, and shows that each node refuses them; then goes on
   --check  the same, and then ends: status 0 if each node refused
 
 Needs: haproxy, postgresql-15, redis-server, and the program, .build/release/countersign or $COUNTERSIGN. As root, PostgreSQL runs as the
@@ -159,7 +159,7 @@ class Cluster:
     def start_nodes(self) -> None:
         first = self.nodes[0]
         first.command("app", "add", "demo", "--require", "signed")
-        first.command("app", "policy", "demo", "--set", "registration=open")
+        first.command("app", "policy", "demo", "--set", "registration=open", "--set", "slots=unlimited")
         first.command("route", "set", "demo", "/hello", "--require", "session")
         first.start()
         for node in self.nodes[1:]:
@@ -280,28 +280,33 @@ def wait_until(is_so, what: str, seconds: float) -> None:
 
 
 def demonstrate(cluster: Cluster) -> bool:
-    """A session is opened through one node and revoked at another; whether each node refuses it then."""
+    """An account signs in at each node, and its sessions are revoked at the last one; whether each node refuses its own then."""
     release = json.loads(cluster.nodes[0].command("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--json"))
-    phone = str(cluster.folder / "phone")
-    run(PROGRAM, "profile", "add", phone, "--url", f"https://{AUTHORITY}:{cluster.port}", "--key-id", release["key_id"], "--secret-stdin",
-        "--authority-key", release["authority_key"], "--ca", cluster.nodes[0].data / "tls/certificate.pem", stdin=release["secret"])
     password = "correct horse battery staple\n"
-    run(PROGRAM, "signup", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
-    run(PROGRAM, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
-    # A client that was told goes on without its session. These copies are told by one node each.
-    copies = [copy_of(phone, node) for node in cluster.nodes]
-    for node, copy in zip(cluster.nodes, copies, strict=True):
+
+    def profile(name: str, port: int) -> str:
+        path = str(cluster.folder / name)
+        run(PROGRAM, "profile", "add", path, "--url", f"https://{AUTHORITY}:{port}", "--key-id", release["key_id"], "--secret-stdin",
+            "--authority-key", release["authority_key"], "--ca", cluster.nodes[0].data / "tls/certificate.pem", stdin=release["secret"])
+        return path
+
+    run(PROGRAM, "signup", "--profile", profile("phone", cluster.port), "--account", "alice", "--password-stdin", stdin=password)
+    print("alice has signed up by way of haproxy", flush=True)
+    phones = [profile(f"phone-{node.name}", node.port) for node in cluster.nodes]
+    for node, phone in zip(cluster.nodes, phones, strict=True):
+        run(PROGRAM, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
         # A node that has just started may still be connecting to Redis, and answers 503 until then.
-        wait_until(lambda copy=copy: call(copy).returncode == 0, f"{node.name} to accept a request", 10)
-    print("alice has signed in by way of haproxy, and each node accepts her requests", flush=True)
-    session = json.loads(cluster.nodes[0].command("session", "list", "demo", "--json"))["sessions"][0]["session"]
-    cluster.nodes[-1].command("session", "revoke", session)
-    print(f"her session was revoked at {cluster.nodes[-1].name}", flush=True)
+        wait_until(lambda phone=phone: call(phone).returncode == 0, f"{node.name} to accept a request", 10)
+        print(f"  {node.name} has opened a session, and accepts its requests", flush=True)
+    last = cluster.nodes[-1]
+    for session in json.loads(last.command("session", "list", "demo", "--json"))["sessions"]:
+        last.command("session", "revoke", session["session"])
+    print(f"the sessions were revoked at {last.name}", flush=True)
     refused = 0
-    for node, copy in zip(cluster.nodes, copies, strict=True):
-        done = call(copy)
-        refused += done.returncode == 1 and '"code":"session-ended"' in done.stdout
-        print(f"  {node.name}: {done.stdout.strip() or done.stderr.strip()}", flush=True)
+    for node, phone in zip(cluster.nodes, phones, strict=True):
+        done = call(phone)
+        refused += done.returncode == 1 and "the session has ended: revoked" in done.stderr
+        print(f"  {node.name}: {done.stderr.strip().splitlines()[0] if done.stderr else done.stdout.strip()}", flush=True)
     return refused == len(cluster.nodes)
 
 
@@ -309,21 +314,12 @@ def call(profile: str) -> subprocess.CompletedProcess:
     return subprocess.run([PROGRAM, "request", "--profile", profile, "/hello"], text=True, capture_output=True, check=False)
 
 
-def copy_of(profile: str, node: Node) -> str:
-    """The same client, which calls one node, past haproxy."""
-    copy = f"{profile}-{node.name}"
-    shutil.copytree(profile, copy)
-    settings = pathlib.Path(copy, "profile.json")
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"url": f"https://{AUTHORITY}:{node.port}"}))
-    return copy
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0], formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--folder", type=pathlib.Path, help="a new folder that is kept; without it, one that is removed at the end")
     parser.add_argument("--port", type=int, default=9443, help="where haproxy takes requests (9443)")
     parser.add_argument("--nodes", type=int, default=3, choices=range(1, 10), metavar="N", help="1 to 9 (3)")
-    parser.add_argument("--demo", action="store_true", help="sign in, revoke, and be refused at each node; then go on")
+    parser.add_argument("--demo", action="store_true", help="sign in at each node, revoke at one, be refused at each; then go on")
     parser.add_argument("--check", action="store_true", help="the same, and end")
     options = parser.parse_args()
     if options.folder:
