@@ -50,6 +50,8 @@ package struct ReplayEpoch: Sendable, Equatable {
     package func next(
         for identity: RedisIdentity, evicted: Int64 = 0, need: ReplayRetention, now: Int64
     ) -> ReplayEpoch {
+        // The largest time that a record holds: sums do not overflow.
+        let now = min(max(now, 0), Int64.max / 8)
         let window = max(self.need.window, need.window)
         let settled = periods.settled(
             at: now, reach: max(self.need.seconds, need.seconds) + ReplayEpoch.margin)
