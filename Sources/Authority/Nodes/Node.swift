@@ -62,7 +62,7 @@ package struct NodeView: Sendable, Equatable {
     package var generation: Int64
     /// The other live nodes.
     package var others: Int64
-    /// The change that all of them follow; nil if there is none.
+    /// The number of the last change that all of them follow; nil without live nodes.
     package var confirmed: Int64?
     /// Those that ask another replay guard.
     package var strangers: Int64

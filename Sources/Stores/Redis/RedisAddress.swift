@@ -130,7 +130,7 @@ package struct RedisAddress: Sendable, Equatable {
         return text + (parameters.isEmpty ? "" : "?" + parameters.joined(separator: "&"))
     }
 
-    /// The password, from the address or the file; nil if there is none.
+    /// The password, from the address or the file; nil if neither has one.
     func findPassword() throws(OperationalError) -> Secret? {
         guard let passwordFile else { return password?.secret }
         guard let secret = try KeyFile.read(passwordFile), secret.count > 0 else {

@@ -13,7 +13,7 @@ struct RedisClockWatch: Sendable {
     private var last: (least: Int64, most: Int64)?
     /// The node's clock and the monotonic one at the last look.
     private var lastLook: (now: Int64, monotonic: Int64)?
-    /// The time of a jump that no epoch accounts for yet; nil if there is none.
+    /// When Redis's clock jumped, until an epoch accounts for the jump; nil otherwise.
     private(set) var jumped: Int64?
 
     /// `before` and `after` are the monotonic clock's seconds around the reading of `time`.

@@ -14,7 +14,7 @@ import Synchronization
 /// confirmation or after a loss it is refused; nothing falls back to memory.
 package final class RedisReplayGuard: ReplayGuard {
     package struct Usage: Sendable, Equatable {
-        /// The current epoch's number; 0 if there is none.
+        /// The current epoch's number; 0 before the first epoch.
         package var epoch: Int64
         /// Signatures made at or before this time are refused; 0 for no bound.
         package var floor: Int64

@@ -89,7 +89,7 @@ final class Database {
         return rows
     }
 
-    /// The first column of the first row; nil if there is none.
+    /// The first column of the first row; nil without rows.
     func integer(_ sql: String, binding values: SQLValue...) throws(OperationalError) -> Int64? {
         try rows(sql, binding: values) { $0.integer(0) }.first
     }

@@ -130,7 +130,7 @@ final class PostgreSQLConnection {
         defer { for string in strings { free(string) } }
         var names: [UnsafePointer<CChar>?] = []
         var values: [UnsafePointer<CChar>?] = []
-        func add(_ name: String, _ value: UnsafeMutablePointer<CChar>?) {
+        func add(_ name: String, value: UnsafeMutablePointer<CChar>?) {
             let copy = strdup(name)
             strings.append(copy)
             names.append(UnsafePointer(copy))
@@ -139,7 +139,7 @@ final class PostgreSQLConnection {
         for (name, value) in parameters {
             let copy = strdup(value)
             strings.append(copy)
-            add(name, copy)
+            add(name, value: copy)
         }
         guard let password = address.password else {
             return functions.pointee.PQconnectStartParams(names + [nil], values + [nil], 0)
@@ -152,7 +152,7 @@ final class PostgreSQLConnection {
             }
             for index in bytes.indices { copy[index] = CChar(bitPattern: bytes[index]) }
             copy[bytes.count] = 0
-            add("password", copy)
+            add("password", value: copy)
             return functions.pointee.PQconnectStartParams(names + [nil], values + [nil], 0)
         }
     }

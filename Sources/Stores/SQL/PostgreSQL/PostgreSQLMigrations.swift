@@ -430,13 +430,13 @@ extension MetaName {
     /// Triggers on those that nodes keep in memory.
     fileprivate static var followed: String {
         let names = unfollowed.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        func trigger(_ event: String, _ row: String) -> String {
+        func trigger(_ event: String, on row: String) -> String {
             """
             CREATE TRIGGER meta_\(event.lowercased())_advances AFTER \(event) ON meta FOR EACH ROW
                 WHEN (\(row).name NOT IN (\(names))) EXECUTE FUNCTION advance_generation();
             """
         }
-        return [trigger("INSERT", "NEW"), trigger("UPDATE", "NEW"), trigger("DELETE", "OLD")]
+        return [trigger("INSERT", on: "NEW"), trigger("UPDATE", on: "NEW"), trigger("DELETE", on: "OLD")]
             .joined(separator: "\n")
     }
 }

@@ -18,14 +18,16 @@ enum PostgreSQLTypes {
     ]
 
     static func isInteger(_ table: AuthenticatedTable, column place: Int) -> Bool {
-        contains(integers, table, place)
+        contains(column: place, of: table, in: integers)
     }
 
     static func isText(_ table: AuthenticatedTable, column place: Int) -> Bool {
-        !contains(integers, table, place) && !contains(blobs, table, place)
+        !contains(column: place, of: table, in: integers) && !contains(column: place, of: table, in: blobs)
     }
 
-    private static func contains(_ names: Set<String>, _ table: AuthenticatedTable, _ place: Int) -> Bool {
+    private static func contains(column place: Int, of table: AuthenticatedTable, in names: Set<String>)
+        -> Bool
+    {
         names.contains(table.columns[place]) || names.contains("\(table.name).\(table.columns[place])")
     }
 }
