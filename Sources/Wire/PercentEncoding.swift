@@ -8,6 +8,25 @@
         return high << 4 | low
     }
 
+    /// The text with each `%XX` undone, for an address that an operator has written. Nil if a `%` is not
+    /// followed by two hexadecimal digits, or if the result has a zero byte or is not UTF-8.
+    package static func decodedText(_ text: Substring) -> String? {
+        let encoded = Array(text.utf8)
+        var bytes: [UInt8] = []
+        var index = 0
+        while index < encoded.count {
+            if encoded[index] == UInt8(ascii: "%") {
+                guard let byte = byte(in: encoded.span, at: index + 1) else { return nil }
+                bytes.append(byte)
+                index += 3
+            } else {
+                bytes.append(encoded[index])
+                index += 1
+            }
+        }
+        return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+    }
+
     /// Appends `bytes`, all but unreserved characters (`A–Z a–z 0–9 - . _ ~`) encoded, in upper-case digits.
     package static func encode(_ bytes: borrowing Span<UInt8>, into text: inout [UInt8]) {
         for index in 0..<bytes.count {

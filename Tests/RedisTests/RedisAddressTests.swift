@@ -31,7 +31,7 @@ import Testing
             "", "redis:", "redis://", "redis://r.example", "redis://127.0.0.1,r.example",
             "redis://127.0.0.1.example",
             "redis://10.0.0.1", "redis://:p@r.example", "redis://h:0", "rediss://h:65536", "rediss://h:x",
-            "rediss://h:+1", "rediss://u@h", "rediss://u:@h", "rediss://u:%00@h",
+            "rediss://h:+1", "rediss://u@h", "rediss://u:@h", "rediss://u:%00@h", "rediss://u:%+f@h",
             "rediss://u:p@h?passfile=/p",
             "rediss://h/x", "rediss://h/-1", "rediss://h/10000", "rediss://h,h", "rediss://h,",
             "rediss://h?x=1",

@@ -29,30 +29,11 @@ package struct RedisAddress: Sendable, Equatable {
     let database: Int
     /// Nil for Redis' default user.
     let user: String?
-    private let password: Password?
+    private let password: ServicePassword?
     let isEncrypted: Bool
     private let passwordFile: String?
     /// Nil for the system's authorities.
     let authorityFile: String?
-
-    /// Never printed, and not part of ``text``.
-    private final class Password: Sendable, Equatable {
-        let secret: Secret
-
-        init(_ text: String) {
-            var bytes = Array(text.utf8)
-            secret = Secret(taking: &bytes)
-        }
-
-        /// Both are the operator's own, so that the time it takes reveals nothing.
-        static func == (left: Password, right: Password) -> Bool {
-            left.secret.withExposedBytes { one in
-                right.secret.withExposedBytes { other in
-                    one.count == other.count && one.indices.allSatisfy { one[$0] == other[$0] }
-                }
-            }
-        }
-    }
 
     /// The form that ``init(url:)`` accepts, for messages.
     package static let form =
@@ -73,7 +54,8 @@ package struct RedisAddress: Sendable, Equatable {
                 separator: "&", omittingEmptySubsequences: false)
             {
                 guard let equals = pair.firstIndex(of: "="),
-                    let value = RedisAddress.decoded(pair[pair.index(after: equals)...]), !value.isEmpty,
+                    let value = PercentEncoding.decodedText(pair[pair.index(after: equals)...]),
+                    !value.isEmpty,
                     RedisAddress.names.contains(String(pair[..<equals])),
                     parameters.updateValue(value, forKey: String(pair[..<equals])) == nil
                 else { return nil }
@@ -94,14 +76,14 @@ package struct RedisAddress: Sendable, Equatable {
             database = 0
         }
         var user: String?
-        var password: Password?
+        var password: ServicePassword?
         if let at = rest.lastIndex(of: "@") {
             let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = RedisAddress.decoded(parts[0]) else { return nil }
+            guard let name = PercentEncoding.decodedText(parts[0]) else { return nil }
             if !name.isEmpty { user = name }
             if parts.count > 1 {
-                guard let text = RedisAddress.decoded(parts[1]), !text.isEmpty else { return nil }
-                password = Password(text)
+                guard let text = PercentEncoding.decodedText(parts[1]), !text.isEmpty else { return nil }
+                password = ServicePassword(text)
             }
             guard (password == nil) != (passwordFile == nil) else { return nil }
             rest = rest[rest.index(after: at)...]
@@ -164,23 +146,5 @@ package struct RedisAddress: Sendable, Equatable {
         guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x3A && $0 != 0x25 })
         else { return nil }
         return Server(host: String(host), port: port)
-    }
-
-    private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == 0x25 else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
-                value != 0
-            else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }

@@ -15,28 +15,9 @@ package struct PostgreSQLAddress: Sendable, Equatable {
     /// Nil for the name of the process's user.
     package let user: String?
     package let database: String
-    let password: Password?
+    let password: ServicePassword?
     /// By name.
     let parameters: [String: String]
-
-    /// Never printed, and not part of ``text``.
-    final class Password: Sendable, Equatable {
-        let secret: Secret
-
-        init(_ text: String) {
-            var bytes = Array(text.utf8)
-            secret = Secret(taking: &bytes)
-        }
-
-        /// Both are the operator's own, so that the time it takes reveals nothing.
-        static func == (left: Password, right: Password) -> Bool {
-            left.secret.withExposedBytes { one in
-                right.secret.withExposedBytes { other in
-                    one.count == other.count && one.indices.allSatisfy { one[$0] == other[$0] }
-                }
-            }
-        }
-    }
 
     /// Nil for a text of another form, one with an unknown parameter, or one that would give up TLS on the
     /// way to another machine.
@@ -52,7 +33,8 @@ package struct PostgreSQLAddress: Sendable, Equatable {
                 separator: "&", omittingEmptySubsequences: false)
             {
                 guard let equals = pair.firstIndex(of: "="),
-                    let value = PostgreSQLAddress.decoded(pair[pair.index(after: equals)...]), !value.isEmpty,
+                    let value = PercentEncoding.decodedText(pair[pair.index(after: equals)...]),
+                    !value.isEmpty,
                     PostgreSQLAddress.names.contains(String(pair[..<equals])),
                     parameters.updateValue(value, forKey: String(pair[..<equals])) == nil
                 else { return nil }
@@ -60,18 +42,18 @@ package struct PostgreSQLAddress: Sendable, Equatable {
             rest = rest[..<mark]
         }
         guard let slash = rest.firstIndex(of: "/"),
-            let database = PostgreSQLAddress.decoded(rest[rest.index(after: slash)...]), !database.isEmpty
+            let database = PercentEncoding.decodedText(rest[rest.index(after: slash)...]), !database.isEmpty
         else { return nil }
         var place = rest[..<slash]
         var user: String?
-        var password: Password?
+        var password: ServicePassword?
         if let at = place.lastIndex(of: "@") {
             let parts = place[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PostgreSQLAddress.decoded(parts[0]), !name.isEmpty else { return nil }
+            guard let name = PercentEncoding.decodedText(parts[0]), !name.isEmpty else { return nil }
             user = name
             if parts.count > 1 {
-                guard let text = PostgreSQLAddress.decoded(parts[1]), !text.isEmpty else { return nil }
-                password = Password(text)
+                guard let text = PercentEncoding.decodedText(parts[1]), !text.isEmpty else { return nil }
+                password = ServicePassword(text)
             }
             place = place[place.index(after: at)...]
         }
@@ -139,26 +121,9 @@ package struct PostgreSQLAddress: Sendable, Equatable {
             (host, port) = (text[..<colon], number)
         }
         // A comma separates hosts for libpq, which are not supported.
-        guard let decoded = decoded(host), !decoded.isEmpty, !decoded.contains(where: { ",:@".contains($0) })
+        guard let decoded = PercentEncoding.decodedText(host), !decoded.isEmpty,
+            !decoded.contains(where: { ",:@".contains($0) })
         else { return nil }
         return (decoded, port)
-    }
-
-    private static func decoded(_ text: Substring) -> String? {
-        var bytes: [UInt8] = []
-        var rest = Array(text.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == 0x25 else {
-                bytes.append(byte)
-                continue
-            }
-            guard rest.count >= 2,
-                let value = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16),
-                value != 0
-            else { return nil }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
