@@ -17,6 +17,10 @@
     }
 
     extension BrokenServer {
+        /// Faults of a server over PostgreSQL, which no stage of the lab has: they show only where several
+        /// nodes share a database. `Tests/Interop/test_nodes.py` and `script/chaos` show them.
+        static let faultsOfNodes: Set<String> = ["acknowledged-before-commit", "notify-lost"]
+
         /// In the order of the report.
         package static let all: [BrokenServer] = [
             BrokenServer(
@@ -181,6 +185,7 @@
         ) async throws(LabError) -> [BrokenServerResult] {
             let known = try await settings.binary.faults()
             let unattended = Set(known).subtracting(BrokenServer.all.map(\.fault))
+                .subtracting(BrokenServer.faultsOfNodes)
             guard unattended.isEmpty else {
                 throw LabError("no attack is named for \(unattended.sorted().joined(separator: ", "))")
             }

@@ -24,7 +24,8 @@
                 index += 1
             }
         }
-        return bytes.contains(0) ? nil : String(validating: bytes, as: UTF8.self)
+        let decoded = String(decoding: bytes, as: UTF8.self)
+        return bytes.contains(0) || !decoded.utf8.elementsEqual(bytes) ? nil : decoded
     }
 
     /// Appends `bytes`, all but unreserved characters (`A–Z a–z 0–9 - . _ ~`) encoded, in upper-case digits.
