@@ -6,6 +6,10 @@ import CountersignWire
 ///
 /// One gate for each event loop is fastest; sharing one is safe.
 package final class Gate: Sendable {
+    /// How often a judgement begins at most. It has a few lookups, and a result in memory may be replaced
+    /// before it is used.
+    private static let mostLookups = 6
+
     let allowedHosts: AllowedHosts
     let schemes: SchemeRegistry
     let keys: KeyRing
@@ -21,16 +25,20 @@ package final class Gate: Sendable {
     private let sessions: SessionCheck
     private let devices: DeviceSignatureVerifier
     private let headCheck: HeadCheck
+    /// Nil where the source of sessions may wait for its store.
+    private let lookups: (any DeferredLookups)?
     private let workspaces = ObjectPool(limit: 64) { WorkspaceLease() }
     private let judgements = ObjectPool(limit: 64) { Judgement() }
 
-    /// `failures` is shared by all gates of a process.
+    /// `failures` is shared by all gates of a process; `lookups` are those of `sessions`, if it has any.
     package init(
         allowedHosts: AllowedHosts, schemes: SchemeRegistry = .standard, keys: any ReleaseSource,
         sessions: any SessionSource = EmptySessionSource(), replay: any ReplayGuard,
-        failures: PublicKeyFailureLimiter = PublicKeyFailureLimiter(), clock: any TimeSource
+        failures: PublicKeyFailureLimiter = PublicKeyFailureLimiter(),
+        lookups: (any DeferredLookups)? = nil, clock: any TimeSource
     ) {
         self.allowedHosts = allowedHosts
+        self.lookups = lookups
         self.schemes = schemes
         let ring = KeyRing(releases: keys, sessions: sessions)
         self.keys = ring
@@ -53,6 +61,38 @@ package final class Gate: Sendable {
         judgements.put(back: judgement)
     }
 
+    /// The lookup that must be finished before the judgement that has just been refused begins again, by
+    /// ``finish(_:for:)``; nil if the refusal stands.
+    package func takeDeferredLookup() -> DeferredLookup? { lookups?.take() }
+
+    /// Finishes a lookup, and makes `judgement` ready to begin again.
+    package func finish(
+        _ lookup: DeferredLookup, for judgement: Judgement
+    ) async throws(Refusal) {
+        let finding = try await lookup()
+        let isProxied = judgement.isProxied
+        judgement.reset()
+        judgement.isProxied = isProxied
+        judgement.finding = finding
+    }
+
+    /// Runs `body`, a judgement, and again after each lookup that must be finished for it.
+    package func waitingForLookups<Result>(
+        of judgement: Judgement, body: () throws(Refusal) -> Result
+    ) async throws(Refusal) -> Result {
+        for _ in 0..<Gate.mostLookups {
+            let lookup: DeferredLookup
+            do throws(Refusal) {
+                return try body()
+            } catch {
+                guard let noted = takeDeferredLookup() else { throw error }
+                lookup = noted
+            }
+            try await finish(lookup, for: judgement)
+        }
+        throw Refusal(.unavailable, detail: "sessions: too many lookups", retryAfter: 1)
+    }
+
     /// Judges the head of a request before its body has arrived, so that a refusal reads no body. The result
     /// is recorded in `judgement`. `network` returns the client's network address as bytes and is seldom
     /// called; a nil `effect` is derived from the method.
@@ -60,6 +100,7 @@ package final class Gate: Sendable {
         of request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) throws(Refusal) {
+        lookups?.begin(with: judgement.finding)
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do {
@@ -82,11 +123,10 @@ package final class Gate: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        if let caller = try judgeIfReady(
-            request, recordingIn: judgement, from: network, for: destination, as: effect)
-        {
-            return caller
+        let ready = try await waitingForLookups(of: judgement) { () throws(Refusal) in
+            try judgeIfReady(request, recordingIn: judgement, from: network, for: destination, as: effect)
         }
+        if let ready { return ready }
         return try await judgeAfterWaiting(
             request, recordingIn: judgement, from: network, for: destination)
     }
@@ -99,6 +139,7 @@ package final class Gate: Sendable {
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8] = { [] },
         for destination: RequestDestination = .backend, as effect: ReleaseCheck.Effect? = nil
     ) throws(Refusal) -> Caller? {
+        lookups?.begin(with: judgement.finding)
         let work = workspaces.take()
         do {
             var proof = judgement.fresh.take()
@@ -112,8 +153,12 @@ package final class Gate: Sendable {
                 return caller
             }
             let now = clock.now
-            var admission = ReplayAdmission(
-                try complete(fresh, of: request, recordingIn: judgement, at: now))
+            let whole = try complete(fresh, of: request, recordingIn: judgement, at: now)
+            if let lookups {
+                judgement.early = try lookUpEarly(
+                    whole, sending: request, to: destination, noting: lookups, lease: work)
+            }
+            var admission = ReplayAdmission(whole)
             judgement.step = .replay
             // One atomic insertion, after the signature.
             guard try admission.insertIfReady(into: replay) else {
@@ -157,12 +202,25 @@ package final class Gate: Sendable {
         }
     }
 
-    /// Identifies the caller of a request to a route that accepts any caller: refuses nothing and does not
-    /// consult the replay guard.
-    package func identify(_ request: Request, recordingIn judgement: Judgement) {
+    /// Identifies the caller of a request to a route that accepts any caller: refuses nothing that can be
+    /// looked up, and does not consult the replay guard.
+    package func identify(_ request: Request, recordingIn judgement: Judgement) async throws(Refusal) {
+        try await waitingForLookups(of: judgement) { () throws(Refusal) in
+            do throws(Refusal) {
+                try identifyIfReady(request, recordingIn: judgement)
+            } catch {
+                if let lookups, lookups.isNoted { throw error }
+            }
+        }
+    }
+
+    private func identifyIfReady(
+        _ request: Request, recordingIn judgement: Judgement
+    ) throws(Refusal) {
+        lookups?.begin(with: judgement.finding)
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
-        _ = try? prove(
+        _ = try prove(
             request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
     }
 
@@ -229,6 +287,35 @@ package final class Gate: Sendable {
         return try bodyCheck.check(request, fresh: fresh, at: now)
     }
 
+    /// Looks up what ``finish(_:sending:recordingIn:from:to:at:lease:)`` needs. Refuses only if a lookup was
+    /// noted: other refusals have their place after the replay guard.
+    private func lookUpEarly(
+        _ proof: borrowing CompleteProof, sending request: Request, to destination: RequestDestination,
+        noting lookups: any DeferredLookups, lease work: WorkspaceLease
+    ) throws(Refusal) -> EarlyLookup {
+        let release = proof.fresh.release
+        let proven = proof.fresh.session
+        var found = EarlyLookup(session: .success(proven))
+        if destination != .login {
+            do throws(Refusal) {
+                found.session = .success(
+                    try bearers.session(
+                        of: release, proven: proven, sending: request, claim: proof.fresh.claim, lease: work))
+            } catch {
+                found.session = .failure(error)
+            }
+        }
+        if destination == .backend, let proven, proven.kind == .device,
+            let route = try? release.decision(for: request), case .device = route.level
+        {
+            found.deviceKey = try? devices.key(of: proven)
+        }
+        guard !lookups.isNoted else {
+            throw Refusal(.unavailable, detail: "sessions: a lookup is not finished", retryAfter: 5)
+        }
+        return found
+    }
+
     /// The last stage: finds and checks the session and the device of a request that the replay guard
     /// admitted.
     private func finish(
@@ -240,7 +327,10 @@ package final class Gate: Sendable {
         let release = admitted.fresh.release
         let claim = admitted.fresh.claim
         var session = admitted.fresh.session
-        if destination != .login {
+        let early = judgement.early
+        if let early {
+            session = try early.session.get()
+        } else if destination != .login {
             session = try bearers.session(
                 of: release, proven: session, sending: request, claim: claim, lease: work)
         }
@@ -250,7 +340,7 @@ package final class Gate: Sendable {
         if let route, case .device = route.level {
             try devices.check(
                 session, of: release, sending: request, on: route, signed: claim.label, from: network,
-                at: now, lease: work)
+                at: now, key: early?.deviceKey, lease: work)
         }
         judgement.step = .end
         return session
@@ -280,7 +370,7 @@ package final class Gate: Sendable {
         if route.level == .device {
             try devices.check(
                 caller.session, of: caller.release, sending: request, on: route, signed: ByteRange.empty,
-                from: { [] }, at: clock.now, lease: work)
+                from: { [] }, at: clock.now, key: nil, lease: work)
         }
         judgement.step = .end
         return caller

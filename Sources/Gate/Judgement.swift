@@ -36,6 +36,10 @@ package final class Judgement: @unchecked Sendable {
     /// The complete proof while the replay guard must wait, and the workspace that its claim refers to.
     var waiting: ReplayAdmission?
     var lease: WorkspaceLease?
+    /// Nil where the source of sessions reads the store itself.
+    var early: EarlyLookup?
+    /// What a ``DeferredLookup`` has found for this judgement.
+    var finding: (any Sendable)?
     /// The same as `fresh` for a request that bears a token and no signature.
     var token: TokenProof?
     /// The same for a request that bears an upload ticket.
@@ -91,6 +95,8 @@ package final class Judgement: @unchecked Sendable {
         if fresh != nil { fresh = nil }
         if waiting != nil { waiting = nil }
         if case .some = lease { lease = nil }
+        if case .some = early { early = nil }
+        if case .some = finding { finding = nil }
         if token != nil { token = nil }
         if ticket != nil { ticket = nil }
         if case .some = tokenRelease { tokenRelease = nil }

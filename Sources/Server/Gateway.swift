@@ -135,7 +135,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 try gate.checkHost(of: request)
                 try await readBody(of: exchange, atMost: LegacyRoutes.mostBodyBytes, into: &request)
             }
-            gate.identify(request, recordingIn: judgement)
+            try await gate.identify(request, recordingIn: judgement)
             if let found = try legacy.find(request, judgement: judgement) {
                 return try await serveLegacy(
                     found, routes: legacy, exchange: exchange, request: &request, judgement: judgement,
@@ -151,6 +151,8 @@ final class Gateway: Handler, @unchecked Sendable {
         case notBegun
         /// It waits for the request's body or for the replay guard.
         case waiting
+        /// It waits for a lookup in the store, and then begins again.
+        case lookingUp(DeferredLookup)
         case admitted(Caller)
     }
 
@@ -168,6 +170,9 @@ final class Gateway: Handler, @unchecked Sendable {
             case .waiting:
                 caller = try await admitAfterWaiting(
                     exchange, request: &request, judgement: judgement, for: .backend, as: nil)
+            case .lookingUp(let lookup):
+                try await gate.finish(lookup, for: judgement)
+                caller = try await admit(exchange, request: &request, judgement: judgement, for: .backend)
             case .admitted(let admitted): caller = admitted
             }
         } catch {
@@ -209,7 +214,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var caller: Caller?
         if route.admission == .anyone {
             // None of these routes reads a body: waiting for one would let any caller hold a connection.
-            gate.identify(request, recordingIn: judgement)
+            try await gate.identify(request, recordingIn: judgement)
         } else {
             let judged = try await admit(
                 exchange, request: &request, judgement: judgement,
@@ -245,11 +250,11 @@ final class Gateway: Handler, @unchecked Sendable {
         for destination: RequestDestination,
         as effect: ReleaseCheck.Effect? = nil
     ) async throws(Refusal) -> Caller {
-        if let caller = try admitIfReady(
-            exchange, request: &request, judgement: judgement, for: destination, as: effect)
-        {
-            return caller
+        let ready = try await gate.waitingForLookups(of: judgement) { () throws(Refusal) in
+            try admitIfReady(
+                exchange, request: &request, judgement: judgement, for: destination, as: effect)
         }
+        if let ready { return ready }
         return try await admitAfterWaiting(
             exchange, request: &request, judgement: judgement, for: destination, as: effect)
     }
@@ -589,6 +594,10 @@ extension Gateway {
             }
             caller = admitted
         } catch {
+            if let lookup = gate.takeDeferredLookup() {
+                return finish(
+                    exchange, request: request, judgement: judgement, event: event, from: .lookingUp(lookup))
+            }
             return refuseAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
         // A ticket is spent in the store.

@@ -79,7 +79,7 @@ public enum Server {
         let sessions = try SessionService(
             deployment: deployment, keys: keys, reader: configuration.openStore(of: deployment),
             writer: tellingWriter,
-            replay: replay, lease: membership?.lease, log: log)
+            replay: replay, lease: membership?.lease, isRemote: membership != nil, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter, replay: replay, sharing: inheritance?.limits,
@@ -103,7 +103,8 @@ public enum Server {
             composition: composition
         ) { authorities in
             composition.gate(
-                for: authorities, keys: keys, sessions: sessions.live, replay: replay, failures: failures)
+                for: authorities, keys: keys, sessions: sessions.makeLoopSessions(), replay: replay,
+                failures: failures)
         }
         let meterStore = try configuration.openStore(of: deployment)
         defer { meterStore.close() }
@@ -164,6 +165,7 @@ public enum Server {
         readiness.beginDraining()
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
         accounts.stop()
+        sessions.stop()
         requests.stop()
         writer.stop()
         membership?.stop()

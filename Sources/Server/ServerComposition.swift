@@ -28,7 +28,7 @@ protocol ServerComposition: Sendable {
     ) -> CallerIdentityFields
     /// One for each loop. `authorities` are the hosts that the deployment answers for.
     func gate(
-        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
         replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate
     /// What the listener calls. One for each loop.
@@ -63,12 +63,12 @@ extension ServerComposition {
     }
 
     func gate(
-        for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+        for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
         replay: any ReplayGuard, failures: PublicKeyFailureLimiter
     ) -> Gate {
         Gate(
-            allowedHosts: AllowedHosts(authorities), keys: keys, sessions: sessions, replay: replay,
-            failures: failures, clock: SystemTime())
+            allowedHosts: AllowedHosts(authorities), keys: keys, sessions: sessions.source,
+            replay: replay, failures: failures, lookups: sessions.lookups, clock: SystemTime())
     }
 
     func handler(_ gateway: Gateway, replay: any ReplayGuard) -> any Handler { gateway }

@@ -4,31 +4,58 @@ import CountersignHandshake
 import CountersignHTTP
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Synchronization
+
+/// The sessions as one event loop reads them.
+struct LoopSessions {
+    let directory: SessionDirectory
+    let source: any SessionSource
+    /// Those of `source`; nil if the store is a file, which the loop reads itself.
+    let lookups: (any DeferredLookups)?
+}
 
 /// Sessions as a server runs them: in memory for the gates, their routes, and their periodic maintenance.
 final class SessionService: Sendable {
     let live: SessionDirectory
     let life: SessionLifecycle
     let bearers: BearerSessions
+    private let threads: StoreReadThreads
     private let log: EventLog?
     private let clock: any TimeSource
     /// Only one maintenance turn runs at a time, so that turns do not pile up on a slow disk.
     private let isMaintenanceRunning = Atomic(false)
 
-    /// Reads every session. `reader` is a store connection of its own.
+    /// Reads every session. `reader` is a store connection of its own, and `isRemote` says whether it may wait
+    /// for a server.
     init(
         deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
-        replay: any ReplayGuard, lease: NodeLease? = nil,
+        replay: any ReplayGuard, lease: NodeLease? = nil, isRemote: Bool = false,
         log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
         live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer, lease: lease)
-        life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
-        bearers = try BearerSessions(deployment, directory: live, writer: writer)
+        threads = StoreReadThreads(
+            isRemote ? try WorkPool(SessionService.readBounds, for: .storeReads) : nil)
+        life = SessionLifecycle(
+            deployment, directory: live, writer: writer, replay: replay, reading: threads)
+        bearers = try BearerSessions(deployment, directory: live, writer: writer, reading: threads)
         self.log = log
         self.clock = clock
     }
+
+    /// As many threads as the store has connections for its readers.
+    private static let readBounds = WorkPool.Bounds(workers: 4, queue: 4_096)
+
+    /// The sessions for one more event loop.
+    func makeLoopSessions() -> LoopSessions {
+        guard let pool = threads.pool else { return LoopSessions(directory: live, source: live, lookups: nil) }
+        let source = LoopSessionSource(live, reading: pool)
+        return LoopSessions(directory: live, source: source, lookups: source)
+    }
+
+    /// Call after the loops have ended.
+    func stop() { threads.pool?.stop() }
 
     var routes: [Route] {
         TokenRoutes(sessions: life, bearers: bearers).routes + SessionRoutes(sessions: life).routes

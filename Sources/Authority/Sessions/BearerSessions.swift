@@ -16,16 +16,18 @@ package final class BearerSessions: Sendable {
     private let writer: any StoreWriter
     /// Receives each changed session once the change is durable.
     private let directory: SessionDirectory
+    private let threads: StoreReadThreads
     private let random: any RandomSource
 
     /// Creates the deployment's bearer key if there is none yet.
     package init(
         _ deployment: Deployment, directory live: SessionDirectory, writer: any StoreWriter,
-        random: any RandomSource = SystemRandom()
+        reading threads: StoreReadThreads = StoreReadThreads(nil), random: any RandomSource = SystemRandom()
     ) throws(OperationalError) {
         self.deployment = deployment
         self.key = try deployment.bearerKey()
         self.writer = writer
+        self.threads = threads
         self.random = random
         self.directory = live
     }
@@ -91,13 +93,11 @@ package final class BearerSessions: Sendable {
 
     /// The session of this app that the token belongs to, also if it has ended; nil if there is none. The
     /// token before the current one is accepted, too.
-    package func session(bearing token: [UInt8], of app: AppName) throws(Refusal) -> Session? {
-        do {
-            let session = try directory.session(bearing: token.span)
-            return session?.app == app.description ? session : nil
-        } catch {
-            throw Refusal(error, in: "sessions")
+    package func session(bearing token: [UInt8], of app: AppName) async throws(Refusal) -> Session? {
+        let session = try await threads.run { [directory] () throws(OperationalError) in
+            try directory.session(bearing: token.span)
         }
+        return session?.app == app.description ? session : nil
     }
 
     /// Ends the sessions of this app that the token and the login token belong to; the login token counts
@@ -106,9 +106,7 @@ package final class BearerSessions: Sendable {
     package func signOut(
         token: [UInt8]?, loginToken: [UInt8]?, of app: AppName, at now: Int64
     ) async throws(Refusal) {
-        let session = try token.flatMap { (token) throws(Refusal) in
-            try self.session(bearing: token, of: app)
-        }
+        let session = if let token { try await self.session(bearing: token, of: app) } else { Session?.none }
         let bearing = session.flatMap { $0.end == nil ? $0.id : nil }
         let presented = loginToken.flatMap { LoginToken($0.span) }
         let named = try presented.flatMap { (token) throws(Refusal) in

@@ -16,7 +16,7 @@ extension SessionLifecycle {
         _ request: RefreshRequest, at now: Int64
     ) async throws(Refusal) -> RenewedSession {
         try request.checkTime(at: now)
-        guard var row = try read(request.token.id), case .device(let device) = row.credentials else {
+        guard var row = try await read(request.token.id), case .device(let device) = row.credentials else {
             throw Refusal(.unknownKey, detail: "refresh: no session \(request.token.id)")
         }
         let key = try requestKey(of: request.token.epoch, device: device, row: row)
@@ -183,7 +183,7 @@ extension SessionLifecycle {
             ], by: .server
         )
         try await end(.one(row.id), with: SessionTermination(.reused, at: now), recording: draft)
-        guard let end = try read(row.id)?.end else {
+        guard let end = try await read(row.id)?.end else {
             return Refusal(.unknownKey, detail: "refresh: session \(row.id) is gone")
         }
         return Refusal(end, of: row.id)
@@ -261,8 +261,8 @@ extension SessionLifecycle {
             signer: Credentials(keyID: KeyID(left), key: SigningKey(key)))
     }
 
-    package func read(_ id: SessionID) throws(Refusal) -> StoredSession? {
-        try unavailableOnFault { () throws(OperationalError) in try reader.session(id) }
+    package func read(_ id: SessionID) async throws(Refusal) -> StoredSession? {
+        try await threads.run { [reader] () throws(OperationalError) in try reader.session(id) }
     }
 
     package func policy(of app: AppName) throws(Refusal) -> Policy {

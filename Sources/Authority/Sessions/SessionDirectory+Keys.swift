@@ -11,17 +11,21 @@ extension SessionDirectory {
     package static let grace: Int64 = 30
 
     /// Nil if there is no such session, or the key of that epoch is not stored.
-    func makeCacheEntry(for token: SessionToken) throws(OperationalError) -> SessionCache.Entry? {
+    func makeCacheEntry(
+        for token: SessionToken, reads: StoreReads
+    ) throws(OperationalError) -> SessionCache.Entry? {
         let shard = shard(of: token.id)
         let season = shard.cacheGeneration
         guard let known = shard.find(token.id), known.session.kind == .device,
-            let verified = try verified(known)
+            let verified = try verified(known, reads: reads)
         else { return nil }
         let (live, ahead) = (verified.session, known.confirmation)
         guard live.kind == .device,
-            let edition = edition(of: token.epoch, record: live, confirmation: ahead),
-            let (sealed, release) = try epoch(token.epoch, of: verified)
+            let edition = edition(of: token.epoch, record: live, confirmation: ahead)
         else { return nil }
+        // The account is read, and for some epochs the root.
+        try reads.require()
+        guard let (sealed, release) = try epoch(token.epoch, of: verified) else { return nil }
         let root = try root(sealed, of: token, in: appPlatforms[live.appPlatform].app)
         let entry = SessionCache.Entry(
             token: token,

@@ -64,12 +64,22 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     // MARK: For the gate
 
+    /// Refuses where this node cannot know that a session has not ended at another one.
+    func requireFreshLease() throws(OperationalError) { try lease?.requireFresh() }
+
     /// Fails closed if the store cannot be read after a change, because the session may just have been
     /// revoked.
     package func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
-        try refreshIfChanged()
+        try session(for: token, reads: .allowed)
+    }
+
+    /// The same; throws ``OperationalError/needsStore`` where `reads` forbids what the lookup needs.
+    package func session(
+        for token: SessionToken, reads: StoreReads
+    ) throws(OperationalError) -> (Session, SigningKey)? {
+        try refreshIfChanged(reads: reads)
         var entry = shard(of: token.id).cachedEntry(for: token)
-        if entry == nil { entry = try makeCacheEntry(for: token) }
+        if entry == nil { entry = try makeCacheEntry(for: token, reads: reads) }
         try lease?.requireFresh()
         guard let entry, let key = entry.key else { return nil }
         return (entry.session, key)
@@ -95,8 +105,9 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     // MARK: Following the store
 
     /// Compares with the generation counter that commands increment, and reads the changes.
-    package func refreshIfChanged() throws(OperationalError) {
+    package func refreshIfChanged(reads: StoreReads = .allowed) throws(OperationalError) {
         guard generation.value != deployment.generation.current else { return }
+        try reads.require()
         try positionLock.write { () throws(OperationalError) in
             let current = deployment.generation.current
             guard position.generation != current else { return }
@@ -184,7 +195,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
 
     /// The record of a session whose row was verified since it was read; nil if the row is gone. Throws if
     /// the row is not authentic, or an earlier one than the server knows.
-    func verified(_ known: KnownSession) throws(OperationalError) -> KnownSession? {
+    func verified(_ known: KnownSession, reads: StoreReads) throws(OperationalError) -> KnownSession? {
         let live = known.session
         let table = AuthenticatedTable.session
         guard deployment.rows.accepts(group: table.group(ofAccount: live.account), of: table) else {
@@ -192,6 +203,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
                 .failed, message: "session \(live.id): the rows of its group do not add up")
         }
         if live.isVerified { return known }
+        try reads.require()
         guard let row = try reader.session(live.id) else { return nil }
         guard row.change >= live.change else {
             deployment.rows.refused(live.id.description, of: table)
@@ -200,7 +212,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         apply([row])
         guard let now = shard(of: live.id).find(live.id) else { return nil }
         // A newer row may have been read meanwhile.
-        return now.session.isVerified ? now : try verified(now)
+        return now.session.isVerified ? now : try verified(now, reads: reads)
     }
 
     /// Forgets sessions that the store has deleted.
@@ -244,24 +256,37 @@ final class AtomicGeneration: Sendable {
 /// needed.
 extension SessionDirectory {
     package func session(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
-        let session = try findSession(bearing: text)
+        try session(bearing: text, reads: .allowed)
+    }
+
+    /// The same; throws ``OperationalError/needsStore`` where `reads` forbids what the lookup needs.
+    package func session(
+        bearing text: Span<UInt8>, reads: StoreReads
+    ) throws(OperationalError) -> Session? {
+        let session = try findSession(bearing: text, reads: reads)
         try lease?.requireFresh()
         return session
     }
 
-    private func findSession(bearing text: Span<UInt8>) throws(OperationalError) -> Session? {
-        try refreshIfChanged()
+    private func findSession(
+        bearing text: Span<UInt8>, reads: StoreReads
+    ) throws(OperationalError) -> Session? {
+        try refreshIfChanged(reads: reads)
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)
         let season = shard.cacheGeneration
         guard let known = shard.find(token.session), known.edition(of: token) != nil,
-            let verified = try verified(known), let edition = verified.edition(of: token)
+            let verified = try verified(known, reads: reads), let edition = verified.edition(of: token)
         else { return nil }
         let (live, ahead) = (verified.session, known.confirmation)
-        guard edition != .previous else { return try session(live, edition: edition) }
+        guard edition != .previous else {
+            try reads.require()
+            return try session(live, edition: edition)
+        }
         // In the cache, a bearer session has the single epoch 0.
         let place = SessionToken(id: token.session, epoch: 0)
         if let entry = shard.cachedEntry(for: place) { return entry.session }
+        try reads.require()
         let entry = SessionCache.Entry(
             token: place, session: try session(live, edition: ahead == nil ? edition : .current), key: nil)
         shard.cache(entry, for: live, confirmation: ahead, generation: season)

@@ -11,19 +11,21 @@ package struct SessionLifecycle: Sendable {
     let directory: SessionDirectory
     package let writer: any StoreWriter
     let replay: any ReplayGuard
+    let threads: StoreReadThreads
     let random: any RandomSource
     let refreshes = RefreshLimiter()
 
     /// `replay` is the gate's own replay guard.
     package init(
         _ deployment: Deployment, directory live: SessionDirectory, writer: any StoreWriter,
-        replay: any ReplayGuard,
+        replay: any ReplayGuard, reading threads: StoreReadThreads = StoreReadThreads(nil),
         random: any RandomSource = SystemRandom()
     ) {
         self.deployment = deployment
         self.directory = live
         self.writer = writer
         self.replay = replay
+        self.threads = threads
         self.random = random
     }
 
@@ -116,17 +118,17 @@ package struct OpenedSession: Sendable {
     package var signer: Credentials
 }
 
-/// Reads of sessions on the event loops' own connection.
+/// Reads for the routes.
 extension SessionLifecycle {
     /// The newest `limit` live sessions, the oldest of them first.
-    package func readLive(of account: Int64, newest limit: Int) throws(Refusal) -> [StoredSession] {
-        try unavailableOnFault { () throws(OperationalError) in
+    package func readLive(of account: Int64, newest limit: Int) async throws(Refusal) -> [StoredSession] {
+        try await threads.run { [reader] () throws(OperationalError) in
             try reader.liveSessions(of: account, newest: limit)
         }
     }
 
-    package func readAccount(_ number: Int64) throws(Refusal) -> Account? {
-        try unavailableOnFault { () throws(OperationalError) in try reader.account(number) }
+    package func readAccount(_ number: Int64) async throws(Refusal) -> Account? {
+        try await threads.run { [reader] () throws(OperationalError) in try reader.account(number) }
     }
 
     /// When the token of the request under `session` expires, in whole Unix seconds. The lifetime of an

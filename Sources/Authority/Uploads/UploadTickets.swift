@@ -64,6 +64,17 @@ extension SessionDirectory {
         _ text: Span<UInt8>
     ) throws(OperationalError) -> (UploadTicketRecord, Session)? { try find(uploadTicket: text) }
 
+    /// Whether the text can be a ticket of this deployment.
+    func isIssued(uploadTicket text: Span<UInt8>) -> Bool {
+        UploadTicketToken(text)?.isIssued(under: uploadTicketKey) ?? false
+    }
+
+    /// Refuses a ticket's session that was looked up before, unless nothing has happened to it since.
+    func requireCurrent(_ session: Session) throws(OperationalError) {
+        guard shard(of: session.id).find(session.id)?.session.end == session.end else { throw .needsStore }
+        try requireFreshLease()
+    }
+
     /// The same, without suspending. Only tickets that this deployment issued are looked up in the store.
     package func find(uploadTicket text: Span<UInt8>) throws(OperationalError) -> (
         UploadTicketRecord, Session
@@ -71,7 +82,8 @@ extension SessionDirectory {
         guard let token = UploadTicketToken(text), token.isIssued(under: uploadTicketKey) else { return nil }
         try refreshIfChanged()
         guard let ticket = try reader.uploadTicket(token.id),
-            let known = shard(of: ticket.session).find(ticket.session), let live = try verified(known)
+            let known = shard(of: ticket.session).find(ticket.session),
+            let live = try verified(known, reads: .allowed)
         else { return nil }
         return (ticket, try session(holdingTicket: live.session))
     }

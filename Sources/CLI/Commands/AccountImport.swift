@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignThreads
 import CountersignWire
 import Glibc
 import Synchronization

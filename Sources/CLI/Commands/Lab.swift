@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignLab
+import CountersignThreads
 import CountersignWire
 import Glibc
 import Synchronization

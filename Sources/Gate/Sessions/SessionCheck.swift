@@ -124,11 +124,11 @@ struct DeviceSignatureVerifier: Sendable {
     }
 
     /// `label` is that of the signature that admitted the caller; `network` returns the client's network
-    /// address.
+    /// address. `known` is the device's key, if it was looked up before.
     func check(
         _ session: Session?, of release: AppRelease, sending request: Request,
         on route: RouteRules.Decision, signed label: ByteRange,
-        from network: () -> [UInt8], at now: Int64, lease work: WorkspaceLease
+        from network: () -> [UInt8], at now: Int64, key known: P256Point?, lease work: WorkspaceLease
     ) throws(Refusal) {
         guard let session else { throw release.refusalForMissingSession(on: route) }
         guard session.kind == .device else {
@@ -151,13 +151,14 @@ struct DeviceSignatureVerifier: Sendable {
         try scheme.writeStringToSign(for: claim, of: request, into: &work.workspace)
         let place = PublicKeyFailureLimiter.FailureKey(claim.keyID, from: network())
         if let place { try failures.check(place, at: now) }
-        guard claim.compare(with: try key(of: session), workspace: work.workspace) == .equal else {
+        let key = if let known { known } else { try key(of: session) }
+        guard claim.compare(with: key, workspace: work.workspace) == .equal else {
             if let place { failures.recordFailure(of: place, at: now) }
             throw Refusal(.badSignature, detail: "the device's signature differs")
         }
     }
 
-    private func key(of session: Session) throws(Refusal) -> P256Point {
+    func key(of session: Session) throws(Refusal) -> P256Point {
         do {
             if let key = try source.deviceKey(of: session.id) { return key }
         } catch {

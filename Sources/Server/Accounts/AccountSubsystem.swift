@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignHandshake
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Glibc
 
@@ -35,8 +36,8 @@ final class AccountSubsystem {
             passwordChanges: Registration(keys, for: .passwordChange),
             enrolment: Enrolment(sessions.life), limits: loginLimitPersistence.limits,
             work: LoginWork(keys),
-            steps: try HashingPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
-            passwords: try HashingPool(
+            steps: try WorkPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
+            passwords: try WorkPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
             replay: replay, handOver: handOver, sessions: sessions, bearers: sessions.bearers,
             legacyLogins: LegacyLoginServices(
@@ -77,9 +78,9 @@ struct AccountServices: Sendable {
     let work: LoginWork
     /// Computes OPAQUE steps. One step takes a fraction of a millisecond, but a login storm brings thousands,
     /// so they do not run on event loops.
-    let steps: HashingPool
+    let steps: WorkPool
     /// Hashes passwords: 19 MiB and 20 ms each.
-    let passwords: HashingPool
+    let passwords: WorkPool
     let replay: any ReplayGuard
     let handOver: HandoverState
     let sessions: SessionService
@@ -95,7 +96,7 @@ struct LegacyLoginServices: Sendable {
     let signIn: any LegacyPasswordLogin
 }
 
-extension HashingPool {
+extension WorkPool {
     /// Work that may refuse.
     func attempt<Value: Sendable>(
         _ work: @escaping @Sendable () throws(Refusal) -> Value

@@ -259,7 +259,9 @@ extension Gateway {
         }
         (original.bodyState, original.framing) = (.awaited, .length(1))
         do {
-            try gate.judgeHead(of: original, recordingIn: judgement, from: { network(of: exchange) })
+            try await gate.waitingForLookups(of: judgement) { () throws(Refusal) in
+                try gate.judgeHead(of: original, recordingIn: judgement, from: { network(of: exchange) })
+            }
         } catch {
             // Unsigned, as far as the head shows.
             if error.code == .unsigned { (original.bodyState, original.framing) = (.whole, .none) }

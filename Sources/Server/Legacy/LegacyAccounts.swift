@@ -47,8 +47,8 @@ extension LegacyRoutes {
         let form = try LegacyForm(of: call.request)
         let old = try form.password(app.policy.parameter(.password))
         let new = try form.password(app.policy.parameter(.newPassword))
-        let session = try session(in: form, of: app, for: call)
-        guard let username = try username(in: form, of: app, under: session) else {
+        let session = try await session(in: form, of: app, for: call)
+        guard let username = try await username(in: form, of: app, under: session) else {
             return .legacyUser(0, of: app)
         }
         guard let attempt = LegacyLoginAttempt(app, username: username, password: old, atAnyOf: endpoints)
@@ -111,13 +111,13 @@ extension LegacyRoutes {
     /// tokens.
     private func session(
         in form: LegacyForm, of app: LegacyApp, for call: RouteCall
-    ) throws(Refusal) -> Session? {
+    ) async throws(Refusal) -> Session? {
         guard app.policy.legacySession == .authority,
             let token = try token(in: form, of: app, sentWith: call.request)
         else {
             return nil
         }
-        guard let session = try services.bearers.session(bearing: token, of: app.name) else {
+        guard let session = try await services.bearers.session(bearing: token, of: app.name) else {
             throw Refusal(.sessionEnded, detail: "no session has this token")
         }
         if let end = session.end { throw Refusal(end, of: session.id) }
@@ -136,10 +136,10 @@ extension LegacyRoutes {
     /// session's: its guesses count to the session, so they must not test another account's password.
     private func username(
         in form: LegacyForm, of app: LegacyApp, under session: Session?
-    ) throws(Refusal) -> [UInt8]? {
+    ) async throws(Refusal) -> [UInt8]? {
         let parameter = app.policy.parameter(.account)
         guard let session else { return try form.value(parameter) }
-        guard let account = try services.sessions.life.readAccount(session.account.number) else {
+        guard let account = try await services.sessions.life.readAccount(session.account.number) else {
             throw Refusal(.unavailable, detail: "session \(session.id): its account is not in the store")
         }
         if let stated = try form.value(ifAny: parameter) {

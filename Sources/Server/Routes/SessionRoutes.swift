@@ -19,10 +19,10 @@ struct SessionRoutes: Sendable {
                 try await logout(call)
             },
             Route(method: "GET", path: "/session", admission: .session) { (call) throws(Refusal) in
-                try own(call)
+                try await own(call)
             },
             Route(method: "GET", path: "/sessions", admission: .session) { (call) throws(Refusal) in
-                try all(call)
+                try await all(call)
             },
             Route(method: "DELETE", path: "/sessions/*", admission: .session) { (call) throws(Refusal) in
                 try await revoke(call)
@@ -35,12 +35,12 @@ struct SessionRoutes: Sendable {
         return RouteResult([:])
     }
 
-    private func own(_ call: RouteCall) throws(Refusal) -> RouteResult {
+    private func own(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let session = try call.session()
-        guard let row = try sessions.read(session.id) else {
+        guard let row = try await sessions.read(session.id) else {
             throw Refusal(.unknownKey, detail: "session \(session.id) is gone")
         }
-        let account = try account(of: session)
+        let account = try await account(of: session)
         var members: [(name: String, value: JSONValue)] = [
             ("account", .string(account.name.description)), ("epoch", .integer(Int64(session.epoch))),
             ("expires", .integer(try sessions.expiry(of: session, row: row, at: call.now))),
@@ -49,13 +49,13 @@ struct SessionRoutes: Sendable {
         return RouteResult(.object(members))
     }
 
-    private func all(_ call: RouteCall) throws(Refusal) -> RouteResult {
+    private func all(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let session = try call.session()
         // One more than is listed, to detect whether there are more.
-        var rows = try sessions.readLive(of: session.account.number, newest: SessionRoutes.mostListed + 1)
+        var rows = try await sessions.readLive(of: session.account.number, newest: SessionRoutes.mostListed + 1)
         let isWhole = rows.count <= SessionRoutes.mostListed
         if !isWhole { rows.removeFirst() }
-        if !rows.contains(where: { $0.id == session.id }), let own = try sessions.read(session.id) {
+        if !rows.contains(where: { $0.id == session.id }), let own = try await sessions.read(session.id) {
             rows.insert(own, at: 0)
         }
         var list: [JSONValue] = []
@@ -71,13 +71,13 @@ struct SessionRoutes: Sendable {
     private func revoke(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let session = try call.session()
         guard let id = SessionID(call.parameter) else { return RouteResult(.notFound) }
-        let account = try account(of: session)
+        let account = try await account(of: session)
         let isDone = try await sessions.revoke(id, by: account, from: session.id, at: call.now)
         return isDone ? RouteResult([:]) : RouteResult(.notFound)
     }
 
-    private func account(of session: Session) throws(Refusal) -> Account {
-        guard let account = try sessions.readAccount(session.account.number) else {
+    private func account(of session: Session) async throws(Refusal) -> Account {
+        guard let account = try await sessions.readAccount(session.account.number) else {
             throw Refusal(.unavailable, detail: "session \(session.id): its account is not in the store")
         }
         return account

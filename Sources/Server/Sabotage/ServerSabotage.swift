@@ -93,7 +93,7 @@
         }
 
         func gate(
-            for authorities: [String], keys: ReleaseKeyDirectory, sessions: SessionDirectory,
+            for authorities: [String], keys: ReleaseKeyDirectory, sessions: LoopSessions,
             replay: any ReplayGuard, failures: PublicKeyFailureLimiter
         ) -> Gate {
             var releases: any ReleaseSource = keys
@@ -101,9 +101,10 @@
             if has(.legacyAlwaysOn) { releases = AnySchemeReleaseSource(releases) }
             return Gate(
                 allowedHosts: has(.hostUnchecked) ? .allowingEveryHostUnchecked : AllowedHosts(authorities),
-                schemes: schemes(keys: keys, sessions: sessions), keys: releases,
-                sessions: has(.epochUnchecked) ? EpochKeepingSessionSource(sessions) : sessions,
-                replay: guarding(replay), failures: failures, clock: SystemTime())
+                schemes: schemes(keys: keys, sessions: sessions.directory), keys: releases,
+                sessions: has(.epochUnchecked)
+                    ? EpochKeepingSessionSource(sessions.source) : sessions.source,
+                replay: guarding(replay), failures: failures, lookups: sessions.lookups, clock: SystemTime())
         }
 
         private func guarding(_ replay: any ReplayGuard) -> any ReplayGuard {

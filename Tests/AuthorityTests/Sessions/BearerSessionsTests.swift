@@ -216,8 +216,8 @@ import Testing
         let grant = try await scene.open()
         let other = try #require(AppName("other"))
         let (token, loginToken) = (Array("\(grant.token.text)".utf8), Array("\(grant.loginToken.text)".utf8))
-        #expect(try scene.bearers.session(bearing: token, of: scene.base.app)?.id == grant.session)
-        #expect(try scene.bearers.session(bearing: token, of: other) == nil)
+        #expect(try await scene.bearers.session(bearing: token, of: scene.base.app)?.id == grant.session)
+        #expect(try await scene.bearers.session(bearing: token, of: other) == nil)
         for (app, ends) in [(other, false), (scene.base.app, true)] {
             try await scene.bearers.signOut(token: nil, loginToken: loginToken, of: app, at: scene.base.now)
             #expect(try (scene.base.row(grant.session).end != nil) == ends)

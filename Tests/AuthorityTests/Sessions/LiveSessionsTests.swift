@@ -122,7 +122,7 @@ import Testing
         try await scene.life.performMaintenance(at: scene.now)
         #expect(try scene.row(old.token.id).end == SessionTermination(.expired, at: scene.now))
         #expect(try scene.row(young.token.id).end == nil)
-        let listed = try scene.life.readLive(of: account.number, newest: 10)
+        let listed = try await scene.life.readLive(of: account.number, newest: 10)
         #expect(listed.map(\.id) == [young.token.id])
         // Without the policy, age alone ends nothing.
         let plain = try SessionScene(["session-idle=30d"])

@@ -96,7 +96,7 @@ import Testing
                 if refusal == nil { alive += 1 } else { #expect(refusal?.endedSession?.reason == "replaced") }
             }
             #expect(alive == 1)
-            #expect(try scene.life.readLive(of: account.number, newest: 100).count == 1)
+            #expect(try await scene.life.readLive(of: account.number, newest: 100).count == 1)
         }
     }
 }

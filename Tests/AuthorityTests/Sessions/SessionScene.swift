@@ -3,6 +3,7 @@ import CountersignHandshake
 import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Glibc
 import Synchronization
@@ -22,7 +23,8 @@ final class HandClock: TimeSource {
     }
 }
 
-/// A deployment with an app, its releases and accounts, and their sessions, over a store on disk.
+/// A deployment with an app, its releases and accounts, and their sessions, over a store on disk. Its gate
+/// reads the store on other threads, as where the store is a server.
 final class SessionScene: Sendable {
     static let start: Int64 = 1_800_000_000
     static let authority = "api.example.com"
@@ -36,7 +38,9 @@ final class SessionScene: Sendable {
     let life: SessionLifecycle
     let writer: GroupWriter
     let replay: ReplayFile
+    let lookups: LoopSessionSource
     let gate: Gate
+    private let reads: WorkPool
 
     init(_ settings: [String] = []) throws {
         deployment = try AuthorityTests.deployment(folder.data)
@@ -55,13 +59,17 @@ final class SessionScene: Sendable {
             reader: StorePlace.sqlite(path: path).open(authenticatingBy: deployment.rows), writer: writer)
         replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: SessionScene.start)
         life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
+        reads = try WorkPool(WorkPool.Bounds(workers: 2, queue: 1_000), for: .storeReads)
+        lookups = LoopSessionSource(live, reading: reads)
         gate = Gate(
-            allowedHosts: AllowedHosts([SessionScene.authority]), keys: keys, sessions: live, replay: replay,
-            clock: clock
-        )
+            allowedHosts: AllowedHosts([SessionScene.authority]), keys: keys, sessions: lookups,
+            replay: replay, lookups: lookups, clock: clock)
     }
 
-    deinit { writer.stop() }
+    deinit {
+        writer.stop()
+        reads.stop()
+    }
 
     var now: Int64 { clock.now }
 

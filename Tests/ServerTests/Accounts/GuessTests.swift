@@ -4,6 +4,7 @@ import CountersignHandshake
 import CountersignOpaque
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Testing
 

@@ -1,14 +1,15 @@
 import CountersignAuthority
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Foundation
 import Synchronization
 import Testing
 
-@Suite struct HashingPoolTests {
+@Suite struct WorkPoolTests {
     @Test("hands back each caller's own result")
     func results() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 200, patience: 60_000))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 2, queue: 200, patience: 60_000))
         let results = await withTaskGroup(of: (Int, Int?).self) { group in
             for number in 0..<100 { group.addTask { (number, try? await pool.run { number * number }) } }
             return await group.reduce(into: [Int: Int?]()) { $0[$1.0] = $1.1 }
@@ -19,7 +20,7 @@ import Testing
 
     @Test("resumes on the executor that the caller came from")
     @MainActor func executor() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 1))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 1))
         let worker = try await pool.run { UInt(pthread_self()) }
         MainActor.preconditionIsolated()
         #expect(worker != UInt(pthread_self()))
@@ -28,7 +29,7 @@ import Testing
 
     @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(5)))
     func full() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 2, queue: 3, patience: 60_000))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 2, queue: 3, patience: 60_000))
         let gate = Latch()
         let (refused, done) = await withTaskGroup(of: Refusal?.self) { group in
             for _ in 0..<40 { group.addTask { await refusal { try await pool.run { gate.wait() } } } }
@@ -48,7 +49,7 @@ import Testing
     @Test("refuses who waited past the deadline")
     func late() async throws {
         let clock = SettableClock()
-        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 4, patience: 100), clock: clock)
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 4, patience: 100), clock: clock)
         let gate = Latch()
         async let first = refusal { try await pool.run { gate.wait() } }
         await gate.waited()
@@ -66,7 +67,7 @@ import Testing
 
     @Test("a caller that leaves makes room, and its work is not done")
     func cancelled() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 1, patience: 60_000))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 1, patience: 60_000))
         let gate = Latch()
         async let first = refusal { try await pool.run { gate.wait() } }
         await gate.waited()
@@ -93,7 +94,7 @@ import Testing
 
     @Test("stopping refuses who waits, finishes what has begun, and takes nothing more")
     func stops() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 1, queue: 10, patience: 60_000))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 1, queue: 10, patience: 60_000))
         let gate = Latch()
         async let begun = refusal { try await pool.run { gate.wait() } }
         await gate.waited()
@@ -111,7 +112,7 @@ import Testing
     @Test("every caller hears once, whatever races", .timeLimit(.minutes(5)))
     func races() async throws {
         for round in 0..<40 {
-            let pool = try HashingPool(HashingPool.Bounds(workers: 3, queue: 8, patience: 60_000))
+            let pool = try WorkPool(WorkPool.Bounds(workers: 3, queue: 8, patience: 60_000))
             await withTaskGroup(of: Void.self) { group in
                 for number in 0..<60 {
                     group.addTask {
@@ -128,7 +129,7 @@ import Testing
 
     @Test("a thousand logins at once take the memory of four", .timeLimit(.minutes(2)))
     func memory() async throws {
-        let pool = try HashingPool(HashingPool.Bounds(workers: 4, queue: 40, patience: 60_000))
+        let pool = try WorkPool(WorkPool.Bounds(workers: 4, queue: 40, patience: 60_000))
         let cost = HashCost.standard
         let password = Secret(random: 16)
         let atOnce = AtOnce()

@@ -1,17 +1,17 @@
 import CountersignMemory
-import CountersignThreads
 import CountersignWire
 import Glibc
 
-/// Runs password hashes on threads of its own, so that a login that takes 20 ms of a core does not block an
-/// event loop that serves requests in microseconds; it runs at most as many at once as there is memory for.
+/// Runs work that takes long, or that waits, on threads of its own: a password hash of 20 ms, or a read of a
+/// database on another machine, must not block an event loop that serves requests in microseconds. It runs
+/// at most as many pieces at once as there is memory for.
 ///
-/// Everything is bounded. Memory: ``Bounds/workers`` times the memory of one hash. Waiting:
-/// ``Bounds/queue`` callers, none for longer than its deadline and one hash. Further callers are refused at
-/// once, with a time to retry after: refusing a caller costs one lock.
-package final class HashingPool: Sendable {
+/// Everything is bounded. Memory: ``Bounds/workers`` times the memory of one piece of work.
+/// Waiting: ``Bounds/queue`` callers, none for longer than its deadline and one piece. Further callers are
+/// refused at once, with a time to retry after: refusing a caller costs one lock.
+package final class WorkPool: Sendable {
     package struct Bounds: Sendable {
-        /// Threads, and so concurrent hashes. Each takes the memory of its ``HashCost``: 19 MiB.
+        /// Threads, and so pieces of work that run at once. A password hash takes 19 MiB.
         package var workers: Int
         /// Callers that may wait for a thread.
         package var queue: Int
@@ -25,19 +25,35 @@ package final class HashingPool: Sendable {
         }
     }
 
+    /// What the work is, which decides the priority of the threads.
+    package enum Purpose: Sendable {
+        /// Hashes keep a core busy. Their threads have a lower priority than the event loops, so that a flood
+        /// of logins gets the CPU time that requests leave.
+        case hashing
+        /// Reads of the store, for which requests wait.
+        case storeReads
+
+        var name: String {
+            switch self {
+            case .hashing: "hashing"
+            case .storeReads: "store reads"
+            }
+        }
+    }
+
     package let bounds: Bounds
-    private let queue: HashingQueue
+    private let queue: WorkQueue
     private let threads: WorkerThreads
 
     /// Starts the threads.
-    package init(_ bounds: Bounds, clock: any MonotonicClock = SystemMonotonicClock())
-        throws(OperationalError)
-    {
+    package init(
+        _ bounds: Bounds, for purpose: Purpose = .hashing, clock: any MonotonicClock = SystemMonotonicClock()
+    ) throws(OperationalError) {
         self.bounds = bounds
-        let queue = HashingQueue(bounds, clock: clock)
+        let queue = WorkQueue(bounds, purpose: purpose, clock: clock)
         self.queue = queue
         do {
-            threads = try WorkerThreads(bounds.workers, purpose: "to hash on") { queue.serve() }
+            threads = try WorkerThreads(bounds.workers, purpose: "for \(purpose.name)") { queue.serve() }
         } catch {
             queue.close()
             throw error
@@ -59,7 +75,7 @@ package final class HashingPool: Sendable {
         let queue = queue
         let outcome = await withTaskCancellationHandler {
             await withUnsafeContinuation { (waiting: UnsafeContinuation<Outcome<Result>, Never>) in
-                let job = HashingJob(
+                let job = WorkJob(
                     perform: {
                         let result = work()
                         // Resumes the caller after the thread is counted as free, so that the next caller
@@ -96,7 +112,7 @@ package final class HashingPool: Sendable {
 
 /// One caller's work. The code that takes it from the queue calls one of the two closures exactly once, so
 /// that the continuation is resumed exactly once.
-private struct HashingJob: Sendable {
+private struct WorkJob: Sendable {
     /// Does the work; the closure that it returns delivers the result.
     let perform: @Sendable () -> @Sendable () -> Void
     let refuse: @Sendable (Refusal) -> Void
@@ -112,15 +128,17 @@ private struct HashingJob: Sendable {
 }
 
 /// The callers that wait for a thread, none longer than the pool's patience.
-private final class HashingQueue: Sendable {
-    private let bounds: HashingPool.Bounds
+private final class WorkQueue: Sendable {
+    private let bounds: WorkPool.Bounds
+    private let purpose: WorkPool.Purpose
     private let clock: any MonotonicClock
-    private let jobs: BoundedQueue<HashingJob>
+    private let jobs: BoundedQueue<WorkJob>
     /// The moving average of a job's nanoseconds; an estimate before the first job.
     private let averageDuration = Locked<UInt64>(30_000_000)
 
-    init(_ bounds: HashingPool.Bounds, clock: any MonotonicClock) {
+    init(_ bounds: WorkPool.Bounds, purpose: WorkPool.Purpose, clock: any MonotonicClock) {
         self.bounds = bounds
+        self.purpose = purpose
         self.clock = clock
         jobs = BoundedQueue(bound: bounds.queue, workers: bounds.workers)
     }
@@ -128,31 +146,33 @@ private final class HashingQueue: Sendable {
     var waiting: Int { jobs.load.waiting }
 
     /// Queues the job, or refuses it before returning.
-    func add(_ job: HashingJob, ticket: JobTicket) {
+    func add(_ job: WorkJob, ticket: JobTicket) {
         var job = job
         job.joined = clock.nanoseconds
         switch jobs.add(job, ticket: ticket) {
         case .queued: break
-        case .closed: job.refuse(HashingQueue.stopping)
-        case .cancelled: job.refuse(HashingQueue.cancelled)
+        case .closed: job.refuse(WorkQueue.stopping)
+        case .cancelled: job.refuse(WorkQueue.cancelled)
         case .full(let load):
             job.refuse(
-                Refusal(.unavailable, detail: "the hashing queue is full", retryAfter: retryAfter(load)))
+                Refusal(
+                    .unavailable, detail: "the queue for \(purpose.name) is full",
+                    retryAfter: retryAfter(load)))
         }
     }
 
-    func cancel(_ ticket: JobTicket) { jobs.cancel(ticket)?.refuse(HashingQueue.cancelled) }
+    func cancel(_ ticket: JobTicket) { jobs.cancel(ticket)?.refuse(WorkQueue.cancelled) }
 
     /// Serves jobs until the queue is closed; each thread runs this once.
     func serve() {
-        HashingQueue.lowerThreadPriority()
+        if purpose == .hashing { WorkQueue.lowerThreadPriority() }
         while let job = jobs.take().first {
             let began = clock.nanoseconds
             guard began &- job.joined <= UInt64(bounds.patience) * 1_000_000 else {
                 jobs.didFinish()
                 job.refuse(
                     Refusal(
-                        .unavailable, detail: "waited too long to be hashed",
+                        .unavailable, detail: "waited too long for \(purpose.name)",
                         retryAfter: retryAfter(jobs.load)))
                 continue
             }
@@ -164,17 +184,16 @@ private final class HashingQueue: Sendable {
         }
     }
 
-    /// Lowers the priority of the calling thread, and of no other, below that of the event loops, so that a
-    /// flood of logins gets the CPU time that requests leave. Source: setpriority(2), "C library/kernel
-    /// differences".
+    /// Lowers the priority of the calling thread, and of no other, below that of the event loops. Source:
+    /// setpriority(2), "C library/kernel differences".
     private static func lowerThreadPriority() {
         setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, 10)
     }
 
-    func close() { for job in jobs.closeAndRemoveAll() { job.refuse(HashingQueue.stopping) } }
+    func close() { for job in jobs.closeAndRemoveAll() { job.refuse(WorkQueue.stopping) } }
 
     /// The whole seconds until the callers that now wait are served, from 1 to 60.
-    private func retryAfter(_ load: BoundedQueue<HashingJob>.Load) -> Int {
+    private func retryAfter(_ load: BoundedQueue<WorkJob>.Load) -> Int {
         let ahead = UInt64(load.waiting + load.busy) * averageDuration.with { $0 } / UInt64(bounds.workers)
         return Int(min(max((ahead + 999_999_999) / 1_000_000_000, 1), 60))
     }

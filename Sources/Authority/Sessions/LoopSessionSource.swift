@@ -1,0 +1,146 @@
+import CountersignGate
+import CountersignSchemes
+import CountersignSeal
+import CountersignThreads
+import CountersignWire
+
+/// The sessions for the gate of one event loop, where the store is a server that may let a reader wait. What
+/// is in memory is answered at once; anything else is read on a thread of `pool`, while the loop serves other
+/// requests. Source: docs/decisions/0076-reads-off-the-loops.md.
+///
+/// Confined to its loop; only the directory, which locks itself, is used on other threads.
+package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecked Sendable {
+    private enum Lookup: Sendable, Equatable {
+        case session(SessionToken)
+        case bearer([UInt8])
+        case deviceKey(SessionID)
+        case ticket([UInt8])
+    }
+
+    /// What a lookup has found that the directory does not keep.
+    private enum Finding: Sendable {
+        /// The directory has the session now.
+        case kept
+        case nothing
+        case deviceKey(P256Point)
+        case ticket(UploadTicketRecord, Session)
+    }
+
+    private struct Finished: Sendable {
+        let lookup: Lookup
+        let finding: Finding
+    }
+
+    private let directory: SessionDirectory
+    private let pool: WorkPool
+    private var noted: Lookup?
+    /// Of the judgement that runs.
+    private var finished: Finished?
+
+    package init(_ directory: SessionDirectory, reading pool: WorkPool) {
+        (self.directory, self.pool) = (directory, pool)
+    }
+
+    // MARK: Lookups
+
+    package func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {
+        do {
+            return try directory.session(for: token, reads: .forbidden)
+        } catch {
+            if case .nothing? = try result(of: .session(token), after: error) { return nil }
+            throw error
+        }
+    }
+
+    package func session(bearing token: Span<UInt8>) throws(OperationalError) -> Session? {
+        do {
+            return try directory.session(bearing: token, reads: .forbidden)
+        } catch {
+            let text = token.withUnsafeBufferPointer { Array($0) }
+            if case .nothing? = try result(of: .bearer(text), after: error) { return nil }
+            throw error
+        }
+    }
+
+    package func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? {
+        switch try result(of: .deviceKey(id), after: .needsStore) {
+        case .deviceKey(let key)?: return key
+        case .nothing?: return nil
+        default: throw .needsStore
+        }
+    }
+
+    package func uploadTicket(
+        _ text: Span<UInt8>
+    ) throws(OperationalError) -> (UploadTicketRecord, Session)? {
+        guard directory.isIssued(uploadTicket: text) else { return nil }
+        let text = text.withUnsafeBufferPointer { Array($0) }
+        switch try result(of: .ticket(text), after: .needsStore) {
+        case .ticket(let ticket, let session)?:
+            try directory.requireCurrent(session)
+            return (ticket, session)
+        case .nothing?: return nil
+        default: throw .needsStore
+        }
+    }
+
+    package func noteUse(of session: Session, at now: Int64) { directory.noteUse(of: session, at: now) }
+
+    /// The finding of this lookup, if it is the one that has just finished; else notes the lookup, and throws
+    /// `error`.
+    private func result(
+        of lookup: Lookup, after error: OperationalError
+    ) throws(OperationalError) -> Finding? {
+        guard error == .needsStore else { throw error }
+        if let finished, finished.lookup == lookup {
+            if case .kept = finished.finding {} else { return finished.finding }
+        }
+        noted = lookup
+        return nil
+    }
+
+    // MARK: DeferredLookups
+
+    package var isNoted: Bool { noted != nil }
+
+    package func begin(with finding: (any Sendable)?) {
+        noted = nil
+        finished = finding.flatMap { $0 as? Finished }
+    }
+
+    package func take() -> DeferredLookup? {
+        guard let lookup = noted else { return nil }
+        noted = nil
+        let (pool, directory) = (pool, directory)
+        return { () async throws(Refusal) in
+            let found = try await pool.run { LoopSessionSource.find(lookup, in: directory) }
+            switch found {
+            case .success(let finding): return Finished(lookup: lookup, finding: finding)
+            case .failure(let error): throw Refusal(error, in: "sessions")
+            }
+        }
+    }
+
+    private static func find(
+        _ lookup: Lookup, in directory: SessionDirectory
+    ) -> Result<Finding, OperationalError> {
+        do throws(OperationalError) {
+            switch lookup {
+            case .session(let token):
+                return .success(try directory.session(for: token) == nil ? .nothing : .kept)
+            case .bearer(let text):
+                return .success(try directory.session(bearing: text.span) == nil ? .nothing : .kept)
+            case .deviceKey(let id):
+                guard let key = try directory.deviceKey(of: id) else { return .success(.nothing) }
+                return .success(.deviceKey(key))
+            case .ticket(let text):
+                guard let (ticket, session) = try directory.uploadTicket(text.span) else {
+                    return .success(.nothing)
+                }
+                return .success(.ticket(ticket, session))
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}
