@@ -22,6 +22,8 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         /// The directory has the session now.
         case kept
         case nothing
+        /// A token that was renewed is in no cache.
+        case bearer(Session)
         case deviceKey(P256Point)
         case ticket(UploadTicketRecord, Session)
     }
@@ -57,8 +59,11 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
             return try directory.session(bearing: token, reads: .forbidden)
         } catch {
             let text = token.withUnsafeBufferPointer { Array($0) }
-            if case .nothing? = try result(of: .bearer(text), after: error) { return nil }
-            throw error
+            switch try result(of: .bearer(text), after: error) {
+            case .bearer(let session)?: return session
+            case .nothing?: return nil
+            default: throw error
+            }
         }
     }
 
@@ -76,9 +81,7 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         guard directory.isIssued(uploadTicket: text) else { return nil }
         let text = text.withUnsafeBufferPointer { Array($0) }
         switch try result(of: .ticket(text), after: .needsStore) {
-        case .ticket(let ticket, let session)?:
-            try directory.requireCurrent(session)
-            return (ticket, session)
+        case .ticket(let ticket, let session)?: return (ticket, session)
         case .nothing?: return nil
         default: throw .needsStore
         }
@@ -86,17 +89,27 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
 
     package func noteUse(of session: Session, at now: Int64) { directory.noteUse(of: session, at: now) }
 
-    /// The finding of this lookup, if it is the one that has just finished; else notes the lookup, and throws
-    /// `error`.
+    /// The finding of this lookup, if it is the one that has just finished, and is still true. Notes the
+    /// lookup otherwise, and returns nil; throws `error` if that is another one.
     private func result(
         of lookup: Lookup, after error: OperationalError
     ) throws(OperationalError) -> Finding? {
         guard error == .needsStore else { throw error }
-        if let finished, finished.lookup == lookup {
-            if case .kept = finished.finding {} else { return finished.finding }
+        guard let finished, finished.lookup == lookup, isTrue(finished.finding) else {
+            noted = lookup
+            return nil
         }
-        noted = lookup
-        return nil
+        try directory.requireFreshLease()
+        return finished.finding
+    }
+
+    private func isTrue(_ finding: Finding) -> Bool {
+        switch finding {
+        // Then the directory would have answered.
+        case .kept: false
+        case .nothing, .deviceKey: true
+        case .bearer(let session), .ticket(_, let session): !directory.hasEnded(since: session)
+        }
     }
 
     // MARK: DeferredLookups
@@ -129,7 +142,10 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
             case .session(let token):
                 return .success(try directory.session(for: token) == nil ? .nothing : .kept)
             case .bearer(let text):
-                return .success(try directory.session(bearing: text.span) == nil ? .nothing : .kept)
+                guard let session = try directory.session(bearing: text.span) else {
+                    return .success(.nothing)
+                }
+                return .success(.bearer(session))
             case .deviceKey(let id):
                 guard let key = try directory.deviceKey(of: id) else { return .success(.nothing) }
                 return .success(.deviceKey(key))

@@ -67,6 +67,12 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     /// Refuses where this node cannot know that a session has not ended at another one.
     func requireFreshLease() throws(OperationalError) { try lease?.requireFresh() }
 
+    /// Whether a session that was looked up before has ended since.
+    func hasEnded(since session: Session) -> Bool {
+        guard let known = shard(of: session.id).find(session.id) else { return true }
+        return known.session.end != session.end
+    }
+
     /// Fails closed if the store cannot be read after a change, because the session may just have been
     /// revoked.
     package func session(for token: SessionToken) throws(OperationalError) -> (Session, SigningKey)? {

@@ -69,12 +69,6 @@ extension SessionDirectory {
         UploadTicketToken(text)?.isIssued(under: uploadTicketKey) ?? false
     }
 
-    /// Refuses a ticket's session that was looked up before, unless nothing has happened to it since.
-    func requireCurrent(_ session: Session) throws(OperationalError) {
-        guard shard(of: session.id).find(session.id)?.session.end == session.end else { throw .needsStore }
-        try requireFreshLease()
-    }
-
     /// The same, without suspending. Only tickets that this deployment issued are looked up in the store.
     package func find(uploadTicket text: Span<UInt8>) throws(OperationalError) -> (
         UploadTicketRecord, Session

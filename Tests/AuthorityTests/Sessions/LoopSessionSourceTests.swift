@@ -73,6 +73,7 @@ import Testing
             .one(session.token.id), with: SessionTermination(.signedOut, at: scene.now))
         scene.lookups.begin(with: finding)
         #expect(throws: OperationalError.needsStore) { try scene.lookups.uploadTicket(text.span) }
+        #expect(scene.lookups.isNoted)
     }
 
     @Test("a lookup that fails refuses the request, and its nonce is not spent")
