@@ -94,3 +94,34 @@ def test_a_server_that_hangs(server, tmp_path, note):
             assert time.monotonic() < deadline, "no recovery"
         assert person.calls("/hello")
         note(f"a login was refused after {took:.1f} s while the store hung")
+
+
+def test_other_requests_do_not_wait_for_a_server_that_hangs(server, tmp_path, note):
+    """The first request of a session reads its row. While the server does not answer, that request waits, and no other one does."""
+    environment = {"COUNTERSIGN_STORE": server.create("waiting")}
+    with Gateway(tmp_path, environment=environment) as gateway:
+        gateway.add_app("demo", registration="open")
+        person = Person(gateway, tmp_path / "phone").signs_up().logs_in()
+        key = gateway.add_release(version="3.0")
+        gateway.stop()
+        gateway.start()
+        assert gateway.send(key.request()).status == 200
+        stopped = server.pids()
+        for pid in stopped:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            waiting = [person.begin("/hello") for _ in range(4)]
+            begun = time.monotonic()
+            slowest = 0.0
+            while any(call.poll() is None for call in waiting) and time.monotonic() < begun + 15:
+                sent = time.monotonic()
+                assert gateway.send(key.request()).status == 200
+                slowest = max(slowest, time.monotonic() - sent)
+            waited = time.monotonic() - begun
+            assert all(call.wait(15) != 0 for call in waiting), "the lookups did not wait for the server"
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        assert waited > 1, "the server answered"
+        assert slowest < waited / 2, (slowest, waited)
+        note(f"requests took at most {slowest * 1000:.0f} ms while lookups waited {waited:.1f} s for the store")
