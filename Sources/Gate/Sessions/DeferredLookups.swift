@@ -3,7 +3,7 @@ import CountersignSeal
 import CountersignWire
 
 /// The lookups of a source of sessions that must not wait for a store on its caller's thread: a lookup that
-/// would have to fails with `unavailable`, and is noted here. The caller has it finished elsewhere, and begins
+/// would have to fails, and is noted here. The caller has it finished elsewhere, and begins
 /// the judgement again, which then finds the result.
 ///
 /// One for each loop, and confined to it.

@@ -52,7 +52,8 @@ struct SessionRoutes: Sendable {
     private func all(_ call: RouteCall) async throws(Refusal) -> RouteResult {
         let session = try call.session()
         // One more than is listed, to detect whether there are more.
-        var rows = try await sessions.readLive(of: session.account.number, newest: SessionRoutes.mostListed + 1)
+        var rows = try await sessions.readLive(
+            of: session.account.number, newest: SessionRoutes.mostListed + 1)
         let isWhole = rows.count <= SessionRoutes.mostListed
         if !isWhole { rows.removeFirst() }
         if !rows.contains(where: { $0.id == session.id }), let own = try await sessions.read(session.id) {
