@@ -29,8 +29,8 @@ package final class ReplayService {
 
     /// For a command. Fails where another process has the file open.
     package convenience init(_ deployment: Deployment, keys: ReleaseKeyDirectory) throws(OperationalError) {
-        try self.init(deployment, keys: keys, location: .file, database: nil, log: nil) { () throws(OperationalError) in
-            deployment.store
+        try self.init(deployment, keys: keys, location: .file, database: nil, log: nil) {
+            () throws(OperationalError) in deployment.store
         }
     }
 

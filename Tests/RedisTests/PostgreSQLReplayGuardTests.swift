@@ -167,7 +167,8 @@ import Testing
         defer { node.stop() }
         let seen = entry("seen")
         #expect(await node.code(seen) == nil)
-        try sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'")
+        try sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'")
         try await eventually { await node.code(seen) == .replayed }
         #expect(node.replay.usage.epoch == 1)
     }

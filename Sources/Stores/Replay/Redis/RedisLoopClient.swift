@@ -16,6 +16,10 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
     }
 
     private static let pauseMilliseconds = 100
+    /// Errors after which the connection is opened anew.
+    private static let finalErrors = [
+        "NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED",
+    ]
 
     let loop: EventLoop
     private let address: RedisAddress
@@ -155,8 +159,7 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
             try end(outcome?.result ?? .failed("Redis returned \(number)"))
         case .error(let message):
             // The script is loaded on each new connection, and the data set is compared.
-            isUsable = !["NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED"].contains(
-                where: message.hasPrefix)
+            isUsable = !RedisLoopClient.finalErrors.contains(where: message.hasPrefix)
             try end(.failed("Redis: \(RedisServerStatus.quotable(message))"))
         default:
             isUsable = false

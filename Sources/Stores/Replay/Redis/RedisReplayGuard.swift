@@ -51,8 +51,8 @@ package final class RedisReplayGuard: SharedReplayGuard {
         }
         controller = try RedisReplayController(
             address, targets: targets, keys: keys,
-            record: ReplayEpochRecord(store, of: .redis, secret: secret), state: state, retention: self.retention,
-            formerFloor: formerFloor, clock: clock, note: note)
+            record: ReplayEpochRecord(store, of: .redis, secret: secret), state: state,
+            retention: self.retention, formerFloor: formerFloor, clock: clock, note: note)
     }
 
     package func start() throws(OperationalError) {

@@ -44,9 +44,9 @@ package final class ReplayEntryConnection: @unchecked Sendable {
     package func insert(_ batches: [Batch], epoch token: String) throws(OperationalError) -> Bool {
         let token = Array(token.utf8)
         return try connection.begin(
-            batches.map {
-                (connection.command(ReplayEntryConnection.insertion(into: $0.minute)),
-                    [.blob($0.names), .blob(token)])
+            batches.map { batch in
+                let command = connection.command(ReplayEntryConnection.insertion(into: batch.minute))
+                return (command, [.blob(batch.names), .blob(token)])
             })
     }
 
