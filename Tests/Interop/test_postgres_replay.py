@@ -120,7 +120,7 @@ def test_a_database_that_is_killed_has_lost_nothing(server, tmp_path):
         assert server.process.returncode == -signal.SIGKILL
         check_refusals_are_quick(node, node.key)
         until(lambda: "replay" in node.causes())
-        assert any("unavailable: " in note for note in node.notes())
+        until(lambda: any("unavailable: " in note for note in node.notes()))
         (server.folder / "data/postmaster.pid").unlink(missing_ok=True)
         server.start()
         for request in seen:

@@ -168,7 +168,7 @@ def test_without_redis_every_request_is_refused_soon(redis, node, fault):
     check_refusals_are_quick(node, node.key)
     assert node.metric("refusals_total") >= 40
     until(lambda: node.metric("up") == 0)
-    assert any("unavailable: " in note for note in node.notes())
+    until(lambda: any("unavailable: " in note for note in node.notes()))
     if fault == "stop":
         redis.signal(signal.SIGCONT)
         until(lambda: node.send(node.key.request()).status == 200)

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignHTTP
 import CountersignMemory
 import CountersignSQL
 import CountersignSchemes
@@ -42,8 +43,19 @@ import Testing
     @Test func aNodeIsNotReadyBeforeEachLoopHasItsConnection() async throws {
         let node = try deployment.node(address)
         defer { node.stop() }
+        let late = try EventLoop()
+        node.replay.attach(to: late)
         #expect(node.replay.usage.failure != nil)
         try node.replay.start()
+        // The guard is usable, and the loop is not.
+        try await eventually {
+            node.replay.usage.failure == "1 of 2 event loops have no connection"
+        }
+        try late.start(name: "late")
+        defer {
+            late.stop()
+            late.join()
+        }
         try await eventually { node.replay.usage.failure == nil }
         #expect(await node.code(entry("first")) == nil, "not even the first one is refused")
     }
