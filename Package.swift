@@ -34,9 +34,9 @@ func library(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
     .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(_ name: String, of module: String? = nil, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
+        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(module ?? name)")] + dependencies,
         path: "Tests/\(name)Tests",
         swiftSettings: breakable)
 }
@@ -151,17 +151,19 @@ let package = Package(
             ], path: "Stores/SQL"),
         module(
             "HTTP", ["CountersignMemory", "CountersignThreads", "CountersignWire", "CCrypto", "CEvent"]),
-        // The replay guard of several nodes (docs/decisions/0071-redis-replay-guard.md).
+        // The replay guards of several nodes (docs/decisions/0071-redis-replay-guard.md,
+        // docs/decisions/0073-postgresql-replay-guard.md).
         module(
-            "Redis",
+            "Replay",
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
-                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire",
-            ], path: "Stores/Redis"),
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
+                "CountersignWire",
+            ], path: "Stores/Replay"),
         module(
             "Server",
             [
-                "CountersignHTTP", "CountersignRedis", "CountersignSQL", "CountersignAuthority",
+                "CountersignHTTP", "CountersignReplay", "CountersignSQL", "CountersignAuthority",
                 "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
                 "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
             ], breakable),
@@ -213,8 +215,8 @@ let package = Package(
                 "Countersign", "CountersignServer", "CountersignAuthority", "CountersignBenchmarks",
                 "CountersignClient", "CountersignConformance", "CountersignGate", "CountersignHandshake",
                 "CountersignLab",
-                "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
-                "CountersignHTTP",
+                "CountersignOpaque", "CountersignReplay", "CountersignSchemes", "CountersignSeal",
+                "CountersignSQL", "CountersignHTTP",
                 "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: breakable),
@@ -222,7 +224,7 @@ let package = Package(
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
         tests(
-            "Redis",
+            "Redis", of: "Replay",
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
@@ -388,7 +390,7 @@ if Context.environment["COUNTERSIGN_FUZZ"] == "1" {
             name: "fuzz",
             dependencies: [
                 "Countersign",
-                "CountersignHTTP", "CountersignRedis", "CountersignServer", "CountersignAuthority",
+                "CountersignHTTP", "CountersignReplay", "CountersignServer", "CountersignAuthority",
                 "CountersignHandshake",
                 "CountersignSchemes", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
                 "CountersignTrust", "CountersignVault", "CountersignWire",

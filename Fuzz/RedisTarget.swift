@@ -1,5 +1,5 @@
 // Replies of a Redis server, and what is read from them.
-@testable import CountersignRedis
+@testable import CountersignReplay
 
 /// The replies do not depend on where the bytes are cut, and are bounded; a server's description is read or
 /// refused, and an epoch is written as it was read.

@@ -1,17 +1,18 @@
 import CountersignAuthority
 import CountersignGate
-import CountersignRedis
+import CountersignReplay
+import CountersignSQL
 import CountersignWire
 
-/// The replay guard of a server: the file, or Redis.
+/// The replay guard of a server: the file, or one that several nodes share.
 ///
 /// The file is open in both cases, because its lock shows that a server runs on the data folder and is handed
-/// over with the sockets. With Redis it has no entries.
+/// over with the sockets. With a shared guard it has no entries.
 struct ReplayBackend: Sendable {
     let file: ReplayFile
-    let redis: RedisReplayGuard?
+    let shared: (any SharedReplayGuard)?
 
-    var current: any ReplayGuard { redis ?? file }
+    var current: any ReplayGuard { shared ?? file }
 }
 
 /// The replay guard as a server or an administrative command opens it, and the server's periodic maintenance
@@ -28,19 +29,20 @@ package final class ReplayService {
 
     /// For a command. Fails where another process has the file open.
     package convenience init(_ deployment: Deployment, keys: ReleaseKeyDirectory) throws(OperationalError) {
-        try self.init(deployment, keys: keys, location: .file, log: nil) { () throws(OperationalError) in
-            deployment.store
+        try self.init(deployment, keys: keys, location: .file, database: nil, log: nil) {
+            () throws(OperationalError) in deployment.store
         }
     }
 
-    /// For a server. Fails if another process has the file open and does not share it, and if Redis cannot be
-    /// used. `openStore` opens a connection for Redis' epochs alone.
+    /// For a server. Fails if another process has the file open and does not share it, and if a shared guard
+    /// cannot be used. `openStore` opens a connection for its epochs alone.
     init(
-        _ deployment: Deployment, keys: ReleaseKeyDirectory, location: ReplayLocation, log: EventLog?,
+        _ deployment: Deployment, keys: ReleaseKeyDirectory, location: ReplayLocation,
+        database: PostgreSQLAddress?, log: EventLog?,
         sharing: ReplayFileHandover? = nil, openStore: () throws(OperationalError) -> any Store
     ) throws(OperationalError) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
-        if sharing != nil, try ReplayService.isOnRedis(deployment) == location.isFile {
+        if sharing != nil, try SharedReplayKind.inUse(in: deployment.store) != location.shared {
             throw OperationalError(
                 .failed,
                 message:
@@ -59,18 +61,29 @@ package final class ReplayService {
             path: deployment.folder.replay, expecting: remembered, settings: settings,
             refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(), handover: sharing,
             now: SystemTime().now)
-        if let address = location.redis {
-            let redis = try RedisReplayGuard(
-                address, secret: deployment.replaySecret, store: openStore(),
-                retention: ReplayService.retention(keys),
-                refused: deployment.replayConfirmation()?.refused ?? TimeIntervals(),
-                formerFloor: { file.floorForSuccessor(now: SystemTime().now) }
-            ) { log?.note(subject: "replay", message: $0) }
-            try redis.start()
-            backend = ReplayBackend(file: file, redis: redis)
+        if location.shared != nil {
+            let refused = try deployment.replayConfirmation()?.refused ?? TimeIntervals()
+            let note = { @Sendable (text: String) in log?.note(subject: "replay", message: text) ?? () }
+            let formerFloor = { @Sendable () -> Int64 in file.floorForSuccessor(now: SystemTime().now) }
+            let shared: any SharedReplayGuard
+            if let address = location.redis {
+                shared = try RedisReplayGuard(
+                    address, secret: deployment.replaySecret, store: openStore(),
+                    retention: ReplayService.retention(keys), refused: refused, formerFloor: formerFloor,
+                    note: note)
+            } else if let database {
+                shared = try PostgreSQLReplayGuard(
+                    database, secret: deployment.replaySecret, store: openStore(),
+                    retention: ReplayService.retention(keys), refused: refused, formerFloor: formerFloor,
+                    note: note)
+            } else {
+                throw OperationalError(.usage, message: "--replay postgres: expected --store postgres://…")
+            }
+            try shared.start()
+            backend = ReplayBackend(file: file, shared: shared)
             return
         }
-        backend = ReplayBackend(file: file, redis: nil)
+        backend = ReplayBackend(file: file, shared: nil)
         if remembered != file.report.id {
             try deployment.store.set(.replayFile, to: Array(file.report.id.description.utf8))
         }
@@ -81,23 +94,18 @@ package final class ReplayService {
         }
     }
 
-    /// Whether the deployment's replay guard is Redis: the replay file and its commands do not apply.
-    package static func isOnRedis(_ deployment: Deployment) throws(OperationalError) -> Bool {
-        try ReplayEpochRecord.isInUse(in: deployment.store)
+    /// The deployment's shared guard; then the replay file and its commands do not apply. Nil for the file.
+    package static func sharedGuard(of deployment: Deployment) throws(OperationalError) -> SharedReplayKind? {
+        try SharedReplayKind.inUse(in: deployment.store)
     }
 
-    func stop() { backend.redis?.stop() }
+    func stop() { backend.shared?.stop() }
 
     /// Adapts the guard to the policies and the clock. Call from a timer.
-    func runMaintenance(at now: Int64, readiness: Readiness) throws(OperationalError) {
+    func runMaintenance(at now: Int64) throws(OperationalError) {
         try file.setWindow(ReplayService.window(keys), lifetime: keys.longestLifetime, now: now)
-        if let redis = backend.redis {
-            redis.setRetention(ReplayService.retention(keys))
-            if let failure = redis.usage.failure {
-                readiness.set(.replay, detail: failure)
-            } else {
-                readiness.clear(.replay)
-            }
+        if let shared = backend.shared {
+            shared.setRetention(ReplayService.retention(keys))
             return
         }
         try takeConfirmation(at: now)

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
+import CountersignReplay
 import CountersignSQL
 import CountersignWire
 import Glibc
@@ -50,12 +51,14 @@ public enum Server {
         let keys = try ReleaseKeyDirectory(deployment)
         try composition.prepare(deployment)
         let replays = try ReplayService(
-            deployment, keys: keys, location: configuration.replay, log: log, sharing: inheritance?.replay
+            deployment, keys: keys, location: configuration.replay, database: configuration.store.database,
+            log: log, sharing: inheritance?.replay
         ) { () throws(OperationalError) in try configuration.openStore(of: deployment) }
         defer { replays.stop() }
         let replay = replays.backend.current
         let signing = try ResponseSigner(deployment)
         let readiness = Readiness()
+        if let shared = replays.backend.shared { readiness.watch(.replay) { shared.usage.failure } }
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
             configuration.openStore(of: deployment), note: { log?.note(subject: "store", message: $0) },
@@ -159,7 +162,7 @@ public enum Server {
             }
             rowWatch.run()
             logFailure(of: "replay", log: log) { () throws(OperationalError) in
-                try replays.runMaintenance(at: SystemTime().now, readiness: readiness)
+                try replays.runMaintenance(at: SystemTime().now)
             }
         }
         readiness.beginDraining()
@@ -185,13 +188,14 @@ public enum Server {
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
         let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Nodes share a replay file if it is the same file; Redis is one for the deployment, by its epoch.
+        // Nodes share a replay file if it is the same file; a shared guard is one for the deployment, by its
+        // epoch.
         var file = stat()
         stat(deployment.folder.replay, &file)
         return try NodeMembership(
             composition.channel(channel), named: "\(machine)/\(configuration.listen)",
-            replayGuard: configuration.replay.isFile
-                ? "file \(machine) \(file.st_dev) \(file.st_ino)" : "redis",
+            replayGuard: configuration.replay.shared?.rawValue
+                ?? "file \(machine) \(file.st_dev) \(file.st_ino)",
             policy: configuration.outage, status: status, handOver: handOver)
     }
 

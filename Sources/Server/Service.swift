@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
-import CountersignRedis
+import CountersignReplay
 import CountersignSeal
 import CountersignWire
 import Glibc
@@ -71,7 +71,7 @@ final class Service: @unchecked Sendable {
             }
             for index in 0..<count {
                 let loop = try EventLoop()
-                replay.redis?.attach(to: loop)
+                replay.shared?.attach(to: loop)
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
                     backend: Service.backend(

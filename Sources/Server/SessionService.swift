@@ -27,8 +27,8 @@ final class SessionService: Sendable {
     /// Only one maintenance turn runs at a time, so that turns do not pile up on a slow disk.
     private let isMaintenanceRunning = Atomic(false)
 
-    /// Reads every session. `reader` is a store connection of its own; `isRemote` says whether it may wait for
-    /// a server.
+    /// Reads every session. `reader` is a store connection of its own; `isRemote` says whether it may wait
+    /// for a server.
     init(
         deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
         replay: any ReplayGuard, lease: NodeLease? = nil, isRemote: Bool = false,

@@ -1,17 +1,13 @@
 """The replay guard on Redis, with real servers: what one gateway admitted, no other one admits; what Redis loses is refused until the floor has
 passed; and without Redis every request is refused, soon. Each test shows that its fault happened."""
 
-import concurrent.futures
 import contextlib
 import json
-import shutil
 import signal
 import socket
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 
 import pytest
 
@@ -22,7 +18,7 @@ from needs import NO_SKIPS
 from ports import free_port
 from postgres import Postgres, programs
 from redis import RedisServer, is_installed
-from signing import ReleaseKey
+from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several, until
 
 pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no redis-server")
 
@@ -30,60 +26,6 @@ pytestmark = pytest.mark.skipif(not is_installed() and not NO_SKIPS, reason="no 
 WINDOW = 60
 # What docs/operate/redis.md says that the gateway's user needs.
 COMMANDS = ("+select", "+info", "+config|get", "+time", "+script|load", "+evalsha", "+get", "+set")
-
-
-class Node(Gateway):
-    def __init__(self, folder, replay: str, *options: object, **environment: str):
-        self.admin_port = free_port()
-        super().__init__(folder, *options, environment={"COUNTERSIGN_REPLAY": replay, **environment})
-
-    def command(self, *options: object) -> list[str]:
-        return [*super().command(*options), "--admin", f"127.0.0.1:{self.admin_port}"]
-
-    def get(self, path: str) -> tuple[int, str]:
-        token = (self.data / "admin-token").read_text().strip()
-        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", headers={"Authorization": f"Bearer {token}"})
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
-
-    def metric(self, name: str) -> float:
-        page = self.get("/metrics")[1]
-        return next(float(line.split()[1]) for line in page.splitlines() if line.startswith(f"countersign_replay_redis_{name} "))
-
-    def notes(self) -> list[str]:
-        return [event["message"] for event in self.events() if event.get("log") == "replay"]
-
-    def floor(self, after: float = 0) -> int:
-        """Once an epoch after that one is in use."""
-        until(lambda: self.metric("epoch") > after and self.metric("up") == 1)
-        return int(self.metric("floor_seconds"))
-
-
-def until(condition, seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
-
-
-def code(gateway: Gateway, request: bytes) -> str:
-    """Once the gateway's loops are connected to Redis: before that, it refuses every request."""
-    found = []
-
-    def is_settled() -> bool:
-        found[:] = [refused(gateway.send(request))]
-        return found != ["unavailable"]
-
-    until(is_settled)
-    return found[0]
-
-
-def refused(answer) -> str:
-    assert answer.status != 200
-    return json.loads(answer.body)["code"]
 
 
 @pytest.fixture
@@ -121,53 +63,21 @@ def test_one_of_several_gateways_admits_a_request(tmp_path, redis):
     if programs() is None:
         pytest.skip("no postgres")
     database = Postgres()
-    nodes, authority = [], None
     try:
         store = database.create("shared")
-        for number in range(3):
-            folder = tmp_path / f"node-{number}"
-            if nodes:
-                (folder / "data").mkdir(parents=True, mode=0o700)
-                shutil.copy(nodes[0].data / "master.key", folder / "data/master.key")
-            gateway = Node(folder, redis.address, COUNTERSIGN_STORE=store)
-            authority = authority or f"127.0.0.1:{gateway.port}"
-            gateway.options = ("--authority", authority)
-            gateway.start()
-            if not nodes:
-                gateway.add_app("demo")
-                key = gateway.add_release()
-            nodes.append(gateway)
-        key = ReleaseKey(key.key_id, key.secret, authority)
-        for gateway in nodes:
-            until(lambda gateway=gateway: gateway.send(key.request()).status == 200)
-        rounds = 300
-        with contextlib.ExitStack() as stack, concurrent.futures.ThreadPoolExecutor(len(nodes)) as threads:
-            connections = [stack.enter_context(gateway.connect()) for gateway in nodes]
-            start = threading.Barrier(len(nodes))
-
-            def send(connection, request: bytes) -> int:
-                start.wait()
-                connection.send(request)
-                return connection.answer().status
-
-            for _ in range(rounds):
-                request = key.request("POST", "/pay", b"1")
-                statuses = list(threads.map(lambda connection, request=request: send(connection, request), connections))
-                assert sorted(statuses) == [200, 401, 401], statuses
-        # A loss that one of them finds is one for all.
-        seen = key.request()
-        assert nodes[0].send(seen).status == 200
-        redis.call("FLUSHALL")
-        for gateway in nodes:
-            assert refused(gateway.send(seen)) == "unavailable"
-        floors = {gateway.floor(after=1) for gateway in nodes}
-        assert len(floors) == 1 and floors.pop() >= time.time() + WINDOW
-        for gateway in nodes:
-            assert refused(gateway.send(seen)) == "unavailable"
+        with several(tmp_path, redis.address, store, store, store) as (nodes, key):
+            check_each_is_admitted_once(nodes, key, rounds=300)
+            # A loss that one of them finds is one for all.
+            seen = key.request()
+            assert nodes[0].send(seen).status == 200
+            redis.call("FLUSHALL")
+            for gateway in nodes:
+                assert refused(gateway.send(seen)) == "unavailable"
+            floors = {gateway.floor(after=1) for gateway in nodes}
+            assert len(floors) == 1 and floors.pop() >= time.time() + WINDOW
+            for gateway in nodes:
+                assert refused(gateway.send(seen)) == "unavailable"
     finally:
-        for gateway in nodes:
-            if gateway.process and gateway.process.poll() is None:
-                gateway.stop()
         database.remove()
 
 
@@ -255,19 +165,10 @@ def test_without_redis_every_request_is_refused_soon(redis, node, fault):
     else:
         redis.signal(signal.SIGSTOP)
         until(lambda: "T" in open(f"/proc/{redis.process.pid}/stat", encoding="ascii").read().split()[2])
-    times = []
-    with node.connect() as connection:
-        for _ in range(40):
-            began = time.monotonic()
-            connection.send(node.key.request())
-            answer = connection.answer()
-            times.append(time.monotonic() - began)
-            assert refused(answer) == "unavailable" and answer.get("retry-after")
-    # The slowest one waits 70 to 80 ms for a server that does not answer; the others wait for nothing.
-    assert sorted(times)[-2] < 0.1 and max(times) < 0.2, sorted(times)[-5:]
+    check_refusals_are_quick(node, node.key)
     assert node.metric("refusals_total") >= 40
     until(lambda: node.metric("up") == 0)
-    assert any("unavailable: " in note for note in node.notes())
+    until(lambda: any("unavailable: " in note for note in node.notes()))
     if fault == "stop":
         redis.signal(signal.SIGCONT)
         until(lambda: node.send(node.key.request()).status == 200)
@@ -303,18 +204,29 @@ def test_a_full_server_is_unavailable_and_not_forgetful(redis, node):
 
 
 class Link:
-    """A proxy before Redis whose answers a test replaces."""
+    """A proxy before Redis whose answers a test replaces. It passes that many connections on, or all, and holds the others."""
 
-    def __init__(self, port: int):
+    def __init__(self, port: int, passing: int | None = None):
         self.target, self.replacement, self.replaced = port, None, 0
+        self.passing, self.passed, self.held = passing, 0, []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self) -> "Link":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.listener.close()
 
     def accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client = self.listener.accept()[0]
+                if self.passing is not None and self.passed >= self.passing:
+                    self.held.append(client)
+                    continue
+                self.passed += 1
                 server = socket.create_connection(("127.0.0.1", self.target))
                 threading.Thread(target=self.copy, args=(client, server, False), daemon=True).start()
                 threading.Thread(target=self.copy, args=(server, client, True), daemon=True).start()
@@ -339,8 +251,7 @@ class Link:
 ], ids=lambda answer: repr(answer[:16]))
 def test_answers_that_are_none(redis, tmp_path, answer):
     """Nothing is admitted by them twice, nothing ends the gateway, and it goes on once they are right again."""
-    link = Link(redis.port)
-    with Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
+    with Link(redis.port) as link, Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
         gateway.add_app("demo")
         key = gateway.add_release()
         seen = key.request()
@@ -354,7 +265,6 @@ def test_answers_that_are_none(redis, tmp_path, answer):
         link.replacement = None
         assert code(gateway, seen) == "replayed"
         assert gateway.process.poll() is None and gateway.metric("epoch") == 1
-    link.listener.close()
 
 
 def test_no_server_is_no_start(tmp_path):
@@ -434,3 +344,18 @@ def test_a_restart_without_an_outage(redis, node):
     assert old.wait(45) == 0
     assert code(node, seen) == "replayed" and node.send(node.key.request()).status == 200
     assert node.metric("epoch") == 1
+
+
+def test_a_gateway_is_ready_once_each_loop_has_its_connection(redis, tmp_path):
+    """The link passes one connection on, which finds Redis usable, and holds those of the loops."""
+    with Link(redis.port, passing=1) as link, Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
+        gateway.add_app("demo")
+        key = gateway.add_release()
+        until(lambda: gateway.metric("epoch") == 1)
+        for _ in range(10):
+            assert gateway.causes() == ["replay"]
+            time.sleep(0.1)
+        assert refused(gateway.send(key.request())) == "unavailable"
+        link.passing = None
+        until(lambda: gateway.get("/ready")[0] == 200)
+        assert [gateway.send(key.request()).status for _ in range(12)] == [200] * 12

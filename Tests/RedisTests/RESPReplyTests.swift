@@ -1,6 +1,6 @@
 import Testing
 
-@testable import CountersignRedis
+@testable import CountersignReplay
 
 /// Whatever bytes a server sends: they are read as replies or refused, in bounded memory.
 @Suite struct RESPReplyTests {

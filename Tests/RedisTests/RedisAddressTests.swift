@@ -1,4 +1,4 @@
-import CountersignRedis
+import CountersignReplay
 import Testing
 
 /// Which addresses are accepted, and that none sends requests over the network without TLS.

@@ -6,7 +6,7 @@ import CountersignWire
 import Glibc
 import Testing
 
-@testable import CountersignRedis
+@testable import CountersignReplay
 
 /// Two nodes over one Redis and one store: what Redis loses is refused by both, and without Redis nothing is
 /// admitted. Each test shows that its fault happened.
@@ -90,7 +90,7 @@ import Testing
         let node = try await deployment.start(server.url)
         defer { node.stop() }
         #expect(await node.code(entry("n", created: SystemTime().now + 299)) == .unavailable)
-        #expect(try deployment.deployment.store.value(of: .replayFile) == ReplayEpochRecord.guardMark)
+        #expect(try deployment.deployment.store.value(of: .replayFile) == SharedReplayKind.redis.mark)
     }
 
     @Test func anAlteredRecordIsRefused() async throws {

@@ -4,18 +4,27 @@ import CountersignWire
 import Foundation
 import Testing
 
-/// What every replay guard does: the same tests run on the file and on Redis.
+/// What every replay guard does: the same tests run on the file, on Redis and on PostgreSQL.
 @Suite struct ReplayContractTests {
-    enum Kind: String, CaseIterable { case file, redis }
+    enum Kind: String, CaseIterable { case file, redis, postgreSQL }
 
-    static let kinds: [Kind] = TestRedis.isThere ? Kind.allCases : [.file]
+    static let kinds: [Kind] = Kind.allCases.filter { kind in
+        switch kind {
+        case .file: true
+        case .redis: TestRedis.isThere
+        case .postgreSQL: TestPostgreSQL.isThere
+        }
+    }
 
     /// A guard with an own place, and what must live as long.
     private struct Scene {
         let guarding: any ReplayGuard
         /// Opened again over the same entries.
         let again: any ReplayGuard
-        let node: (TestNode, TestNode, TestDeployment, TestRedis)?
+        let nodes: [TestNode]
+        /// Held for as long as the guards.
+        let deployment: TestDeployment?
+        let server: TestRedis?
 
         init(_ kind: Kind) async throws {
             switch kind {
@@ -25,20 +34,26 @@ import Testing
                 ).path
                 try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
                 let file = try ReplayFile(path: "\(folder)/replay", expecting: nil, now: SystemTime().now)
-                (guarding, again, node) = (file, file, nil)
+                (guarding, again, nodes) = (file, file, [])
+                (deployment, server) = (nil, nil)
             case .redis:
                 let server = try TestRedis()
                 let deployment = try TestDeployment()
                 let one = try await deployment.start(server.url)
                 let two = try await deployment.start(server.url)
-                (guarding, again, node) = (one.replay, two.replay, (one, two, deployment, server))
+                (guarding, again, nodes) = (one.replay, two.replay, [one, two])
+                (self.deployment, self.server) = (deployment, server)
+            case .postgreSQL:
+                let address = try #require(TestPostgreSQL.shared).make()
+                let deployment = try TestDeployment(address)
+                let one = try await deployment.start(address)
+                let two = try await deployment.start(address)
+                (guarding, again, nodes) = (one.replay, two.replay, [one, two])
+                (self.deployment, server) = (deployment, nil)
             }
         }
 
-        func end() {
-            node?.0.stop()
-            node?.1.stop()
-        }
+        func end() { for node in nodes { node.stop() } }
     }
 
     private func code(_ entry: ReplayEntry, in guarding: any ReplayGuard) async -> Refusal.Code? {

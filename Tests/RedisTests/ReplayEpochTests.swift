@@ -2,12 +2,12 @@ import CountersignWire
 import Testing
 
 @testable import CountersignGate
-@testable import CountersignRedis
+@testable import CountersignReplay
 
 /// What the epoch says of signatures, without a server.
 @Suite struct ReplayEpochTests {
     private let epoch = ReplayEpoch(
-        number: 3, identity: RedisIdentity(run: "ab", replication: "cd"), evicted: 7, floor: 1_000,
+        number: 3, identity: ReplayDataSet(server: "ab", history: "cd"), evicted: 7, floor: 1_000,
         need: ReplayRetention(window: 100, lifetime: 0))
 
     @Test func textAndBack() {
@@ -24,7 +24,7 @@ import Testing
 
     @Test func theFloorCoversWhatMayHaveBeenAdmitted() {
         let next = epoch.next(
-            for: RedisIdentity(run: "ef", replication: "cd"), need: ReplayRetention(window: 20, lifetime: 0),
+            for: ReplayDataSet(server: "ef", history: "cd"), need: ReplayRetention(window: 20, lifetime: 0),
             now: 5_000)
         #expect(next.number == 4 && next.token != epoch.token)
         #expect(next.floor == 5_000 + 100 + ReplayEpoch.margin, "the former window was wider")
@@ -51,7 +51,7 @@ import Testing
 
 /// What becomes of times at which requests were admitted, when the clock is set.
 @Suite struct ReplayPeriodsTests {
-    private let identity = RedisIdentity(run: "ab", replication: "cd")
+    private let identity = ReplayDataSet(server: "ab", history: "cd")
     private let need = ReplayRetention(window: 100, lifetime: 0)
 
     /// An epoch whose nodes admitted requests at these times of their clocks.

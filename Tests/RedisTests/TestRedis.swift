@@ -2,7 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignMemory
-import CountersignRedis
+import CountersignReplay
 import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
@@ -77,13 +77,14 @@ final class TestDeployment {
     let notes = Locked<[String]>([])
     let store: FailingMetaStore
 
-    init() throws {
+    /// Over a file, or that database.
+    init(_ address: PostgreSQLAddress? = nil) throws {
         folder =
             FileManager.default.temporaryDirectory.appendingPathComponent("cs-redis-\(UUID().uuidString)")
             .path
         let data = try DataFolder(folder, absence: .create)
-        deployment = try Deployment(
-            folder: data, store: StorePlace.sqlite(path: data.database).open(), environment: [:])
+        let place = address.map { StorePlace.postgreSQL($0) } ?? .sqlite(path: data.database)
+        deployment = try Deployment(folder: data, store: place.open(), environment: [:])
         store = FailingMetaStore(deployment.store)
     }
 
@@ -163,10 +164,10 @@ final class FailingMetaStore: MetaStore {
 
 /// One node: a guard and a loop.
 final class TestNode: Sendable {
-    let replay: RedisReplayGuard
+    let replay: any SharedReplayGuard
     let loop: EventLoop
 
-    init(_ replay: RedisReplayGuard) throws {
+    init(_ replay: any SharedReplayGuard) throws {
         self.replay = replay
         loop = try EventLoop()
         replay.attach(to: loop)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
 from ports import free_port
 
@@ -27,7 +28,8 @@ def programs() -> pathlib.Path | None:
 
 
 class Postgres:
-    def __init__(self):
+    def __init__(self, primary: "Postgres | None" = None):
+        """A new database cluster, or a standby of that one, which follows it asynchronously."""
         self.bin = programs()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir="/tmp"))
         self.port = free_port()
@@ -37,6 +39,11 @@ class Postgres:
             self.as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
             shutil.chown(self.folder, "postgres", "postgres")
         self.folder.chmod(0o755)
+        if primary:
+            self.run("pg_basebackup", "-D", str(self.folder / "data"), "-h", str(primary.folder), "-p", str(primary.port), "-U", USER,
+                     "-R", "-X", "stream", "-c", "fast")
+            self.start()
+            return
         password = self.folder / "password"
         password.write_text(PASSWORD + "\n")
         password.chmod(0o644)
@@ -90,6 +97,16 @@ class Postgres:
         own = self.process.pid
         children = pathlib.Path(f"/proc/{own}/task/{own}/children").read_text().split()
         return [own, *map(int, children)]
+
+    def local_address(self, database: str, port: int | None = None) -> str:
+        """By the loopback port, or another one that leads to it."""
+        return f"postgres://{USER}:{urllib.parse.quote(PASSWORD)}@127.0.0.1:{port or self.port}/{database}"
+
+    def signal(self, number: int) -> None:
+        """All of its processes get it."""
+        for pid in self.pids():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def kill(self) -> None:
         """Ends all of its processes as a power failure does, apart from what the kernel has not written."""

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignReplay
 import CountersignServer
 import CountersignWire
 import Glibc
@@ -45,7 +46,9 @@ extension Command {
             )
         }
         let deployment = try run.deployment()
-        guard try !ReplayService.isOnRedis(deployment) else { throw Invocation.notOnRedis("Redis") }
+        if let shared = try ReplayService.sharedGuard(of: deployment) {
+            throw Invocation.notFor(shared, at: shared.title)
+        }
         let confirmation = try deployment.confirmReplayClock(
             at: run.now, refusing: status.planned.refused, floor: status.planned.floor)
         try run.carryOut(confirmation, of: deployment)
@@ -58,7 +61,9 @@ extension Command {
 extension Invocation {
     fileprivate func replayStatus() throws(OperationalError) -> ReplayStatus {
         let configuration = try configuration()
-        guard configuration.replay.isFile else { throw Invocation.notOnRedis(configuration.replay.text) }
+        if let shared = configuration.replay.shared {
+            throw Invocation.notFor(shared, at: configuration.replay.text)
+        }
         let folder = try DataFolder(configuration.data, absence: .fail)
         guard let status = try ReplayStatus(path: folder.replay, now: now) else {
             throw OperationalError(
@@ -68,11 +73,11 @@ extension Invocation {
         return status
     }
 
-    fileprivate static func notOnRedis(_ place: String) -> OperationalError {
+    fileprivate static func notFor(_ shared: SharedReplayKind, at place: String) -> OperationalError {
         OperationalError(
             .failed,
             message: "the replay guard is \(place), and this command is about the replay file; the metrics "
-                + "`countersign_replay_redis_*` show the epoch and the floor")
+                + "`countersign_replay_\(shared.rawValue)_*` show the epoch and the floor")
     }
 
     /// By a running server, or else here.

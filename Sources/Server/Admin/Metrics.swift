@@ -1,7 +1,7 @@
 import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
-import CountersignRedis
+import CountersignReplay
 import CountersignWire
 
 /// What `/metrics` reports: the meter since this process began, and a few figures of the process itself.
@@ -46,7 +46,7 @@ struct Metrics: Sendable {
     }
 
     private func addReplayGuard(to page: inout PrometheusExposition, now: Int64) {
-        guard let redis = replay.redis else {
+        guard let shared = replay.shared else {
             let use = replay.file.usage(now: now)
             page.add(
                 "countersign_replay_entries", kind: .gauge,
@@ -58,21 +58,22 @@ struct Metrics: Sendable {
                 value: use.capacity)
             return
         }
-        let use = redis.usage
+        let use = shared.usage
+        let (name, title) = ("countersign_replay_\(shared.kind.rawValue)", shared.kind.title)
         page.add(
-            "countersign_replay_redis_up", kind: .gauge,
-            help: "Whether the replay guard on Redis takes requests: 1, or 0 while they are refused.",
+            "\(name)_up", kind: .gauge,
+            help: "Whether the replay guard on \(title) takes requests: 1, or 0 while they are refused.",
             value: use.failure == nil ? 1 : 0)
         page.add(
-            "countersign_replay_redis_epoch", kind: .gauge,
-            help: "The number of the guard's epoch: it rises when Redis may have lost entries.",
+            "\(name)_epoch", kind: .gauge,
+            help: "The number of the guard's epoch: it rises when \(title) may have lost entries.",
             value: use.epoch)
         page.add(
-            "countersign_replay_redis_floor_seconds", kind: .gauge,
+            "\(name)_floor_seconds", kind: .gauge,
             help: "Signatures made up to this Unix time are refused; 0 for no bound.", value: use.floor)
         page.add(
-            "countersign_replay_redis_refusals_total", kind: .counter,
-            help: "Requests that were refused because Redis, or its epoch, was not there.",
+            "\(name)_refusals_total", kind: .counter,
+            help: "Requests that were refused because \(title), or its epoch, was not there.",
             value: use.refusals)
     }
 

@@ -12,7 +12,7 @@ final class Readiness: Sendable {
         case draining, store
         /// The log of keyed requests takes no changes, until a restart.
         case requestLog = "request-log"
-        /// Redis, where the replay guard is there.
+        /// The shared replay guard: its server, or a loop's connection to it.
         case replay
         case upstream
         /// The lease has lapsed: the store is not heard, and sessions are refused.
@@ -30,11 +30,18 @@ final class Readiness: Sendable {
     }
 
     private let details = Locked<[Cause: String]>([:])
+    /// What says at each question whether a cause is there.
+    private let watches = Locked<[Cause: @Sendable () -> String?]>([:])
 
     init() {}
 
     /// Reports that `cause` keeps the process from being ready.
     func set(_ cause: Cause, detail: String) { details.with { $0[cause] = detail } }
+
+    /// Has `failure` say whether `cause` keeps the process from being ready, each time that is asked for.
+    func watch(_ cause: Cause, failure: @escaping @Sendable () -> String?) {
+        watches.with { $0[cause] = failure }
+    }
 
     /// Reports that `cause` is gone. Draining never goes away.
     func clear(_ cause: Cause) {
@@ -50,7 +57,8 @@ final class Readiness: Sendable {
 
     /// Empty when the process is ready.
     var reasons: [Reason] {
-        let details = details.with { $0 }
+        var details = details.with { $0 }
+        for (cause, failure) in watches.with({ $0 }) { details[cause] = failure() }
         return Cause.allCases.compactMap { cause in details[cause].map { Reason(cause: cause, detail: $0) } }
     }
 

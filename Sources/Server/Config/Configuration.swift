@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
+import CountersignReplay
 import CountersignSQL
 import CountersignWire
 
@@ -128,7 +129,14 @@ extension Configuration {
             try apply(setting, value: text, at: setting.flag)
         }
         if !hasStore { store = .default(in: data) }
-        guard store.isShared else { return }
+        guard store.isShared else {
+            guard replay.shared != .postgreSQL else {
+                throw OperationalError(
+                    .usage,
+                    message: "--replay postgres: expected --store postgres://…, whose database it uses")
+            }
+            return
+        }
         guard !hasKeyedPlace || idempotency.storage == .store else {
             throw OperationalError(
                 .usage,

@@ -98,7 +98,8 @@ extension Setting {
             show: { .string($0.outage.text) }),
         Setting(
             "replay", placeholder: "URL",
-            meaning: "where admitted requests are remembered: `file`, in the data folder, or a Redis server",
+            meaning: "where admitted requests are remembered: `file`, in the data folder, `postgres`, in the "
+                + "store's database, or a Redis server",
             expected: ReplayLocation.forms,
             set: { configuration, text in ReplayLocation(text: text).map { configuration.replay = $0 } },
             show: { .string($0.replay.text) }),

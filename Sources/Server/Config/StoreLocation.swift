@@ -44,8 +44,11 @@ public struct StoreLocation: Sendable, Equatable {
     /// A connection for a gateway that shares the store; nil if others cannot open it.
     func openChannel() -> (any NodeChannel)? { place.openChannel() }
 
+    /// Nil unless it is a database of a server.
+    var database: PostgreSQLAddress? { if case .postgreSQL(let address) = place { address } else { nil } }
+
     /// Whether several machines can open it.
-    var isShared: Bool { if case .postgreSQL = place { true } else { false } }
+    var isShared: Bool { database != nil }
 
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {

@@ -58,6 +58,7 @@ final class PostgreSQLConnection {
     /// Synchronisation points whose results were not read yet.
     private var unread = 0
     private var limit: Int
+    private var arrival: Arrival?
     /// Whether the connection cannot be used any more.
     private(set) var isBroken = false
     /// Whether a transaction was begun and not ended, as the client knows it.
@@ -229,6 +230,20 @@ final class PostgreSQLConnection {
     func runTogether(
         _ runs: [(command: PostgreSQLCommand, values: [SQLValue])]
     ) throws(OperationalError) -> PostgreSQLResult? {
+        let fresh = try sendTogether(runs)
+        do throws(OperationalError) {
+            return try receive()
+        } catch {
+            // Whether these were prepared is not known.
+            for sql in fresh { names[sql] = nil }
+            throw error
+        }
+    }
+
+    /// Returns the texts that are prepared with it.
+    private func sendTogether(
+        _ runs: [(command: PostgreSQLCommand, values: [SQLValue])]
+    ) throws(OperationalError) -> [String] {
         guard !isBroken else { throw lost("the connection was lost") }
         var fresh: [String] = []
         if names.count >= PostgreSQLConnection.mostStatements, !isInside {
@@ -238,13 +253,9 @@ final class PostgreSQLConnection {
         for sql in waiting { try send(PostgreSQLCommand(sql), binding: [], noting: &fresh) }
         waiting = []
         for run in runs { try send(run.command, binding: run.values, noting: &fresh) }
-        do throws(OperationalError) {
-            return try receive()
-        } catch {
-            // Whether these were prepared is not known.
-            for sql in fresh { names[sql] = nil }
-            throw error
-        }
+        guard functions.pointee.PQpipelineSync(handle) == 1 else { throw lost(lastMessage) }
+        unread += 1
+        return fresh
     }
 
     /// Has the statement run before the next one that returns something.
@@ -303,8 +314,6 @@ final class PostgreSQLConnection {
 
     /// Reads up to the end of what was sent.
     private func receive() throws(OperationalError) -> PostgreSQLResult? {
-        guard functions.pointee.PQpipelineSync(handle) == 1 else { throw lost(lastMessage) }
-        unread += 1
         let end = PostgreSQLConnection.now + Int64(limit)
         var fault: OperationalError?
         var last: PostgreSQLResult?
@@ -403,6 +412,64 @@ final class PostgreSQLConnection {
         var descriptor = pollfd(fd: functions.pointee.PQsocket(handle), events: 0x2000, revents: 0)
         // `POLLRDHUP`, which does not import, `POLLERR` and `POLLHUP`.
         return poll(&descriptor, 1, 0) == 0
+    }
+
+    // MARK: Without waiting
+
+    /// What has arrived of the statements that ``begin(_:)`` sent.
+    private struct Arrival {
+        var results: [PostgreSQLResult] = []
+        var fault: OperationalError?
+        var fresh: [String]
+    }
+
+    /// The connection's socket, which stays the same.
+    var descriptor: Int32 { functions.pointee.PQsocket(handle) }
+
+    /// Sends statements that are one transaction, and waits for nothing. Only after all others have ended, and
+    /// ``takeResults()`` has returned theirs. Returns whether the socket has taken everything.
+    func begin(
+        _ runs: [(command: PostgreSQLCommand, values: [SQLValue])]
+    ) throws(OperationalError) -> Bool {
+        arrival = Arrival(fresh: try sendTogether(runs))
+        return try flush()
+    }
+
+    /// Sends what the socket had no room for; returns whether it has taken everything.
+    func flush() throws(OperationalError) -> Bool {
+        let rest = functions.pointee.PQflush(handle)
+        guard rest >= 0 else { throw lost(lastMessage) }
+        return rest == 0
+    }
+
+    /// Reads what has arrived. Returns the statements' results once all are there, and nil before. If one has
+    /// failed, none had an effect.
+    func takeResults() throws(OperationalError) -> [PostgreSQLResult]? {
+        guard !isBroken, functions.pointee.PQconsumeInput(handle) == 1 else { throw lost(lastMessage) }
+        var empty = 0
+        while unread > 0 {
+            guard functions.pointee.PQisBusy(handle) == 0 else { return nil }
+            guard let result = functions.pointee.PQgetResult(handle) else {
+                empty += 1
+                guard empty < 3 else { throw lost(lastMessage) }
+                continue
+            }
+            empty = 0
+            let taken = PostgreSQLResult(result, of: library)
+            switch functions.pointee.PQresultStatus(result) {
+            case Code.pipelineSync: unread -= 1
+            case Code.pipelineAborted: break
+            case Code.commandOK: break
+            case Code.rows: arrival?.results.append(taken)
+            default:
+                let fault = self.fault(in: taken)
+                if arrival?.fault == nil { arrival?.fault = fault }
+            }
+        }
+        guard let arrival = arrival.take() else { return nil }
+        guard let fault = arrival.fault else { return arrival.results }
+        for sql in arrival.fresh { names[sql] = nil }
+        throw fault
     }
 
     // MARK: Transactions

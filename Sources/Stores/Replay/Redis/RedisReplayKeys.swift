@@ -1,4 +1,5 @@
 import CountersignGate
+import CountersignHTTP
 import CountersignMemory
 import CountersignSeal
 import CountersignWire
@@ -49,6 +50,16 @@ package struct RedisReplayKeys: Sendable {
     }
 }
 
+/// What a node's loops need to insert entries: the master, and the epoch that it holds.
+struct RedisReplayGrant: ReplayGrant {
+    let epoch: ReplayEpoch
+    let target: UpstreamTarget
+    /// The server's name for messages.
+    let server: String
+    /// The name of the script in the server.
+    let script: String
+}
+
 /// The one script: inserts an entry if it is absent, and if the slot's marker shows that nothing was lost.
 enum RedisReplayScript {
     enum Outcome: Int64 {
@@ -56,6 +67,18 @@ enum RedisReplayScript {
         case epochLost = -1
         case present = 0
         case inserted = 1
+
+        var result: InsertionOutcome {
+            switch self {
+            case .inserted: .inserted
+            case .present: .present
+            case .epochLost: .failed("Redis lost the epoch")
+            case .clocksDiffer:
+                .failed(
+                    "the clock of Redis differs from this machine's by more than "
+                        + "\(ReplayEpoch.clockTolerance) s")
+            }
+        }
     }
 
     /// KEYS: the entry and the slot's marker. ARGV: the epoch's token, the node's time in seconds, and when

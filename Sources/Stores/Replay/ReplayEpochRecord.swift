@@ -5,53 +5,53 @@ import CountersignWire
 /// The epoch in the durable store, for all nodes. Each change is a compare-and-swap: of several nodes that
 /// find a loss, one begins the next epoch, and the others take it over.
 package struct ReplayEpochRecord: Sendable {
-    /// Stands in the place of a replay file's id while Redis is the deployment's guard. A replay file that is
-    /// used later is then another one than the store expects, so that its floor rises.
-    static let guardMark = Array(String(repeating: "0", count: 32).utf8)
-
     private let store: any MetaStore
     /// The record is authenticated, so that a program which can write to the store cannot lower the floor. An
-    /// older record does not help it: Redis does not have its token.
+    /// older record does not help it: the guard's server does not have its token.
     private let key: HMACSHA256
+    /// The guard that the epochs are of.
+    private let kind: SharedReplayKind
 
-    package init(_ store: any MetaStore, secret: Secret) {
-        self.store = store
+    package init(_ store: any MetaStore, of kind: SharedReplayKind, secret: Secret) {
+        (self.store, self.kind) = (store, kind)
         let part = HKDFSHA512.expand(secret, info: Array("countersign/1 replay epoch".utf8), count: 32)
         key = part.withExposedBytes { HMACSHA256(key: $0) }
     }
 
-    /// Whether Redis is the guard of the deployment with that store.
-    package static func isInUse(in store: any MetaStore) throws(OperationalError) -> Bool {
-        try store.value(of: .replayFile) == guardMark
+    /// What the store has; nil if this kind has not been the deployment's guard since another one was.
+    func current() throws(OperationalError) -> ReplayEpoch? {
+        guard try SharedReplayKind.inUse(in: store) == kind else { return nil }
+        return try latest()
     }
 
-    /// What the store has; nil if Redis has not been this deployment's guard since another one was.
-    func current() throws(OperationalError) -> ReplayEpoch? {
-        guard try ReplayEpochRecord.isInUse(in: store) else { return nil }
-        return try latest()
+    /// The same from values that were read in another way: ``MetaName/replayFile`` and
+    /// ``MetaName/replayEpoch``.
+    func current(inMark mark: [UInt8]?, value: [UInt8]?) throws(OperationalError) -> ReplayEpoch? {
+        guard mark == kind.mark, let value else { return nil }
+        return try opened(value)
     }
 
     /// The first epoch since another guard was used, which may have admitted anything up to `formerFloor`. A
     /// deployment that never served has admitted nothing. Nil if another node has changed the record
     /// meanwhile.
     func begin(
-        for status: RedisServerStatus, need: ReplayRetention, formerFloor: () -> Int64, now: Int64
+        for identity: ReplayDataSet, evicted: Int64 = 0, need: ReplayRetention, formerFloor: () -> Int64,
+        now: Int64
     ) throws(OperationalError) -> ReplayEpoch? {
         let kept = try store.value(of: .replayEpoch)
         let former = try store.value(of: .replayFile)
         var epoch: ReplayEpoch
         if let last = try latest() {
-            epoch = last.next(for: status.identity, evicted: status.evicted, need: need, now: now)
+            epoch = last.next(for: identity, evicted: evicted, need: need, now: now)
         } else {
-            epoch = ReplayEpoch(
-                number: 1, identity: status.identity, evicted: status.evicted, floor: 0, need: need)
+            epoch = ReplayEpoch(number: 1, identity: identity, evicted: evicted, floor: 0, need: need)
         }
         if former != nil {
             let floor = max(formerFloor(), ReplayEpoch.floor(at: now, window: need.window))
             epoch.floor = max(epoch.floor, min(floor, Int64.max / 4))
         }
         let stored = try exchange(
-            from: kept, to: epoch, with: [(.replayFile, ReplayEpochRecord.guardMark)])
+            from: kept, to: epoch, with: [(.replayFile, kind.mark)])
         return stored == epoch ? epoch : nil
     }
 
@@ -72,7 +72,7 @@ package struct ReplayEpochRecord: Sendable {
     }
 
     /// The text, followed by its MAC in hexadecimal digits.
-    private func sealed(_ epoch: ReplayEpoch) -> [UInt8] {
+    func sealed(_ epoch: ReplayEpoch) -> [UInt8] {
         let text = Array(epoch.text.utf8)
         return text + Array(" \(Hex.encode(key.authenticate(text.span).span))".utf8)
     }

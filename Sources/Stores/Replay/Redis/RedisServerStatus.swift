@@ -1,32 +1,8 @@
 import CountersignWire
 
-/// Which data set a connection reaches: a process of a server, and its replication history. A restart, a
-/// promotion and a full synchronisation from another server each change it, and after each of them writes may
-/// be missing that were acknowledged.
-package struct RedisIdentity: Sendable, Equatable {
-    /// Random hexadecimal digits for each start of the server.
-    package var run: String
-    /// The same for each history of replication.
-    package var replication: String
-
-    package init(run: String, replication: String) {
-        self.run = run
-        self.replication = replication
-    }
-
-    /// Bounds what is stored.
-    static func isID(_ text: String) -> Bool {
-        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isDigit)
-    }
-
-    private static func isDigit(_ byte: UInt8) -> Bool {
-        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
-    }
-}
-
 /// What a server says of itself: `INFO`, and `CONFIG GET` of the settings on which the replay guard depends.
 package struct RedisServerStatus: Sendable, Equatable {
-    package var identity: RedisIdentity
+    package var identity: ReplayDataSet
     package var role: String
     /// Replicas that are connected.
     package var replicas: Int64
@@ -45,8 +21,8 @@ package struct RedisServerStatus: Sendable, Equatable {
             guard let colon = line.firstIndex(of: ":") else { continue }
             fields[line[..<colon]] = line[line.index(after: colon)...]
         }
-        guard let run = fields["run_id"].map(String.init), RedisIdentity.isID(run),
-            let replication = fields["master_replid"].map(String.init), RedisIdentity.isID(replication),
+        guard let run = fields["run_id"].map(String.init), ReplayDataSet.isID(run),
+            let replication = fields["master_replid"].map(String.init), ReplayDataSet.isID(replication),
             let role = fields["role"].map(String.init),
             let replicas = fields["connected_slaves"].flatMap({ Int64($0) }),
             let evicted = fields["evicted_keys"].flatMap({ Int64($0) }), evicted >= 0
@@ -57,7 +33,7 @@ package struct RedisServerStatus: Sendable, Equatable {
                     "INFO lacks run_id, master_replid, role, connected_slaves or evicted_keys; expected "
                     + "Redis 6.2 or later")
         }
-        identity = RedisIdentity(run: run, replication: replication)
+        identity = ReplayDataSet(server: run, history: replication)
         self.role = role
         self.replicas = replicas
         self.evicted = evicted

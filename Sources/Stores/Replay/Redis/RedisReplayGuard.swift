@@ -12,26 +12,18 @@ import Synchronization
 ///
 /// A request is inserted by one command over a connection of its loop. Without Redis, without the store's
 /// confirmation or after a loss it is refused; nothing falls back to memory.
-package final class RedisReplayGuard: ReplayGuard {
-    package struct Usage: Sendable, Equatable {
-        /// The current epoch's number; 0 before the first epoch.
-        package var epoch: Int64
-        /// Signatures made at or before this time are refused; 0 for no bound.
-        package var floor: Int64
-        package var refusals: UInt64
-        /// Why nothing is inserted now; nil if it is.
-        package var failure: String?
-    }
-
+package final class RedisReplayGuard: SharedReplayGuard {
     private let address: RedisAddress
     private let keys: RedisReplayKeys
-    private let state = RedisReplayState()
+    private let state = ReplayGrants<RedisReplayGrant>(of: .redis)
     private let retention: Locked<ReplayRetention>
     private let controller: RedisReplayController
     /// Creation times that an operator's confirmation of the clock refuses.
     private let refused: TimeIntervals
     private let clock: any TimeSource
-    private let clients = Locked<[RedisLoopClient]>([])
+    private let clients = ReplayLoopClients<RedisLoopClient>()
+
+    package var kind: SharedReplayKind { .redis }
 
     /// `secret` is the deployment's own; `store` is a connection that no other part uses. `formerFloor` tells
     /// up to where a replay file may have admitted signatures, and `refused` which others are refused. `note`
@@ -59,29 +51,23 @@ package final class RedisReplayGuard: ReplayGuard {
         }
         controller = try RedisReplayController(
             address, targets: targets, keys: keys,
-            record: ReplayEpochRecord(store, secret: secret), state: state, retention: self.retention,
-            formerFloor: formerFloor, clock: clock, note: note)
+            record: ReplayEpochRecord(store, of: .redis, secret: secret), state: state,
+            retention: self.retention, formerFloor: formerFloor, clock: clock, note: note)
     }
 
-    /// Begins to watch Redis; returns once it can be used, and throws the reason if it cannot.
     package func start() throws(OperationalError) {
-        controller.didGrant = { [clients] in
-            for client in clients.with({ $0 }) { client.loop.perform { client.prepare() } }
-        }
+        controller.didGrant = { [clients] in clients.prepareAll() }
         try controller.start()
         try state.waitForFirstGrant()
     }
 
-    /// Gives a loop a connection of its own. Call before the loop starts.
     package func attach(to loop: EventLoop) {
         let client = RedisLoopClient(on: loop, address: address, state: state) { [controller] in
             controller.suspect()
         }
-        clients.with { $0.append(client) }
-        loop.perform { client.prepare() }
+        clients.add(client)
     }
 
-    /// Adapts what entries are kept for to the policies.
     package func setRetention(_ need: ReplayRetention) {
         let isNew = retention.with { retention in
             defer { retention = need }
@@ -92,11 +78,11 @@ package final class RedisReplayGuard: ReplayGuard {
 
     package func stop() { controller.stop() }
 
-    package var usage: Usage {
+    package var usage: SharedReplayUsage {
         let grant = state.grant
-        return Usage(
+        return SharedReplayUsage(
             epoch: grant?.epoch.number ?? 0, floor: grant?.epoch.floor ?? 0,
-            refusals: state.refusals.load(ordering: .relaxed), failure: state.failure)
+            refusals: state.refusals.load(ordering: .relaxed), failure: state.failure ?? clients.failure)
     }
 
     package func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
@@ -111,30 +97,7 @@ package final class RedisReplayGuard: ReplayGuard {
         let command = RedisReplayScript.call(
             grant.script, names: keys.names(of: entry), epoch: grant.epoch, created: entry.created,
             now: now)
-        let all = clients.with { $0 }
-        guard let client = all.first(where: { $0.loop.isOnLoop }) ?? all.first else {
-            throw state.refusal("no loop runs yet")
-        }
-        let outcome: RedisLoopClient.Outcome
-        if client.loop.isOnLoop {
-            outcome = await withUnsafeContinuation {
-                client.insert(command, under: grant, resuming: $0)
-            }
-        } else {
-            outcome = await withUnsafeContinuation { continuation in
-                client.loop.perform { client.insert(command, under: grant, resuming: continuation) }
-            }
-        }
-        switch outcome {
-        case .replied(.inserted): return
-        case .replied(.present):
-            throw Refusal(.replayed, detail: "scheme \(entry.scheme.rawValue), key \(entry.keyID)")
-        case .replied(.epochLost): throw state.refusal("Redis lost the epoch")
-        case .replied(.clocksDiffer):
-            throw state.refusal(
-                "the clock of Redis differs from this machine's by more than \(ReplayEpoch.clockTolerance) s")
-        case .failed(let reason): throw state.refusal(reason)
-        }
+        try state.admit(entry, after: await clients.insert(.init(command: command, grant: grant)))
     }
 
     /// Always passes: only an insertion decides, and a look-up would be a round trip.
@@ -142,23 +105,9 @@ package final class RedisReplayGuard: ReplayGuard {
 
     /// The grant under which the entry may be inserted.
     private func admissible(_ entry: ReplayEntry, now: Int64) throws(Refusal) -> RedisReplayGrant {
-        guard UInt32(exactly: entry.created) != nil, entry.created > 0, UInt32(exactly: now) != nil else {
-            throw Refusal(.stale, detail: "created \(entry.created) is out of the range of the replay guard")
-        }
-        let grant = try state.current()
-        if let bound = grant.epoch.bound(for: entry.created, now: now) {
-            let wait = Int(clamping: max(bound - now + 1, 1))
-            throw Refusal(
-                .unavailable, detail: "created \(entry.created), but replays up to \(bound) cannot be told",
-                retryAfter: wait)
-        }
+        let grant = try state.current(for: entry, now: now, refusing: refused)
         guard grant.epoch.periods.contain(now) else {
             throw state.refusal("the clock has jumped")
-        }
-        if refused.contains(entry.created) || grant.epoch.periods.refused.contains(entry.created) {
-            throw Refusal(
-                .unavailable,
-                detail: "created \(entry.created), which may have been admitted by a wrong clock")
         }
         guard entry.created + grant.epoch.need.seconds >= now + ReplayEpoch.slack else {
             throw state.refusal("created \(entry.created), which is older than entries are kept")

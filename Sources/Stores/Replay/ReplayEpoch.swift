@@ -1,8 +1,33 @@
 import CountersignSeal
 import CountersignWire
 
-/// A time during which Redis has lost no entry, as far as is known. The durable store has the current one,
-/// for all nodes; Redis has its token in each hash slot that has entries.
+/// Which data set a connection reaches. A change of either part means that writes may be missing that were
+/// acknowledged.
+package struct ReplayDataSet: Sendable, Equatable {
+    /// Hexadecimal digits: of Redis, the random number of a start of the server (`run_id`); of PostgreSQL,
+    /// the cluster's system identifier, which a restart keeps.
+    package var server: String
+    /// The same for each history of replication: `master_replid`, or the timeline. A promotion begins another
+    /// one.
+    package var history: String
+
+    package init(server: String, history: String) {
+        self.server = server
+        self.history = history
+    }
+
+    /// Bounds what is stored.
+    static func isID(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(isDigit)
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte)
+    }
+}
+
+/// A time during which the shared replay guard has lost no entry, as far as is known. The durable store has
+/// the current one, for all nodes; Redis has its token in each hash slot that has entries.
 ///
 /// An epoch ends when entries may have been lost. The next one has a higher floor: signatures made at or
 /// before it are refused, because replays of them cannot be told.
@@ -12,7 +37,7 @@ package struct ReplayEpoch: Sendable, Equatable {
     /// deployment matches.
     package var token: String
     /// The data set to which the epoch belongs.
-    package var identity: RedisIdentity
+    package var identity: ReplayDataSet
     /// How many keys its server had dropped to make room when the epoch began.
     package var evicted: Int64
     /// Whole Unix seconds; 0 for no bound.
@@ -35,7 +60,7 @@ package struct ReplayEpoch: Sendable, Equatable {
     static let margin = 2 * clockTolerance + lease
 
     package init(
-        number: Int64, identity: RedisIdentity, evicted: Int64 = 0, floor: Int64, need: ReplayRetention,
+        number: Int64, identity: ReplayDataSet, evicted: Int64 = 0, floor: Int64, need: ReplayRetention,
         random: some RandomSource = SystemRandom()
     ) {
         self.number = number
@@ -48,7 +73,7 @@ package struct ReplayEpoch: Sendable, Equatable {
 
     /// The epoch that follows a loss which was found at `now`. A floor never falls.
     package func next(
-        for identity: RedisIdentity, evicted: Int64 = 0, need: ReplayRetention, now: Int64
+        for identity: ReplayDataSet, evicted: Int64 = 0, need: ReplayRetention, now: Int64
     ) -> ReplayEpoch {
         // The largest time that a record holds: sums do not overflow.
         let now = min(max(now, 0), Int64.max / 8)
@@ -129,7 +154,7 @@ package struct ReplayRetention: Sendable, Equatable {
 extension ReplayEpoch {
     package var text: String {
         let numbers = [evicted, floor, need.window, need.lifetime, narrowUntil, narrowRetention]
-        return "1 \(number) \(token) \(identity.run) \(identity.replication) "
+        return "1 \(number) \(token) \(identity.server) \(identity.history) "
             + (numbers.map(String.init) + periods.fields).joined(separator: " ")
     }
 
@@ -137,7 +162,7 @@ extension ReplayEpoch {
     package init?(_ text: String) {
         let fields = text.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         guard fields.count == 13, fields[0] == "1", let number = Int64(fields[1]), number > 0,
-            Hex.decode(fields[2])?.count == 16, RedisIdentity.isID(fields[3]), RedisIdentity.isID(fields[4])
+            Hex.decode(fields[2])?.count == 16, ReplayDataSet.isID(fields[3]), ReplayDataSet.isID(fields[4])
         else { return nil }
         let numbers = fields[5..<11].compactMap { Int64($0) }
         // Sums of these do not overflow.
@@ -147,7 +172,7 @@ extension ReplayEpoch {
         else { return nil }
         self.number = number
         token = fields[2]
-        identity = RedisIdentity(run: fields[3], replication: fields[4])
+        identity = ReplayDataSet(server: fields[3], history: fields[4])
         (evicted, floor) = (numbers[0], numbers[1])
         need = ReplayRetention(window: numbers[2], lifetime: numbers[3])
         (narrowUntil, narrowRetention) = (numbers[4], numbers[5])

@@ -23,7 +23,7 @@ final class RedisReplayController: @unchecked Sendable {
     private let targets: [UpstreamTarget]
     private let keys: RedisReplayKeys
     private let record: ReplayEpochRecord
-    private let state: RedisReplayState
+    private let state: ReplayGrants<RedisReplayGrant>
     private let retention: Locked<ReplayRetention>
     /// The floor of the guard that the deployment had before.
     private let formerFloor: @Sendable () -> Int64
@@ -43,11 +43,11 @@ final class RedisReplayController: @unchecked Sendable {
     private var hasStoreFailed = false
     private var reported: String?
     /// The identity whose clock is watched.
-    private var watched: RedisIdentity?
+    private var watched: ReplayDataSet?
 
     init(
         _ address: RedisAddress, targets: [UpstreamTarget], keys: RedisReplayKeys, record: ReplayEpochRecord,
-        state: RedisReplayState, retention: Locked<ReplayRetention>,
+        state: ReplayGrants<RedisReplayGrant>, retention: Locked<ReplayRetention>,
         formerFloor: @escaping @Sendable () -> Int64, clock: any TimeSource,
         note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
@@ -154,7 +154,7 @@ final class RedisReplayController: @unchecked Sendable {
     /// The first server that is a master as the guard needs it, but the one of the current epoch before
     /// others: of two that are masters, all nodes must use the same one.
     private func findMaster(
-        preferring identity: RedisIdentity?
+        preferring identity: ReplayDataSet?
     ) async throws(OperationalError) -> (RedisConnection, UpstreamTarget, String) {
         var found: (RedisConnection, UpstreamTarget, String)?
         var failure = OperationalError(.unreachable, message: "Redis: no server is named")
@@ -213,12 +213,13 @@ final class RedisReplayController: @unchecked Sendable {
             guard let epoch = try current() else {
                 guard known == nil else {
                     throw OperationalError(
-                        .failed, message: "another gateway of this deployment uses a replay file")
+                        .failed, message: "another gateway of this deployment uses another replay guard")
                 }
                 try await checkWrites(on: connection)
                 guard
                     let begun = try record.begin(
-                        for: status, need: need, formerFloor: formerFloor, now: now)
+                        for: status.identity, evicted: status.evicted, need: need, formerFloor: formerFloor,
+                        now: now)
                 else { continue }
                 try await writeMarkers(of: begun, on: connection)
                 reportFloor(of: begun, because: "the guard is Redis from now on")

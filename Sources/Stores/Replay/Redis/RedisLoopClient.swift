@@ -1,52 +1,46 @@
 import CountersignHTTP
 import CountersignWire
+import Synchronization
 
 /// A loop's connection to Redis, over which the insertions of all its requests are pipelined. Confined to the
 /// loop.
 ///
-/// Every insertion ends within ``patience``. One that does not ends the connection: replies come in order, so
+/// An insertion that is not answered in time ends the connection: replies come in order, so
 /// that those behind it would be late too. After a failure, insertions fail at once until another connection
 /// is open.
-final class RedisLoopClient: @unchecked Sendable {
-    /// How an insertion ended.
-    enum Outcome: Sendable {
-        case replied(RedisReplayScript.Outcome)
-        /// The reason why it is not known whether the entry was inserted, or why it was not.
-        case failed(String)
+final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
+    /// An `EVALSHA` of the script, and the grant that it was made for.
+    struct Insertion: Sendable {
+        let command: [UInt8]
+        let grant: RedisReplayGrant
     }
 
-    private struct Waiter {
-        let continuation: UnsafeContinuation<Outcome, Never>
-        /// Nanoseconds of the monotonic clock.
-        let deadline: Int64
-    }
-
-    /// Milliseconds for an insertion, beside at most ``timerMilliseconds`` until that is noticed.
-    static let patience = 70
-    private static let timerMilliseconds = 10
     private static let pauseMilliseconds = 100
-    static let mostWaiting = 4_096
+    /// Errors after which the connection is opened anew.
+    private static let finalErrors = [
+        "NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED",
+    ]
 
     let loop: EventLoop
     private let address: RedisAddress
-    private let state: RedisReplayState
+    private let state: ReplayGrants<RedisReplayGrant>
     /// Called when the server may have lost entries, or is another one.
     private let suspect: @Sendable () -> Void
     private let pause: LoopAlarm
     private var timer: LoopTimer?
     private var service: ServiceConnection?
-    private var identity: RedisIdentity?
+    private var identity: ReplayDataSet?
     private var reader = RESPReader()
     private var isOpening = false
     /// Whether an attempt or a connection has failed since the last success.
     private var hasFailed = false
-    private var waiting: [Waiter] = []
-    private var firstWaiting = 0
+    private let isOpen = Atomic(false)
+    private var queue = InsertionQueue<Void>()
     private var outgoing: [UInt8] = []
     private var isFlushScheduled = false
 
     init(
-        on loop: EventLoop, address: RedisAddress, state: RedisReplayState,
+        on loop: EventLoop, address: RedisAddress, state: ReplayGrants<RedisReplayGrant>,
         suspect: @escaping @Sendable () -> Void
     ) {
         self.loop = loop
@@ -54,7 +48,7 @@ final class RedisLoopClient: @unchecked Sendable {
         self.state = state
         self.suspect = suspect
         pause = LoopAlarm(loop)
-        timer = LoopTimer(loop, milliseconds: RedisLoopClient.timerMilliseconds) { [unowned self] in
+        timer = LoopTimer(loop, milliseconds: InsertionQueue<Void>.timerMilliseconds) { [unowned self] in
             endOverdue()
         }
     }
@@ -68,22 +62,20 @@ final class RedisLoopClient: @unchecked Sendable {
         Task.detached(executorPreference: loop) { [self] in await serve(grant) }
     }
 
-    /// Sends `command`, an `EVALSHA` of the script for this grant, and resumes the continuation with its
-    /// outcome.
+    var isConnected: Bool { isOpen.load(ordering: .relaxed) }
+
     func insert(
-        _ command: [UInt8], under grant: RedisReplayGrant,
-        resuming continuation: UnsafeContinuation<Outcome, Never>
+        _ insertion: Insertion, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
     ) {
+        let grant = insertion.grant
         if service == nil || identity != grant.epoch.identity { prepare() }
         guard service.map({ !$0.isClosed }) ?? false || !hasFailed else {
             return continuation.resume(returning: .failed("Redis at \(grant.server) is away"))
         }
-        guard waiting.count - firstWaiting < RedisLoopClient.mostWaiting else {
+        guard queue.append((), resuming: continuation) else {
             return continuation.resume(returning: .failed("too many insertions wait for Redis"))
         }
-        let deadline = RedisLoopClient.now() + Int64(RedisLoopClient.patience) * 1_000_000
-        waiting.append(Waiter(continuation: continuation, deadline: deadline))
-        outgoing.append(contentsOf: command)
+        outgoing.append(contentsOf: insertion.command)
         timer?.start()
         // All insertions of a turn are sent together.
         guard !isFlushScheduled else { return }
@@ -114,6 +106,7 @@ final class RedisLoopClient: @unchecked Sendable {
         }
         // Until another connection is open, nothing waits.
         (service, identity) = (nil, nil)
+        isOpen.store(false, ordering: .relaxed)
         (isOpening, hasFailed) = (true, true)
         endAll(because: reason)
         suspect()
@@ -137,6 +130,7 @@ final class RedisLoopClient: @unchecked Sendable {
         }
         service = connection.service
         identity = grant.epoch.identity
+        isOpen.store(true, ordering: .relaxed)
         reader = RESPReader()
         return connection.service
     }
@@ -156,58 +150,45 @@ final class RedisLoopClient: @unchecked Sendable {
     }
 
     private func take(_ reply: RESPReply) throws(RESPReader.ReaderError) {
-        guard firstWaiting < waiting.count else { throw .malformed }
-        let waiter = waiting[firstWaiting]
-        firstWaiting += 1
-        if firstWaiting == waiting.count {
-            waiting.removeAll(keepingCapacity: true)
-            firstWaiting = 0
-            timer?.stop()
-        } else if firstWaiting > RedisLoopClient.mostWaiting {
-            waiting.removeFirst(firstWaiting)
-            firstWaiting = 0
-        }
+        let isUsable: Bool
         switch reply {
         case .integer(let number):
-            guard let outcome = RedisReplayScript.Outcome(rawValue: number) else {
-                waiter.continuation.resume(returning: .failed("Redis returned \(number)"))
-                throw .malformed
-            }
+            let outcome = RedisReplayScript.Outcome(rawValue: number)
             if outcome == .epochLost { suspect() }
-            waiter.continuation.resume(returning: .replied(outcome))
+            isUsable = outcome != nil
+            try end(outcome?.result ?? .failed("Redis returned \(number)"))
         case .error(let message):
-            waiter.continuation.resume(returning: .failed("Redis: \(RedisServerStatus.quotable(message))"))
             // The script is loaded on each new connection, and the data set is compared.
-            if ["NOSCRIPT", "READONLY", "LOADING", "MASTERDOWN", "NOAUTH", "NOPERM", "MOVED"].contains(
-                where: message.hasPrefix)
-            {
-                throw .malformed
-            }
+            isUsable = !RedisLoopClient.finalErrors.contains(where: message.hasPrefix)
+            try end(.failed("Redis: \(RedisServerStatus.quotable(message))"))
         default:
-            waiter.continuation.resume(returning: .failed("Redis sent a reply of another kind"))
-            throw .malformed
+            isUsable = false
+            try end(.failed("Redis sent a reply of another kind"))
         }
+        guard isUsable else { throw .malformed }
+    }
+
+    /// Ends the oldest insertion; throws if none waits for a reply.
+    private func end(_ outcome: InsertionOutcome) throws(RESPReader.ReaderError) {
+        guard queue.endFirst(outcome) else { throw .malformed }
+        if queue.count == 0 { timer?.stop() }
     }
 
     private func endOverdue() {
-        guard firstWaiting < waiting.count else {
+        guard queue.count > 0 else {
             timer?.stop()
             return
         }
-        guard waiting[firstWaiting].deadline <= RedisLoopClient.now() else { return }
+        guard queue.isOverdue else { return }
         hasFailed = true
-        endAll(because: "Redis took longer than \(RedisLoopClient.patience) ms")
+        isOpen.store(false, ordering: .relaxed)
+        endAll(because: "Redis took longer than \(InsertionQueue<Void>.patience) ms")
         service?.close()
     }
 
     private func endAll(because reason: String) {
-        let ended = waiting[firstWaiting...]
-        waiting = []
-        firstWaiting = 0
         outgoing = []
         timer?.stop()
-        for waiter in ended { waiter.continuation.resume(returning: .failed(reason)) }
+        queue.endAll(because: reason)
     }
-
-    private static func now() -> Int64 { EventLoop.nanoseconds() }
 }

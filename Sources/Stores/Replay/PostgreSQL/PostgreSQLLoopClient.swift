@@ -1,0 +1,218 @@
+import CountersignHTTP
+import CountersignSQL
+import CountersignWire
+import Synchronization
+
+/// The grant of the guard on PostgreSQL.
+struct PostgreSQLReplayGrant: ReplayGrant {
+    let epoch: ReplayEpoch
+    /// The minutes of creation times that have a table.
+    let minutes: Set<Int64>
+}
+
+/// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once the
+/// transaction before has ended. Confined to the loop.
+///
+/// Every insertion ends within ``InsertionQueue/patience``. After one that did not, insertions fail at once
+/// until the server has answered; if that takes long, the connection is given up.
+final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
+    struct Insertion: Sendable {
+        let name: PostgreSQLEntryName
+        let grant: PostgreSQLReplayGrant
+    }
+
+    /// Nanoseconds for which a server that is late is waited for.
+    private static let lateness: Int64 = 2_000_000_000
+    private static let mostTogether = 512
+
+    let loop: EventLoop
+    private let grants: ReplayGrants<PostgreSQLReplayGrant>
+    /// Called when a connection is wanted, or when the epoch may be another one.
+    private let suspect: @Sendable () -> Void
+    private var timer: LoopTimer?
+    private var connection: ReplayEntryConnection?
+    private var watcher: LoopDescriptor?
+    private var queue = InsertionQueue<Insertion>()
+    /// The number of the first insertions of the queue that were sent, and what was sent.
+    private var sent = 0
+    private var batches: [ReplayEntryConnection.Batch] = []
+    /// When the insertions that were sent last were given up; nil if they were not.
+    private var lateSince: Int64?
+    private var isFlushScheduled = false
+    private let isUsable = Atomic(false)
+    private let isWanting = Atomic(true)
+
+    init(
+        on loop: EventLoop, grants: ReplayGrants<PostgreSQLReplayGrant>,
+        suspect: @escaping @Sendable () -> Void
+    ) {
+        self.loop = loop
+        self.grants = grants
+        self.suspect = suspect
+        timer = LoopTimer(loop, milliseconds: InsertionQueue<Insertion>.timerMilliseconds) {
+            [unowned self] in endOverdue()
+        }
+    }
+
+    var isConnected: Bool { isUsable.load(ordering: .relaxed) }
+
+    /// Whether a connection is to be opened for the loop. Thread-safe.
+    var wantsConnection: Bool { isWanting.load(ordering: .relaxed) }
+
+    /// Hands over a connection that was just opened. Thread-safe.
+    func take(_ connection: ReplayEntryConnection) {
+        isWanting.store(false, ordering: .relaxed)
+        loop.perform { [self] in
+            disconnect(because: "PostgreSQL is connected anew")
+            self.connection = connection
+            watcher = LoopDescriptor(loop, descriptor: connection.descriptor) { [unowned self] in read() }
+            prepare()
+        }
+    }
+
+    /// Gives up a connection to another data set than the epoch's.
+    func prepare() {
+        guard let connection else { return }
+        guard let epoch = grants.grant?.epoch, epoch.identity == ReplayDataSet(connection.source) else {
+            close(because: "PostgreSQL has another data set than the epoch's")
+            return
+        }
+        isUsable.store(lateSince == nil, ordering: .relaxed)
+    }
+
+    func insert(
+        _ insertion: Insertion, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
+    ) {
+        guard let connection, ReplayDataSet(connection.source) == insertion.grant.epoch.identity else {
+            return continuation.resume(returning: .failed("PostgreSQL is away"))
+        }
+        guard lateSince == nil else {
+            return continuation.resume(returning: .failed("PostgreSQL does not answer"))
+        }
+        guard queue.append(insertion, resuming: continuation) else {
+            return continuation.resume(returning: .failed("too many insertions wait for PostgreSQL"))
+        }
+        timer?.start()
+        // All insertions of a turn are sent together.
+        guard sent == 0, !isFlushScheduled else { return }
+        isFlushScheduled = true
+        loop.perform { [self] in
+            isFlushScheduled = false
+            send()
+        }
+    }
+
+    /// Sends the insertions that wait, up to the first one for another epoch.
+    private func send() {
+        guard sent == 0, lateSince == nil, let connection, let first = queue.waiting.first else { return }
+        let epoch = first.entry.grant.epoch
+        let together = queue.waiting.prefix(PostgreSQLLoopClient.mostTogether).prefix {
+            $0.entry.grant.epoch.token == epoch.token
+        }
+        batches = PostgreSQLEntryName.batches(of: together.map { $0.entry.name })
+        sent = together.count
+        do throws(OperationalError) {
+            if try !connection.insert(batches, epoch: epoch.token) { watcher?.awaitWriting() }
+        } catch {
+            fail(error)
+        }
+    }
+
+    /// Takes what has arrived, and sends what the socket had no room for.
+    private func read() {
+        guard let connection else { return }
+        do throws(OperationalError) {
+            if try !connection.flush() { watcher?.awaitWriting() }
+            guard let outcomes = try connection.takeOutcomes() else { return }
+            endSent(by: outcomes)
+        } catch {
+            fail(error)
+        }
+        send()
+    }
+
+    private func endSent(by outcomes: [ReplayEntryConnection.Outcome]) {
+        if lateSince != nil {
+            // Those that were sent have failed already.
+            lateSince = nil
+            isUsable.store(true, ordering: .relaxed)
+            if queue.count == 0 { timer?.stop() }
+            return
+        }
+        let isCurrent = outcomes.count == batches.count && outcomes.allSatisfy(\.isCurrent)
+        var inserted: Set<PostgreSQLEntryName> = []
+        for (batch, outcome) in zip(batches, outcomes) {
+            inserted.formUnion(PostgreSQLEntryName.names(in: outcome.inserted, of: batch.minute))
+        }
+        let count = sent
+        sent = 0
+        for waiter in queue.waiting.prefix(count) {
+            let outcome: InsertionOutcome =
+                if !isCurrent {
+                    .failed("PostgreSQL has another epoch")
+                } else if inserted.remove(waiter.entry.name) != nil {
+                    .inserted
+                } else {
+                    .present
+                }
+            _ = queue.endFirst(outcome)
+        }
+        if !isCurrent { suspect() }
+        if queue.count == 0 { timer?.stop() }
+    }
+
+    /// Of a transaction that failed, or of the connection.
+    private func fail(_ error: OperationalError) {
+        guard connection?.isBroken ?? true else {
+            // A table was dropped meanwhile, or the disk is full.
+            lateSince = nil
+            endAll(because: error.message)
+            isUsable.store(true, ordering: .relaxed)
+            return suspect()
+        }
+        close(because: error.message)
+    }
+
+    private func endOverdue() {
+        if let lateSince {
+            guard EventLoop.nanoseconds() - lateSince > PostgreSQLLoopClient.lateness else { return }
+            return close(because: "PostgreSQL does not answer")
+        }
+        guard queue.count > 0 else {
+            timer?.stop()
+            return
+        }
+        guard queue.isOverdue else { return }
+        // Without anything on the way, nothing is late: the loop itself was.
+        if sent > 0 {
+            lateSince = EventLoop.nanoseconds()
+            isUsable.store(false, ordering: .relaxed)
+        }
+        sent = 0
+        queue.endAll(because: "PostgreSQL took longer than \(InsertionQueue<Insertion>.patience) ms")
+    }
+
+    private func endAll(because reason: String) {
+        sent = 0
+        queue.endAll(because: reason)
+        timer?.stop()
+    }
+
+    /// Ends the connection, and has another one opened.
+    private func close(because reason: String) {
+        disconnect(because: reason)
+        isWanting.store(true, ordering: .relaxed)
+        suspect()
+    }
+
+    private func disconnect(because reason: String) {
+        watcher?.end()
+        (watcher, connection, lateSince) = (nil, nil, nil)
+        isUsable.store(false, ordering: .relaxed)
+        endAll(because: reason)
+    }
+}
+
+extension ReplayDataSet {
+    init(_ source: ReplayEntrySource) { self.init(server: source.system, history: source.timeline) }
+}

@@ -1,0 +1,116 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignThreads
+import CountersignWire
+import Synchronization
+
+/// What the loops of a node need to insert entries.
+protocol ReplayGrant: Sendable {
+    var epoch: ReplayEpoch { get }
+}
+
+/// The grant that a guard's controller has published for the loops, if any. Thread-safe.
+final class ReplayGrants<Grant: ReplayGrant>: Sendable {
+    private struct Content {
+        var grant: Grant?
+        /// Why there is no grant.
+        var reason: String
+        /// Seconds of the monotonic clock up to which the grant holds.
+        var expires = Int64.min
+        /// How the first attempt ended; nil before.
+        var firstFailure: OperationalError??
+    }
+
+    private let content: Monitor<Content>
+    /// Insertions that were refused because the server, or its epoch, was not there.
+    let refusals = Atomic<UInt64>(0)
+
+    init(of kind: SharedReplayKind) {
+        content = Monitor(Content(reason: "\(kind.title) has not been reached yet"))
+    }
+
+    /// Throws `unavailable` if there is no grant, or if the store has not confirmed it lately.
+    func current() throws(Refusal) -> Grant {
+        let now = EventLoop.monotonicSeconds()
+        let (grant, reason) = content.with { content in
+            (content.expires > now ? content.grant : nil, content.grant == nil ? content.reason : nil)
+        }
+        if let grant { return grant }
+        throw refusal(reason ?? "the store has not confirmed the epoch for \(ReplayEpoch.lease) s")
+    }
+
+    /// The grant, even if the store has not confirmed it lately.
+    var grant: Grant? { content.with { $0.grant } }
+
+    /// What keeps this node from inserting; nil if nothing does.
+    var failure: String? {
+        do throws(Refusal) {
+            _ = try current()
+            return nil
+        } catch {
+            return error.detail
+        }
+    }
+
+    /// `confirmed` is when the store was read: seconds of the monotonic clock.
+    func publish(_ grant: Grant, confirmed: Int64) {
+        content.with {
+            $0.grant = grant
+            $0.expires = confirmed + ReplayEpoch.lease
+            if $0.firstFailure == nil { $0.firstFailure = .some(nil) }
+        }
+        content.wakeAll()
+    }
+
+    func revoke(because error: OperationalError) {
+        content.with {
+            $0.grant = nil
+            $0.reason = error.message
+            if $0.firstFailure == nil { $0.firstFailure = error }
+        }
+        content.wakeAll()
+    }
+
+    /// Blocks until the controller's first attempt has ended; throws its failure.
+    func waitForFirstGrant() throws(OperationalError) {
+        if let failure = content.wait(until: { $0.firstFailure }) { throw failure }
+    }
+
+    /// The grant under which an entry may be inserted, as far as its creation time decides.
+    /// `refused` are creation times that an operator's confirmation of the clock refuses.
+    func current(for entry: ReplayEntry, now: Int64, refusing refused: TimeIntervals) throws(Refusal) -> Grant
+    {
+        guard UInt32(exactly: entry.created) != nil, entry.created > 0, UInt32(exactly: now) != nil else {
+            throw Refusal(.stale, detail: "created \(entry.created) is out of the range of the replay guard")
+        }
+        let grant = try current()
+        if let bound = grant.epoch.bound(for: entry.created, now: now) {
+            let wait = Int(clamping: max(bound - now + 1, 1))
+            throw Refusal(
+                .unavailable, detail: "created \(entry.created), but replays up to \(bound) cannot be told",
+                retryAfter: wait)
+        }
+        guard !refused.contains(entry.created), !grant.epoch.periods.refused.contains(entry.created) else {
+            throw Refusal(
+                .unavailable,
+                detail: "created \(entry.created), which may have been admitted by a wrong clock")
+        }
+        return grant
+    }
+
+    /// Returns if the entry was inserted.
+    func admit(_ entry: ReplayEntry, after outcome: InsertionOutcome) throws(Refusal) {
+        switch outcome {
+        case .inserted: return
+        case .present:
+            throw Refusal(.replayed, detail: "scheme \(entry.scheme.rawValue), key \(entry.keyID)")
+        case .failed(let reason): throw refusal(reason)
+        }
+    }
+
+    func refusal(_ detail: String) -> Refusal {
+        refusals.add(1, ordering: .relaxed)
+        return Refusal(.unavailable, detail: "replay guard: \(detail)", retryAfter: 1)
+    }
+}

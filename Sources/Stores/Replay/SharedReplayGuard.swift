@@ -1,0 +1,112 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignMemory
+import CountersignWire
+
+/// A replay guard that several nodes share: it is on a server beside them, and each loop has a connection of
+/// its own to it.
+package protocol SharedReplayGuard: ReplayGuard {
+    var kind: SharedReplayKind { get }
+    var usage: SharedReplayUsage { get }
+
+    /// Begins to watch the server; returns once it can be used, and throws the reason if it cannot.
+    func start() throws(OperationalError)
+    /// Gives a loop a connection of its own. Call before the loop starts.
+    func attach(to loop: EventLoop)
+    /// Adapts what entries are kept for to the policies.
+    func setRetention(_ need: ReplayRetention)
+    func stop()
+}
+
+/// The kinds of shared guards. The names are those of `--replay`, of metrics and of the node's row.
+package enum SharedReplayKind: String, Sendable, CaseIterable {
+    case redis
+    case postgreSQL = "postgres"
+
+    package var title: String {
+        switch self {
+        case .redis: "Redis"
+        case .postgreSQL: "PostgreSQL"
+        }
+    }
+
+    /// Stands in the place of a replay file's id while this is the deployment's guard. A replay file that is
+    /// used later is then another one than the store expects, so that its floor rises.
+    var mark: [UInt8] {
+        let last =
+            switch self {
+            case .redis: "0"
+            case .postgreSQL: "1"
+            }
+        return Array((String(repeating: "0", count: 31) + last).utf8)
+    }
+
+    /// The shared guard of the deployment with that store; nil for a replay file.
+    package static func inUse(in store: any MetaStore) throws(OperationalError) -> SharedReplayKind? {
+        let mark = try store.value(of: .replayFile)
+        return allCases.first { $0.mark == mark }
+    }
+}
+
+package struct SharedReplayUsage: Sendable, Equatable {
+    /// The current epoch's number; 0 before the first epoch.
+    package var epoch: Int64
+    /// Signatures made at or before this time are refused; 0 for no bound.
+    package var floor: Int64
+    package var refusals: UInt64
+    /// Why not every loop inserts now; nil if each does.
+    package var failure: String?
+}
+
+/// A loop's connection to the server of a shared guard. Confined to its loop, except for `loop` and
+/// `isConnected`.
+protocol ReplayLoopClient: AnyObject, Sendable {
+    associatedtype Insertion: Sendable
+
+    var loop: EventLoop { get }
+    /// Whether insertions can be sent. Thread-safe.
+    var isConnected: Bool { get }
+    /// Adapts the connection to the current grant.
+    func prepare()
+    /// Resumes the continuation with the outcome, within a bound.
+    func insert(
+        _ insertion: Insertion, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>)
+}
+
+/// The clients of a guard's loops. Thread-safe.
+final class ReplayLoopClients<Client: ReplayLoopClient>: Sendable {
+    private let clients = Locked<[Client]>([])
+
+    var all: [Client] { clients.with { $0 } }
+
+    func add(_ client: Client) {
+        clients.with { $0.append(client) }
+        client.loop.perform { client.prepare() }
+    }
+
+    func prepareAll() {
+        for client in all { client.loop.perform { client.prepare() } }
+    }
+
+    /// Inserts by the connection of the caller's loop, or of the first one if the caller is on none.
+    func insert(_ insertion: Client.Insertion) async -> InsertionOutcome {
+        let all = all
+        guard let client = all.first(where: { $0.loop.isOnLoop }) ?? all.first else {
+            return .failed("no loop runs yet")
+        }
+        if client.loop.isOnLoop {
+            return await withUnsafeContinuation { client.insert(insertion, resuming: $0) }
+        }
+        return await withUnsafeContinuation { continuation in
+            client.loop.perform { client.insert(insertion, resuming: continuation) }
+        }
+    }
+
+    /// Why not every loop inserts; nil if each does.
+    var failure: String? {
+        let all = all
+        let missing = all.filter { !$0.isConnected }.count
+        return missing == 0 ? nil : "\(missing) of \(all.count) event loops have no connection"
+    }
+}

@@ -1,0 +1,187 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignMemory
+import CountersignSQL
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+@testable import CountersignReplay
+
+/// Two nodes over one PostgreSQL database: what it loses is refused by both, and a minute's table is never
+/// there again without its entries. Each test shows that its fault happened.
+@Suite(.enabled(if: TestPostgreSQL.isThere), .serialized) struct PostgreSQLReplayGuardTests {
+    let server: TestPostgreSQL
+    let address: PostgreSQLAddress
+    let deployment: TestDeployment
+
+    init() throws {
+        server = try #require(TestPostgreSQL.shared)
+        address = try server.make()
+        deployment = try TestDeployment(address)
+    }
+
+    @discardableResult
+    private func sql(_ text: String) throws -> String { try server.run(text, in: address.database) }
+
+    private func table(_ created: Int64) -> String {
+        "countersign_replay.m\(PostgreSQLEntryName.minute(of: created))"
+    }
+
+    @Test func firstStartHasNoFloorAndARowForEachEntry() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        let usage = node.replay.usage
+        #expect(usage == .init(epoch: 1, floor: 0, refusals: usage.refusals, failure: nil))
+        let now = SystemTime().now
+        #expect(await node.code(entry("n", created: now)) == nil)
+        #expect(try sql("SELECT count(*) FROM \(table(now))") == "1")
+        #expect(await node.code(entry("n", created: now - 299)) == nil, "another minute is another entry")
+    }
+
+    @Test func aNodeIsNotReadyBeforeEachLoopHasItsConnection() async throws {
+        let node = try deployment.node(address)
+        defer { node.stop() }
+        let late = try EventLoop()
+        node.replay.attach(to: late)
+        #expect(node.replay.usage.failure != nil)
+        try node.replay.start()
+        // The guard is usable, and the loop is not.
+        try await eventually {
+            node.replay.usage.failure == "1 of 2 event loops have no connection"
+        }
+        try late.start(name: "late")
+        defer {
+            late.stop()
+            late.join()
+        }
+        try await eventually { node.replay.usage.failure == nil }
+        #expect(await node.code(entry("first")) == nil, "not even the first one is refused")
+    }
+
+    @Test func manyEntriesOfSeveralMinutesInOneTurn() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        let now = SystemTime().now
+        let codes = await withTaskGroup(of: Refusal.Code?.self, returning: [Refusal.Code?].self) { group in
+            for number in 0..<600 {
+                let entry = entry("n \(number / 2)", created: now - Int64(number / 2 % 250))
+                group.addTask { await node.code(entry) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(codes.filter { $0 == nil }.count == 300 && codes.filter { $0 == .replayed }.count == 300)
+    }
+
+    @Test("another data set, and tables that were replaced", arguments: [true, false])
+    func losses(_ isPromoted: Bool) async throws {
+        let one = try await deployment.start(address)
+        let two = try await deployment.start(address)
+        defer { one.stop(); two.stop() }
+        let now = SystemTime().now
+        let seen = entry("seen", created: now)
+        #expect(await one.code(seen) == nil)
+        #expect(await two.code(seen) == .replayed)
+        if isPromoted {
+            // What a standby has that was promoted: an epoch of the timeline before.
+            let record = ReplayEpochRecord(
+                deployment.deployment.store, of: .postgreSQL, secret: deployment.deployment.replaySecret)
+            let epoch = try #require(try record.current())
+            var former = epoch
+            former.identity.history = "0000000000000000"
+            #expect(try record.replace(epoch, by: former) == former)
+        } else {
+            try sql("DROP SCHEMA countersign_replay CASCADE")
+        }
+        for node in [one, two] {
+            try await eventually { node.replay.usage.epoch >= 2 && node.replay.usage.failure == nil }
+            #expect(node.replay.usage.floor >= now + 300 + ReplayEpoch.margin)
+            // Everything that may have been admitted is refused, up to the window ahead of the clock.
+            for created in [now, now + 300] {
+                let refused = await node.refusal(entry("seen", created: created))
+                #expect(refused?.code == .unavailable && (refused?.retryAfter ?? 0) > 300)
+            }
+        }
+        #expect(one.replay.usage.floor == two.replay.usage.floor, "both have the store's epoch")
+        let later = entry("later", created: one.replay.usage.floor + 1)
+        try await eventually { await one.code(later) != .unavailable }
+        #expect(await two.code(later) == .replayed)
+    }
+
+    @Test func anEpochOfAnotherNodeIsComparedWithEachInsertion() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        try sql("UPDATE countersign_replay.state SET epoch = 'other'")
+        #expect(await node.refusal(entry("n"))?.detail.contains("another epoch") == true)
+    }
+
+    @Test func aTableThatWasDroppedIsNotMadeAgain() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        let seen = entry("seen", created: SystemTime().now - 120)
+        #expect(await node.code(seen) == nil)
+        try sql("DROP TABLE \(table(seen.created))")
+        for _ in 0..<30 {
+            #expect(await node.code(seen) == .unavailable)
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        #expect(try sql("SELECT to_regclass('\(table(seen.created))') IS NULL") == "t")
+        #expect(await node.code(entry("other")) == nil, "other minutes go on")
+    }
+
+    @Test func tablesEndAfterTheRetentionAndNotBefore() async throws {
+        let now = SystemTime().now
+        let node = try await deployment.start(address, window: 300)
+        #expect(await node.code(entry("n", created: now - 200)) == nil)
+        node.stop()
+        // Its clock is ahead of the database's, which decides: nothing is dropped.
+        let ahead = try await deployment.start(address, clock: ShiftedTime(seconds: 900))
+        #expect(try sql("SELECT to_regclass('\(table(now - 200))') IS NULL") == "f")
+        ahead.stop()
+        let shorter = try await deployment.start(address, window: 10)
+        defer { shorter.stop() }
+        try await eventually { (try? sql("SELECT to_regclass('\(table(now - 200))') IS NULL")) == "t" }
+        #expect(try sql("SELECT to_regclass('\(table(now))') IS NULL") == "f")
+        #expect(await shorter.code(entry("n", created: now - 200)) == .unavailable)
+    }
+
+    @Test func aReplayFileBeforeRaisesTheFloor() async throws {
+        try deployment.deployment.store.set(.replayFile, to: Array(String(repeating: "a", count: 32).utf8))
+        let node = try await deployment.start(address)
+        #expect(await node.code(entry("n", created: SystemTime().now + 299)) == .unavailable)
+        #expect(try SharedReplayKind.inUse(in: deployment.deployment.store) == .postgreSQL)
+        // Another guard takes its place: this one ends.
+        try deployment.deployment.store.set(.replayFile, to: SharedReplayKind.redis.mark)
+        try await eventually { node.replay.usage.failure?.contains("another replay guard") == true }
+        node.stop()
+    }
+
+    @Test func anAlteredRecordIsRefused() async throws {
+        let node = try await deployment.start(address)
+        node.stop()
+        let store = deployment.deployment.store
+        var record = try #require(try store.value(of: .replayEpoch))
+        let digit = try #require(record.lastIndex(of: UInt8(ascii: "0")))
+        record[digit] = UInt8(ascii: "1")
+        try store.set(.replayEpoch, to: record)
+        let next = try deployment.node(address)
+        defer { next.stop() }
+        #expect(
+            throws: OperationalError(.failed, message: "replay epoch: its value in the store was altered")
+        ) {
+            try next.replay.start()
+        }
+    }
+
+    @Test func connectionsThatEndAreOpenedAgain() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        let seen = entry("seen")
+        #expect(await node.code(seen) == nil)
+        try sql(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'countersign'")
+        try await eventually { await node.code(seen) == .replayed }
+        #expect(node.replay.usage.epoch == 1)
+    }
+}
