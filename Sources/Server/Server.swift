@@ -82,7 +82,9 @@ public enum Server {
             replay: replay, lease: membership?.lease, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
-            sessions: sessions, writer: tellingWriter, replay: replay, sharing: inheritance?.limits,
+            sessions: sessions, writer: tellingWriter,
+            shared: configuration.store.openLogins(authenticatingBy: deployment.rows), replay: replay,
+            sharing: inheritance?.limits,
             handOver: handOver, log: log, composition: composition)
         let routes = RouteTable(
             prefix: configuration.prefix,

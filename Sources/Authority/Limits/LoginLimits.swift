@@ -145,10 +145,10 @@ package struct LoginLimits: Sendable {
 
     /// The debits of a start. Keep it with the login and refund it once, when the login is verified.
     package struct Receipt: Sendable, Equatable {
-        fileprivate var debits: [KindDebit] = []
+        fileprivate(set) var debits: [KindDebit] = []
     }
 
-    fileprivate struct KindDebit: Sendable, Equatable {
+    struct KindDebit: Sendable, Equatable {
         let kind: Kind
         let debit: LimitTable.Debit
     }
@@ -388,6 +388,41 @@ package struct LoginLimits: Sendable {
     package func refundAllButAddress(_ receipt: Receipt, at now: Int64) {
         for entry in receipt.debits where entry.kind != .address {
             table(entry.kind).refund(entry.debit, at: now)
+        }
+    }
+}
+
+/// Debits as bytes, for a login that another node may finish: `kind (1) ‖ place (8) ‖ tag (8) ‖ at (8) ‖ cost
+/// (8)` each. Another node's table has no such tag, and takes nothing back.
+extension LoginLimits.Receipt {
+    var encoded: [UInt8] {
+        var writer = PendingLoginState.Writer()
+        for entry in debits {
+            writer.add(UInt64(entry.kind.rawValue), count: 1)
+            writer.add(entry.debit.place, count: 8)
+            writer.add(entry.debit.tag, count: 8)
+            writer.add(UInt64(bitPattern: entry.debit.at), count: 8)
+            writer.add(UInt64(bitPattern: entry.debit.cost), count: 8)
+        }
+        return writer.bytes
+    }
+
+    /// Nil if the bytes are not what ``encoded`` returns.
+    init?(encoded bytes: [UInt8]) {
+        var reader = PendingLoginState.Reader(bytes: bytes[...])
+        while !reader.bytes.isEmpty {
+            guard
+                let kind = reader.number(count: 1).flatMap({ UInt8(exactly: $0) }).flatMap({
+                    LoginLimits.Kind(rawValue: $0)
+                }),
+                let place = reader.number(count: 8), let tag = reader.number(count: 8),
+                let at = reader.number(count: 8), let cost = reader.number(count: 8)
+            else { return nil }
+            debits.append(
+                LoginLimits.KindDebit(
+                    kind: kind,
+                    debit: LimitTable.Debit(
+                        place: place, tag: tag, at: Int64(bitPattern: at), cost: Int64(bitPattern: cost))))
         }
     }
 }

@@ -13,10 +13,11 @@ final class AccountSubsystem {
     private let loginLimitPersistence: LoginLimitPersistence
     private let registrationKeys: RegistrationKeys
 
-    /// Starts the hashing threads and computes one slow hash.
+    /// Starts the hashing threads and computes one slow hash. `shared` is what several nodes have in common,
+    /// and nil if the store is this machine's alone.
     init(
         settings: LoginSettings, deployment: Deployment, sessions: SessionService, writer: any StoreWriter,
-        replay: any ReplayGuard, sharing limits: FileDescriptor? = nil,
+        shared: (any SharedLoginStore)? = nil, replay: any ReplayGuard, sharing limits: FileDescriptor? = nil,
         handOver: HandoverState = HandoverState(),
         log: EventLog?,
         clock: any TimeSource = SystemTime(), composition: any ServerComposition = SoundComposition()
@@ -24,7 +25,12 @@ final class AccountSubsystem {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
         registrationKeys = keys.registrationKeys
-        let pending = PendingLogins(capacity: settings.pending)
+        let pending: any PendingLoginTable =
+            if let shared {
+                try SharedPendingLogins(keys, in: shared, capacity: settings.pending)
+            } else {
+                PendingLogins(capacity: settings.pending)
+            }
         loginLimitPersistence = try LoginLimitPersistence(
             in: deployment.folder, rules: settings.rules, sharing: limits, pending: pending, log: log,
             clock: clock)

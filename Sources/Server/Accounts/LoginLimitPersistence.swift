@@ -10,7 +10,7 @@ import CountersignWire
 final class LoginLimitPersistence: @unchecked Sendable {
     let limits: LoginLimits
     private let file: LimitFile
-    private let pending: PendingLogins
+    private let pending: any PendingLoginTable
     private let log: EventLog?
     private let clock: any TimeSource
     /// The ``LoginLimits/changes`` that the file contains.
@@ -23,7 +23,7 @@ final class LoginLimitPersistence: @unchecked Sendable {
     /// most that process's last second.
     init(
         in folder: DataFolder, rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?,
-        pending: PendingLogins,
+        pending: any PendingLoginTable,
         log: EventLog?, clock: any TimeSource
     ) throws(OperationalError) {
         file = LimitFile(folder.loginLimits)
@@ -64,7 +64,8 @@ final class LoginLimitPersistence: @unchecked Sendable {
     }
 
     private func tick() {
-        pending.expire(at: clock.now)
+        // While a shared store is away, they expire all the same, and are removed later.
+        try? pending.expire(at: clock.now)
         let changes = limits.changes
         guard changes != written else { return }
         do {

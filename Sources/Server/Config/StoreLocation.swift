@@ -44,6 +44,11 @@ public struct StoreLocation: Sendable, Equatable {
     /// A connection for a gateway that shares the store; nil if others cannot open it.
     func openChannel() -> (any NodeChannel)? { place.openChannel() }
 
+    /// What logins share over several gateways; nil if others cannot open the store.
+    func openLogins(authenticatingBy rows: RowAuthenticator) -> (any SharedLoginStore)? {
+        place.openLogins(authenticatingBy: rows)
+    }
+
     /// Whether several machines can open it.
     var isShared: Bool { if case .postgreSQL = place { true } else { false } }
 
