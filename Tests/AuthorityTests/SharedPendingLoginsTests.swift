@@ -22,6 +22,10 @@ import Testing
 
         func takePendingLogin(_ id: [UInt8]) -> [UInt8]? { rows.with { $0.removeValue(forKey: id)?.sealed } }
         func expirePendingLogins() {}
+        func debitLogins(_ charges: [SharedCharge]) -> SharedDebitOutcome { .allowed(at: 0) }
+        func refundLogins(_ debits: [SharedDebit]) {}
+        func loginLimits(at places: [SharedLimitPlace]) -> (now: Int64, fullAt: [Int64]) { (0, []) }
+        func expireLoginLimits() {}
     }
 
     private let folder = TemporaryFolder()

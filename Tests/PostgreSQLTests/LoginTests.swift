@@ -44,13 +44,12 @@ struct LoginTests {
     }
 
     @Test func oneOfManyTakesIt() async throws {
+        let nodes = (0..<6).map { _ in PostgreSQLLogins(address, rows: nil) }
         for round in 0..<30 {
-            try add(round)
+            try add(round, milliseconds: 3_600_000)
             let found = try await withThrowingTaskGroup(of: [UInt8]?.self) { group in
-                for _ in 0..<6 {
-                    group.addTask { [address] in
-                        try PostgreSQLLogins(address, rows: nil).takePendingLogin([0, UInt8(round)])
-                    }
+                for node in nodes {
+                    group.addTask { try node.takePendingLogin([0, UInt8(round)]) }
                 }
                 return try await group.reduce(into: 0) { if $1 != nil { $0 += 1 } }
             }
@@ -90,7 +89,7 @@ struct LoginTests {
                         let id = [UInt8(worker), UInt8(number)]
                         try logins.addPendingLogin(
                             PendingLoginRow(id: id, holder: [UInt8(worker % 3)], sealed: [1]),
-                            milliseconds: number.isMultiple(of: 5) ? 0 : 60_000, capacity: 24)
+                            milliseconds: number.isMultiple(of: 5) ? 0 : 3_600_000, capacity: 24)
                         if number.isMultiple(of: 3) { _ = try logins.takePendingLogin(id) }
                         if number.isMultiple(of: 7) { try logins.expirePendingLogins() }
                     }

@@ -17,6 +17,18 @@ package protocol SharedLoginStore: Sendable {
     func takePendingLogin(_ id: [UInt8]) throws(OperationalError) -> [UInt8]?
     /// Removes what has expired.
     func expirePendingLogins() throws(OperationalError)
+
+    /// Makes all debits, or those before the first that is refused, in one step that no other call is in
+    /// between.
+    func debitLogins(_ charges: [SharedCharge]) throws(OperationalError) -> SharedDebitOutcome
+    /// Takes back the parts of the debits that have not refilled since.
+    func refundLogins(_ debits: [SharedDebit]) throws(OperationalError)
+    /// When the bucket at each place will be full, or an earlier time; and the time now.
+    func loginLimits(
+        at places: [SharedLimitPlace]
+    ) throws(OperationalError) -> (now: Int64, fullAt: [Int64])
+    /// Removes the buckets that are full.
+    func expireLoginLimits() throws(OperationalError)
 }
 
 /// A pending login as a store has it.
