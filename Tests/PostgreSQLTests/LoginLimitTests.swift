@@ -133,8 +133,9 @@ final class LoginLimitTests {
         let nodes = (0..<2).map { _ in node() }
         let bob = try name("bob")
         for round in 0..<20 {
-            guard case .allowed(let receipt) = try nodes[round % 2].start(
-                app: app, account: bob, from: from(1))
+            guard
+                case .allowed(let receipt) = try nodes[round % 2].start(
+                    app: app, account: bob, from: from(1))
             else {
                 Issue.record("refused in round \(round)")
                 return

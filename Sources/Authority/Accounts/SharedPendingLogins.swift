@@ -9,9 +9,7 @@ import CountersignWire
 package protocol SharedLoginStore: Sendable {
     /// Keeps a sealed login for so many milliseconds, at most `capacity` of them. When there are more, some of
     /// the oldest of the holder with the most are removed.
-    func addPendingLogin(
-        _ row: PendingLoginRow, milliseconds: Int64, capacity: Int
-    ) throws(OperationalError)
+    func addPendingLogin(_ row: PendingLoginRow, milliseconds: Int64, capacity: Int) throws(OperationalError)
     /// Removes the login and returns its sealed state; nil if there is none, or if it has expired. Of several
     /// calls for one id, on whatever nodes, one has the state.
     func takePendingLogin(_ id: [UInt8]) throws(OperationalError) -> [UInt8]?
@@ -100,7 +98,7 @@ package struct SharedPendingLogins: PendingLoginTable {
         return digest.indices.map { digest[$0] }
     }
 
-    /// Keyed, so that the store does not list who signs in from where.
+    /// Keyed, so that the store does not list addresses and devices.
     private func name(of holder: PendingLogin.Holder) -> [UInt8] {
         let bytes: [UInt8] =
             switch holder {
