@@ -8,7 +8,7 @@ import CountersignWire
 /// the store's clock.
 package protocol SharedLoginStore: Sendable {
     /// Keeps a sealed login for so many milliseconds, at most `capacity` of them. When there are more, some of
-    /// the oldest of the holder with the most are removed.
+    /// the oldest of the holders with the most are removed.
     func addPendingLogin(_ row: PendingLoginRow, milliseconds: Int64, capacity: Int) throws(OperationalError)
     /// Removes the login and returns its sealed state; nil if there is none, or if it has expired. Of several
     /// calls for one id, on whatever nodes, one has the state.

@@ -37,8 +37,8 @@ extension PostgreSQLMigrations {
             login bytea, party bytea, state bytea, lifetime bigint, capacity bigint
         ) RETURNS bigint LANGUAGE plpgsql AS $$
         DECLARE
-            heaviest bytea;
-            weight bigint;
+            heavy bytea[];
+            total bigint;
             gone bigint;
             rows bigint;
         BEGIN
@@ -46,12 +46,13 @@ extension PostgreSQLMigrations {
                 ON CONFLICT (is_there) DO UPDATE SET number = c.number + 1 RETURNING number INTO rows;
             IF rows > capacity THEN rows := rows - expire_pending_logins(); END IF;
             IF rows > capacity THEN
-                SELECT holder, count(*) INTO heaviest, weight FROM pending_login
-                    GROUP BY holder ORDER BY count(*) DESC, min(expires) LIMIT 1;
-                -- A quarter of them, so that a flood does not count all rows at each start.
+                WITH weights AS (SELECT holder, count(*) AS weight FROM pending_login GROUP BY holder)
+                    SELECT array_agg(holder), sum(weight) INTO heavy, total FROM weights
+                    WHERE weight * 2 > (SELECT max(weight) FROM weights);
+                -- Many at once, so that a flood does not count all rows at each start.
                 DELETE FROM pending_login WHERE id IN (SELECT id FROM pending_login
-                    WHERE holder = heaviest ORDER BY expires LIMIT greatest(weight / 4, 1)
-                    FOR UPDATE SKIP LOCKED);
+                    WHERE holder = ANY (heavy) ORDER BY expires
+                    LIMIT greatest(least(total / 4, capacity / 16), 1) FOR UPDATE SKIP LOCKED);
                 GET DIAGNOSTICS gone = ROW_COUNT;
                 UPDATE pending_login_count SET number = number - gone;
                 rows := rows - gone;

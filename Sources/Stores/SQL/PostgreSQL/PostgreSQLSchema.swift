@@ -15,7 +15,7 @@ enum PostgreSQLSchema {
         "app_setting": "88f694a5336c9cf5",
         "audit": "ebc73ed69fa48f8c",
         "erased_name": "b0ac02a257047ca8",
-        "functions": "a4c880e1a99860d3",
+        "functions": "9a44f9a558057dc5",
         "generation": "ac1ffe3791571732",
         "idempotent_request": "e8a4ad11c058f6e6",
         "idempotent_use": "6c4036fef563f394",
