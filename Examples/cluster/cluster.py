@@ -175,8 +175,8 @@ class Cluster:
             "global", "    maxconn 4096", "defaults", "    mode tcp", "    timeout connect 1s", "    timeout client 1h",
             "    timeout server 1h", "    timeout check 1s",
             # TLS goes through, so that only gateways see requests. A node that is not ready gets none, and a client
-            # stays with its node: a login is two requests.
-            "listen gateways", f"    bind 127.0.0.1:{self.port}", "    balance source", "    option httpchk",
+            # may reach another node with each connection.
+            "listen gateways", f"    bind 127.0.0.1:{self.port}", "    balance roundrobin", "    option httpchk",
             "    http-check send meth GET uri /ready ver HTTP/1.1 hdr Host 127.0.0.1",
             *(f"    server {node.name} 127.0.0.1:{node.port} check port {node.admin_port} inter 500ms fall 2 rise 1" for node in self.nodes),
             # The standby is used once the primary is gone, and the primary not again until haproxy is started anew.

@@ -85,7 +85,9 @@ public enum Server {
             replay: replay, lease: membership?.lease, isRemote: membership != nil, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
-            sessions: sessions, writer: tellingWriter, replay: replay, sharing: inheritance?.limits,
+            sessions: sessions, writer: tellingWriter,
+            shared: configuration.store.openLogins(authenticatingBy: deployment.rows), replay: replay,
+            sharing: inheritance?.limits,
             handOver: handOver, log: log, composition: composition)
         let routes = RouteTable(
             prefix: configuration.prefix,

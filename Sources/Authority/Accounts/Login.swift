@@ -143,10 +143,10 @@ package final class Login: PasswordLogin {
     let keys: AccountKeys
     /// A connection of its own, so that no login waits for the writer's disk.
     private let accounts: any AccountStore
-    private let pending: PendingLogins
+    private let pending: any PendingLoginTable
     private let names: ConstantTimeAccountLookup
 
-    package init(_ keys: AccountKeys, reading accounts: any AccountStore, pending: PendingLogins) {
+    package init(_ keys: AccountKeys, reading accounts: any AccountStore, pending: any PendingLoginTable) {
         self.keys = keys
         self.accounts = accounts
         names = ConstantTimeAccountLookup(accounts)
@@ -184,7 +184,9 @@ package final class Login: PasswordLogin {
         let account = found.account?.registration == nil ? nil : found.account?.number
         let login = PendingLogin(
             answer, start: start, account: account, credential: found.credential, receipt: receipt)
-        let id = pending.add(login, of: PendingLogin.Holder(caller, start: start), at: now)
+        let id = try Login.unavailableOnFault { () throws(OperationalError) in
+            try pending.add(login, of: PendingLogin.Holder(caller, start: start), at: now)
+        }
         return LoginAnswer(loginID: id, ke2: login.ke2)
     }
 
@@ -195,7 +197,10 @@ package final class Login: PasswordLogin {
         _ finish: LoginFinish, for purpose: LoginBinding.Purpose, of session: SessionID?, at now: Int64
     ) throws(Refusal) -> VerifiedLogin {
         // An id that was never given, one whose login is over, and one that has expired are the same here.
-        guard let login = pending.take(finish.loginID, at: now) else {
+        let taken = try Login.unavailableOnFault { () throws(OperationalError) in
+            try pending.take(finish.loginID, at: now)
+        }
+        guard let login = taken else {
             throw Refusal(.loginExpired, detail: "no login is pending under this id")
         }
         guard login.purpose == purpose, login.session == session,

@@ -7,10 +7,10 @@ import CountersignWire
 
 /// A login between its start and its finish. ``PendingLogins`` hands it out once, so that one task at a
 /// time holds it; this makes it safe to send.
-final class PendingLogin: @unchecked Sendable {
+package final class PendingLogin: @unchecked Sendable {
     /// The party that started the login. When the table is full, a party's logins displace its own and not
     /// those of others.
-    enum Holder: Sendable, Hashable {
+    package enum Holder: Sendable, Hashable {
         case address(ClientAddress)
         /// A device that the account knows, by its id and the account.
         case device([UInt8])
@@ -30,6 +30,17 @@ final class PendingLogin: @unchecked Sendable {
     let session: SessionID?
     private var login: ServerLogin?
 
+    /// A login that another node began, for ``SharedPendingLogins``.
+    init(
+        _ login: consuming ServerLogin, binding: LoginBinding, app: AppName, purpose: LoginBinding.Purpose,
+        account: Int64?, credential: [UInt8], ke1: [UInt8], receipt: LoginLimits.Receipt, session: SessionID?
+    ) {
+        ke2 = login.ke2.bytes
+        self.login = consume login
+        (self.binding, self.app, self.purpose, self.account) = (binding, app, purpose, account)
+        (self.credential, self.ke1, self.receipt, self.session) = (credential, ke1, receipt, session)
+    }
+
     init(
         _ login: consuming ServerLogin, start: LoginStart, account: Int64?, credential: [UInt8],
         receipt: LoginLimits.Receipt
@@ -46,6 +57,14 @@ final class PendingLogin: @unchecked Sendable {
         self.receipt = receipt
     }
 
+    /// What another process needs to finish the login; nil once it is finished.
+    var state: Secret? {
+        guard let login = login.take() else { return nil }
+        let state = login.state
+        self.login = consume login
+        return state
+    }
+
     /// OPAQUE's session key if the client's MAC verifies; nil if it does not, and at every later call.
     func finish(_ ke3: [UInt8]) -> Secret? {
         guard let login = login.take(), let ke3 = try? KE3(ke3) else { return nil }
@@ -53,12 +72,25 @@ final class PendingLogin: @unchecked Sendable {
     }
 }
 
+/// Where logins wait between their start and their finish.
+package protocol PendingLoginTable: Sendable {
+    /// Returns the id by which ``take(_:at:)`` finds the login: 16 random bytes.
+    func add(
+        _ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64
+    ) throws(OperationalError) -> [UInt8]
+    /// Removes and returns the login of that id; nil if the id is unknown or the login has expired. Of
+    /// several calls for one id, one has it.
+    func take(_ id: [UInt8], at now: Int64) throws(OperationalError) -> PendingLogin?
+    /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.
+    func expire(at now: Int64) throws(OperationalError)
+}
+
 /// The logins that were started and not finished, each for a minute, at most `capacity` of them.
 ///
 /// **When the table is full**, a new login displaces the oldest login of the holder with the most. A flood
 /// from one address displaces its own logins; to displace others it needs as many addresses as the table
 /// has places, and the limits count every start of each.
-package final class PendingLogins: Sendable {
+package final class PendingLogins: PendingLoginTable {
     /// Seconds from start to finish.
     package static let lifetime: Int64 = 60
     /// Bytes of a login's id.
@@ -73,17 +105,14 @@ package final class PendingLogins: Sendable {
     /// Ids that the table remembers, including those of logins that are over.
     var remembered: Int { table.with { $0.order.count } }
 
-    /// Returns the id by which ``take(_:at:)`` finds the login: 16 random bytes.
-    func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {
+    package func add(_ login: PendingLogin, of holder: PendingLogin.Holder, at now: Int64) -> [UInt8] {
         let id = SystemRandom().bytes(PendingLogins.idCount)
         table.with { $0.add(login, as: id, of: holder, at: now) }
         return id
     }
 
-    /// Removes and returns the login of that id; nil if the id is unknown or the login has expired.
-    func take(_ id: [UInt8], at now: Int64) -> PendingLogin? { table.with { $0.take(id, at: now) } }
+    package func take(_ id: [UInt8], at now: Int64) -> PendingLogin? { table.with { $0.take(id, at: now) } }
 
-    /// Drops expired logins with their keys. A timer calls it, so that they go even without new logins.
     package func expire(at now: Int64) { table.with { $0.dropOld(at: now) } }
 }
 

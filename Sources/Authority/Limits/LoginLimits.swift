@@ -141,14 +141,22 @@ package struct LoginLimits: Sendable {
         case caller
         /// The account, for all unknown callers together.
         case account
+
+        /// The second part of a start is the account's.
+        init(part: Int) { self = part == 0 ? .caller : .account }
     }
 
     /// The debits of a start. Keep it with the login and refund it once, when the login is verified.
     package struct Receipt: Sendable, Equatable {
-        fileprivate var debits: [KindDebit] = []
+        var debits: [KindDebit] = []
+        /// Those that nodes count together, in a store.
+        var shared: [SharedDebit] = []
+
+        /// Whether this process alone has counted it.
+        package var isOwn: Bool { shared.isEmpty }
     }
 
-    fileprivate struct KindDebit: Sendable, Equatable {
+    struct KindDebit: Sendable, Equatable {
         let kind: Kind
         let debit: LimitTable.Debit
     }
@@ -232,18 +240,16 @@ package struct LoginLimits: Sendable {
     /// Counts the start of a login, or returns when one would be allowed. `now` is in milliseconds since
     /// 1970. A start that the account's limit refuses stays counted for its address.
     package func start(app: AppName, account: AccountName, from caller: Caller, at now: Int64) -> Decision {
+        debit(parts: startCharges(app: app, account: account, from: caller), at: now)
+    }
+
+    /// The parts of a start, of which the second is asked once all of the first are allowed.
+    func startCharges(app: AppName, account: AccountName, from caller: Caller) -> [[Charge]] {
         let name = LoginLimits.key(of: account, app: app)
         switch caller {
-        case .knownDevice(let device): return debit([Charge(.device, key: name + [0] + device)], at: now)
+        case .knownDevice(let device): return [[Charge(.device, key: name + [0] + device)]]
         case .stranger(let address):
-            switch debit(charges(to: address, in: .address), at: now) {
-            case .retry(let seconds, let exhausted): return .retry(after: seconds, for: exhausted)
-            case .allowed(let receipt):
-                switch debit([Charge(.account, key: name)], at: now) {
-                case .allowed(let guess): return .allowed(Receipt(debits: receipt.debits + guess.debits))
-                case .retry(let seconds, _): return .retry(after: seconds, for: .account)
-                }
-            }
+            return [charges(to: address, in: .address), [Charge(.account, key: name)]]
         }
     }
 
@@ -253,15 +259,23 @@ package struct LoginLimits: Sendable {
     package func startSolved(
         app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
     ) -> Decision {
+        debit(parts: solvedStartCharges(app: app, account: account, from: address), at: now)
+    }
+
+    func solvedStartCharges(app: AppName, account: AccountName, from address: ClientAddress) -> [[Charge]] {
         let name = LoginLimits.key(of: account, app: app)
-        switch debit(solutionCharges(to: address, for: name), weight: Rules.solutionWeight, at: now) {
-        case .retry(let seconds, let exhausted): return .retry(after: seconds, for: exhausted)
-        case .allowed(let receipt):
-            switch debit([Charge(.solved, key: name)], at: now) {
-            case .allowed(let guess): return .allowed(Receipt(debits: receipt.debits + guess.debits))
-            case .retry(let seconds, _): return .retry(after: seconds, for: .account)
+        return [solutionCharges(to: address, for: name), [Charge(.solved, key: name)]]
+    }
+
+    private func debit(parts: [[Charge]], at now: Int64) -> Decision {
+        var receipt = Receipt()
+        for (place, part) in parts.enumerated() {
+            switch debit(part, at: now) {
+            case .allowed(let part): receipt.debits += part.debits
+            case .retry(let seconds, _): return .retry(after: seconds, for: Exhausted(part: place))
             }
         }
+        return .allowed(receipt)
     }
 
     /// How many solutions of the account are used up; nil if none would be accepted now.
@@ -275,10 +289,10 @@ package struct LoginLimits: Sendable {
     package func solutionsUsed(
         app: AppName, account: AccountName, from address: ClientAddress, at now: Int64
     ) -> Int? {
-        let charges = solutionCharges(to: address, for: LoginLimits.key(of: account, app: app))
+        let charges = solvedStartCharges(app: app, account: account, from: address)[0]
         let isOpen = charges.allSatisfy { charge in
             table(charge.kind).allows(
-                charge.key.span, limit: charge.limit, weight: Rules.solutionWeight, at: now)
+                charge.key.span, limit: charge.limit, weight: charge.weight, at: now)
         }
         return isOpen ? solutionsUsed(app: app, account: account, at: now) : nil
     }
@@ -290,8 +304,14 @@ package struct LoginLimits: Sendable {
                 // Refills slower than the account's own, which one network can therefore not keep used up.
                 limit: rules.address.scaled(by: 3, over: 2))
         }
-        return charges(to: address, in: .address, use: [LoginLimits.solutionUse])
+        let all =
+            charges(to: address, in: .address, use: [LoginLimits.solutionUse])
             + (ofAccount.map { [$0] } ?? [])
+        return all.map { charge in
+            var charge = charge
+            charge.weight = Rules.solutionWeight
+            return charge
+        }
     }
 
     /// Tells the buckets of starts with a solution from those of ``Work``.
@@ -305,8 +325,10 @@ package struct LoginLimits: Sendable {
     /// Counts the start of a registration by address alone, since it reveals nothing about any account. It
     /// is never refunded, because the creation of accounts is to be limited.
     package func startRegistration(from address: ClientAddress, at now: Int64) -> Decision {
-        debit(charges(to: address, in: .address), at: now)
+        debit(registrationCharges(from: address), at: now)
     }
+
+    func registrationCharges(from address: ClientAddress) -> [Charge] { charges(to: address, in: .address) }
 
     /// Counts work before it is done, by address, in a table of its own: it is independent of the login
     /// limits of callers at the same address. Refund it if the step succeeded.
@@ -332,11 +354,13 @@ package struct LoginLimits: Sendable {
     }
 
     /// One debit of several.
-    private struct Charge {
+    struct Charge {
         let kind: Kind
         let key: [UInt8]
         /// Nil for the table's own.
         var limit: RateLimit?
+        /// How many attempts it counts as.
+        var weight = 1
 
         init(_ kind: Kind, key: [UInt8], limit: RateLimit? = nil) {
             self.kind = kind
@@ -360,11 +384,11 @@ package struct LoginLimits: Sendable {
 
     /// Makes all debits, or those before the first that is refused. Of those, the debits of limits that
     /// charge for refusals stay, as the price of the refused attempt; the others are refunded.
-    private func debit(_ charges: [Charge], weight: Int = 1, at now: Int64) -> Decision {
+    private func debit(_ charges: [Charge], at now: Int64) -> Decision {
         var receipt = Receipt()
         for charge in charges {
             switch table(charge.kind).debit(
-                charge.key.span, limit: charge.limit, weight: weight, at: now)
+                charge.key.span, limit: charge.limit, weight: charge.weight, at: now)
             {
             case .allowed(let debit): receipt.debits.append(KindDebit(kind: charge.kind, debit: debit))
             case .refused(let wait):
@@ -377,7 +401,9 @@ package struct LoginLimits: Sendable {
         return .allowed(receipt)
     }
 
-    private static func seconds(_ wait: Int64) -> Int { Int(clamping: (wait + 999) / 1000) }
+    func limit(of charge: Charge) -> RateLimit { charge.limit ?? table(charge.kind).limit }
+
+    static func seconds(_ wait: Int64) -> Int { Int(clamping: (wait + 999) / 1000) }
 
     /// Refunds the debits of a verified login, whose start was no guess.
     package func refund(_ receipt: Receipt, at now: Int64) {

@@ -106,6 +106,21 @@ package struct ServerLogin: ~Copyable, Sendable {
         sessionKey = exchange.schedule.sessionKey
     }
 
+    /// Bytes of ``state``.
+    package static let stateCount = 128
+
+    /// What ``finish(_:)`` needs, for another process that is to finish this login: the expected MAC and the
+    /// session key. The caller ensures that one of them finishes it, once.
+    package var state: Secret { Secret(joining: [expectedMAC, sessionKey]) }
+
+    /// A login that another process began; nil if `state` is not 128 bytes.
+    package init?(_ ke2: KE2, state: Secret) {
+        guard state.count == ServerLogin.stateCount else { return nil }
+        self.ke2 = ke2
+        expectedMAC = state.part(0..<64)
+        sessionKey = state.part(64..<128)
+    }
+
     /// Verifies the client's MAC and returns the session key, 64 bytes, which the client also has.
     package consuming func finish(_ ke3: KE3) throws(OpaqueError) -> Secret {
         guard expectedMAC.equals(ke3.clientMAC) else { throw .clientNotAuthenticated }

@@ -14,10 +14,11 @@ final class AccountSubsystem {
     private let loginLimitPersistence: LoginLimitPersistence
     private let registrationKeys: RegistrationKeys
 
-    /// Starts the hashing threads and computes one slow hash.
+    /// Starts the hashing threads and computes one slow hash. `shared` is what several nodes have in common,
+    /// and nil if the store is this machine's alone.
     init(
         settings: LoginSettings, deployment: Deployment, sessions: SessionService, writer: any StoreWriter,
-        replay: any ReplayGuard, sharing limits: FileDescriptor? = nil,
+        shared: (any SharedLoginStore)? = nil, replay: any ReplayGuard, sharing limits: FileDescriptor? = nil,
         handOver: HandoverState = HandoverState(),
         log: EventLog?,
         clock: any TimeSource = SystemTime(), composition: any ServerComposition = SoundComposition()
@@ -25,18 +26,29 @@ final class AccountSubsystem {
         let cores = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         let keys = try AccountKeys(deployment)
         registrationKeys = keys.registrationKeys
-        let pending = PendingLogins(capacity: settings.pending)
+        let pending: any PendingLoginTable =
+            if let shared {
+                try SharedPendingLogins(keys, in: shared, capacity: settings.pending)
+            } else {
+                PendingLogins(capacity: settings.pending)
+            }
         loginLimitPersistence = try LoginLimitPersistence(
             in: deployment.folder, rules: settings.rules, sharing: limits, pending: pending, log: log,
             clock: clock)
+        let sharedLimits = shared.map { [loginLimitPersistence] in
+            SharedLoginLimits(loginLimitPersistence.limits, keys: keys, in: $0)
+        }
+        loginLimitPersistence.sharedLimits = sharedLimits
+        let limits = loginLimitPersistence.limits
+        let steps = try WorkPool(.init(workers: cores, queue: settings.queue, patience: 5_000))
         services = AccountServices(
             login: composition.login(
                 Login(keys, reading: sessions.life.reader, pending: pending), accounts: sessions.life.reader),
             signUps: Registration(keys, for: .signUp),
             passwordChanges: Registration(keys, for: .passwordChange),
-            enrolment: Enrolment(sessions.life), limits: loginLimitPersistence.limits,
-            work: LoginWork(keys),
-            steps: try WorkPool(.init(workers: cores, queue: settings.queue, patience: 5_000)),
+            enrolment: Enrolment(sessions.life), limits: limits,
+            guesses: GuessLimits(own: limits, shared: sharedLimits, threads: steps),
+            work: LoginWork(keys), steps: steps,
             passwords: try WorkPool(
                 .init(workers: settings.hashes ?? max(1, cores / 2), queue: settings.hashQueue)),
             replay: replay, handOver: handOver, sessions: sessions, bearers: sessions.bearers,
@@ -74,7 +86,9 @@ struct AccountServices: Sendable {
     let signUps: Registration
     let passwordChanges: Registration
     let enrolment: Enrolment
+    /// This process's own: those on work, and those on guesses unless nodes count them together.
     let limits: LoginLimits
+    let guesses: GuessLimits
     let work: LoginWork
     /// Computes OPAQUE steps. One step takes a fraction of a millisecond, but a login storm brings thousands,
     /// so they do not run on event loops.
@@ -112,16 +126,16 @@ extension WorkPool {
 /// for names that exist and for names that do not.
 extension AccountServices {
     /// Debits a caller without a known device, before any store is read.
-    func debit(_ call: RouteCall, account: AccountName, of app: AppName) throws(Refusal)
+    func debit(_ call: RouteCall, account: AccountName, of app: AppName) async throws(Refusal)
         -> LoginLimits.Receipt
     {
-        try debit(.stranger(call.address), account: account, of: app, at: call.now)
+        try await debit(.stranger(call.address), account: account, of: app, at: call.now)
     }
 
     func debit(
         _ caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64
-    ) throws(Refusal) -> LoginLimits.Receipt {
-        switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
+    ) async throws(Refusal) -> LoginLimits.Receipt {
+        switch try await guesses.start(app: app, account: account, from: caller, at: now * 1000) {
         case .allowed(let receipt): return receipt
         case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
         }
@@ -131,13 +145,14 @@ extension AccountServices {
     /// solution would be of use to it.
     private func debitOfferingWork(
         _ caller: LoginLimits.Caller, account: AccountName, of app: AppName, at now: Int64
-    ) throws(Refusal) -> LoginLimits.Receipt {
-        switch limits.start(app: app, account: account, from: caller, at: now * 1000) {
+    ) async throws(Refusal) -> LoginLimits.Receipt {
+        switch try await guesses.start(app: app, account: account, from: caller, at: now * 1000) {
         case .allowed(let receipt): return receipt
         case .retry(let seconds, _):
             var refusal = AccountServices.tooMany(seconds)
             if case .stranger(let address) = caller,
-                let used = limits.solutionsUsed(app: app, account: account, from: address, at: now * 1000)
+                let used = try await guesses.solutionsUsed(
+                    app: app, account: account, from: address, at: now * 1000)
             {
                 refusal.work = work.offer(to: account, of: app, used: used, at: now)
             }
@@ -149,9 +164,9 @@ extension AccountServices {
     /// here depends on whether there is such an account.
     private func entry(
         of solution: LoginWork.Solution?, for account: AccountName, of app: AppName, at now: Int64
-    ) async -> ReplayEntry? {
+    ) async throws(Refusal) -> ReplayEntry? {
         guard let solution,
-            let used = limits.solutionsUsed(app: app, account: account, at: now * 1000),
+            let used = try await guesses.solutionsUsed(app: app, account: account, at: now * 1000),
             let expires = work.expiry(of: solution, for: account, of: app, used: used, at: now),
             let scope = AccountServices.workScope
         else { return nil }
@@ -188,13 +203,13 @@ extension AccountServices {
         perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer {
         if case .stranger(let address) = caller,
-            let entry = await entry(of: solution, for: account, of: app, at: now),
+            let entry = try await entry(of: solution, for: account, of: app, at: now),
             let answered = try await withSolutionSpent(
                 entry, from: address, account: account, of: app, at: now, perform: answer)
         {
             return answered
         }
-        let receipt = try debitOfferingWork(caller, account: account, of: app, at: now)
+        let receipt = try await debitOfferingWork(caller, account: account, of: app, at: now)
         return try await refundingFailure(receipt, at: now, perform: answer)
     }
 
@@ -206,13 +221,13 @@ extension AccountServices {
         at now: Int64, perform answer: (LoginLimits.Receipt) async throws(Refusal) -> Answer
     ) async throws(Refusal) -> Answer? {
         let receipt: LoginLimits.Receipt
-        switch limits.startSolved(app: app, account: account, from: address, at: now * 1000) {
+        switch try await guesses.startSolved(app: app, account: account, from: address, at: now * 1000) {
         case .allowed(let debited): receipt = debited
         case .retry(let seconds, _): throw AccountServices.tooMany(seconds)
         }
         let answered = try await refundingFailure(receipt, at: now, perform: answer)
         if await isFirstUse(entry) { return answered }
-        limits.refundAllButAddress(receipt, at: now * 1000)
+        await guesses.refundAllButAddress(receipt, at: now * 1000)
         return nil
     }
 
@@ -223,15 +238,18 @@ extension AccountServices {
         do {
             return try await answer(receipt)
         } catch {
-            refund(receipt, at: now)
+            await refund(receipt, at: now)
             throw error
         }
     }
 
-    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) { limits.refund(receipt, at: now * 1000) }
+    func refund(_ receipt: LoginLimits.Receipt, at now: Int64) async {
+        await guesses.refund(receipt, at: now * 1000)
+    }
 
-    func debitRegistration(_ call: RouteCall) throws(Refusal) {
-        if case .retry(let seconds, _) = limits.startRegistration(from: call.address, at: call.now * 1000) {
+    func debitRegistration(_ call: RouteCall) async throws(Refusal) {
+        let decision = try await guesses.startRegistration(from: call.address, at: call.now * 1000)
+        if case .retry(let seconds, _) = decision {
             throw AccountServices.tooMany(seconds)
         }
     }
@@ -249,10 +267,10 @@ extension AccountServices {
         }
         do {
             let answered = try await answer()
-            refund(receipt, at: call.now)
+            await refund(receipt, at: call.now)
             return answered
         } catch {
-            if error.code == .unavailable { refund(receipt, at: call.now) }
+            if error.code == .unavailable { await refund(receipt, at: call.now) }
             throw error
         }
     }
@@ -273,7 +291,7 @@ extension AccountServices {
             try await holds(signature, for: time, of: start, receipt: check, at: call.now),
             await takeOnce(start, signedAt: time, of: try call.release(), at: call.now)
         else { return .stranger(call.address) }
-        refund(check, at: call.now)
+        await refund(check, at: call.now)
         return .knownDevice(start.binding.device.id)
     }
 
@@ -287,7 +305,7 @@ extension AccountServices {
         do {
             isKnown = try await steps.attempt { () throws(Refusal) in try login.knows(start) }
         } catch {
-            refund(lookUp, at: call.now)
+            await refund(lookUp, at: call.now)
             throw error
         }
         guard isKnown,
@@ -295,7 +313,7 @@ extension AccountServices {
                 app: start.app, account: start.binding.account, of: start.binding.device.id,
                 from: call.address, at: call.now * 1000)
         else { return nil }
-        refund(lookUp, at: call.now)
+        await refund(lookUp, at: call.now)
         return check
     }
 
@@ -307,7 +325,7 @@ extension AccountServices {
             return try await steps.attempt { () throws(Refusal) in start.isSigned(signature, for: time) }
         } catch {
             // The proof was not verified.
-            refund(receipt, at: now)
+            await refund(receipt, at: now)
             throw error
         }
     }

@@ -10,12 +10,17 @@ import CountersignWire
 final class LoginLimitPersistence: @unchecked Sendable {
     let limits: LoginLimits
     private let file: LimitFile
-    private let pending: PendingLogins
+    private let pending: any PendingLoginTable
     private let log: EventLog?
     private let clock: any TimeSource
     /// The ``LoginLimits/changes`` that the file contains.
     private var written: UInt64 = 0
     private var ticker: Ticker?
+    /// Those that nodes count together, to be set before ``start()``.
+    var sharedLimits: SharedLoginLimits?
+    private var ticks = 0
+    /// Ticks between two removals of what counts no longer.
+    private static let expiryTicks = 30
 
     /// Loads the limits that the last process saved, or shares those of a running one. If the file is
     /// damaged, starts with empty limits and logs it: refusing all logins would turn a torn write into an
@@ -23,7 +28,7 @@ final class LoginLimitPersistence: @unchecked Sendable {
     /// most that process's last second.
     init(
         in folder: DataFolder, rules: LoginLimits.Rules, sharing descriptor: FileDescriptor?,
-        pending: PendingLogins,
+        pending: any PendingLoginTable,
         log: EventLog?, clock: any TimeSource
     ) throws(OperationalError) {
         file = LimitFile(folder.loginLimits)
@@ -64,7 +69,10 @@ final class LoginLimitPersistence: @unchecked Sendable {
     }
 
     private func tick() {
-        pending.expire(at: clock.now)
+        // While a shared store is away, they expire all the same, and are removed later.
+        try? pending.expire(at: clock.now)
+        ticks += 1
+        if ticks.isMultiple(of: LoginLimitPersistence.expiryTicks) { try? sharedLimits?.expire() }
         let changes = limits.changes
         guard changes != written else { return }
         do {

@@ -47,6 +47,11 @@ public struct StoreLocation: Sendable, Equatable {
     /// Nil unless it is a database of a server.
     var database: PostgreSQLAddress? { if case .postgreSQL(let address) = place { address } else { nil } }
 
+    /// What logins share over several gateways; nil if others cannot open the store.
+    func openLogins(authenticatingBy rows: RowAuthenticator) -> (any SharedLoginStore)? {
+        place.openLogins(authenticatingBy: rows)
+    }
+
     /// Whether several machines can open it.
     var isShared: Bool { database != nil }
 

@@ -27,7 +27,7 @@ extension LegacyRoutes {
         }
         // Debit before the look-up: this limits how many accounts an address makes, and how many names it can
         // test.
-        try services.debitRegistration(call)
+        try await services.debitRegistration(call)
         try await checkNew(sent, on: rung, in: app.policy.parameter(.password), of: app)
         guard let name = LegacyRoutes.accountName(username) else { return .legacyUser(0, of: app) }
         // The slow hash comes before the store is asked, so that a taken name takes as long as a free one.
@@ -58,11 +58,11 @@ extension LegacyRoutes {
         // A session's guesses have a limit of their own: unknown devices that use up the account's limit do
         // not keep the session from changing its password.
         let guesser = session.map { LoginLimits.Caller.knownDevice($0.id.bytes) } ?? .stranger(call.address)
-        let receipt = try services.debit(guesser, account: attempt.counted, of: app.name, at: call.now)
+        let receipt = try await services.debit(guesser, account: attempt.counted, of: app.name, at: call.now)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
         else { return .legacyUser(0, of: app) }
-        services.refund(receipt, at: call.now)
+        await services.refund(receipt, at: call.now)
         let account = accepted.account
         guard session == nil || session?.account.number == account.number else {
             return .legacyUser(0, of: app)

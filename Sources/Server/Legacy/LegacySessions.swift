@@ -15,11 +15,11 @@ extension LegacyRoutes {
         let password = try form.password(app.policy.parameter(.password))
         let attempt = LegacyLoginAttempt(app, username: username, password: password, atAnyOf: endpoints)
         guard let attempt else { return .legacyUser(0, of: app) }
-        let receipt = try services.debit(call, account: attempt.counted, of: app.name)
+        let receipt = try await services.debit(call, account: attempt.counted, of: app.name)
         guard let accepted = try await judged(attempt, debited: receipt, at: call.now),
             let user = AccountIdentity(accepted.account).clientNumber
         else { return .legacyUser(0, of: app) }
-        services.refund(receipt, at: call.now)
+        await services.refund(receipt, at: call.now)
         let account = await upgraded(accepted, at: call.now)
         return try await signedIn(account, as: user, in: app, for: call)
     }
@@ -48,7 +48,7 @@ extension LegacyRoutes {
             }
         } catch {
             // Without a verdict the guess does not count.
-            services.refund(receipt, at: now)
+            await services.refund(receipt, at: now)
             throw error
         }
         guard let accepted, try await spend(accepted.use, at: now) else { return nil }

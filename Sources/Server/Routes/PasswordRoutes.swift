@@ -74,7 +74,7 @@ struct PasswordRoutes: Sendable {
             ).registration
             return (proved, registration)
         }
-        services.refund(proved.receipt, at: now)
+        await services.refund(proved.receipt, at: now)
         try await services.enrolment.change(registration, of: proved, keeping: session.id, at: now)
         return RouteResult([:])
     }

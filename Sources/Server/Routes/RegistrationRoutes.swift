@@ -26,7 +26,7 @@ struct RegistrationRoutes: Sendable {
         let account = try body.account()
         let request = try body.bytes("request", count: 32)
         if try !body.isReset() { try RegistrationRoutes.checkIsOpen(release.policy) }
-        try services.debitRegistration(call)
+        try await services.debitRegistration(call)
         let begun = try await services.steps.attempt { () throws(Refusal) in
             try services.signUps.start(request, of: account, in: app, at: call.now)
         }

@@ -28,6 +28,15 @@ extension StorePlace {
         case .postgreSQL(let address): PostgreSQLNodeChannel(to: address)
         }
     }
+
+    /// Connections for the logins of a gateway that shares the store with others; nil for a store that one
+    /// machine alone can open.
+    package func openLogins(authenticatingBy rows: RowAuthenticator?) -> (any SharedLoginStore)? {
+        switch self {
+        case .sqlite: nil
+        case .postgreSQL(let address): PostgreSQLLogins(address, rows: rows)
+        }
+    }
 }
 
 /// When a change counts as made.

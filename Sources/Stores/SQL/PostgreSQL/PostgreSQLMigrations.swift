@@ -8,7 +8,7 @@ import CountersignWire
 /// The tables are those of SQLite's latest layout (``Migrations``). Texts are `utf8`, a domain over `bytea`:
 /// they may contain any byte, and are ordered by their bytes, as in SQLite.
 enum PostgreSQLMigrations {
-    static let steps = [p001, p002]
+    static let steps = [p001, p002, pendingLogins, loginLimits]
 
     /// The number of migrations that the database has; zero if it has no layout of ours.
     static func version(_ database: Database) throws(OperationalError) -> Int64 {
