@@ -196,13 +196,14 @@ FORBIDDEN, UNAUTHORIZED = 403, 401
 class Stage:
     """The backend and a gateway that is prepared for one case; in it, `send` measures what it says."""
 
-    def __init__(self, case: Case, folder: pathlib.Path, *, prefix: tuple[str, ...] = ()):
+    def __init__(self, case: Case, folder: pathlib.Path, *, prefix: tuple[str, ...] = (), environment: dict[str, str] | None = None):
         """`prefix` is a command that runs the gateway, such as valgrind; it is prepared without."""
         self.case, self.backend = case, Backend()
         self.gateway = Gateway(
             folder / "gateway", "--upstream", f"http://127.0.0.1:{self.backend.port}", "--log", "off", "--workers", 1,
             "--limit-kept-keys", 100_000_000, "--limit-address-requests", 4096, "--limit-account-requests", 4096,
-            "--limit-keepalive-requests", 100_000_000, *(() if case.is_tls else ("--tls", "off")))
+            "--limit-keepalive-requests", 100_000_000, *(() if case.is_tls else ("--tls", "off")),
+            environment=environment)
         try:
             self.gateway.start()
             self.options = case.caller(self.gateway, folder)

@@ -295,8 +295,8 @@ def demonstrate(cluster: Cluster) -> bool:
     phones = [profile(f"phone-{node.name}", node.port) for node in cluster.nodes]
     for node, phone in zip(cluster.nodes, phones, strict=True):
         run(PROGRAM, "login", "--profile", phone, "--account", "alice", "--password-stdin", stdin=password)
-        # A node that has just started may still be connecting to Redis, and answers 503 until then.
-        wait_until(lambda phone=phone: call(phone).returncode == 0, f"{node.name} to accept a request", 10)
+        if call(phone).returncode:
+            fail(f"{node.name} is ready, and does not accept a request")
         print(f"  {node.name} has opened a session, and accepts its requests", flush=True)
     last = cluster.nodes[-1]
     for session in json.loads(last.command("session", "list", "demo", "--json"))["sessions"]:

@@ -134,16 +134,54 @@ import Testing
         let now = SystemTime().now
         let node = try await deployment.start(address, window: 300)
         #expect(await node.code(entry("n", created: now - 200)) == nil)
-        node.stop()
-        // Its clock is ahead of the database's, which decides: nothing is dropped.
-        let ahead = try await deployment.start(address, clock: ShiftedTime(seconds: 900))
         #expect(try sql("SELECT to_regclass('\(table(now - 200))') IS NULL") == "f")
-        ahead.stop()
+        node.stop()
         let shorter = try await deployment.start(address, window: 10)
         defer { shorter.stop() }
         try await eventually { (try? sql("SELECT to_regclass('\(table(now - 200))') IS NULL")) == "t" }
         #expect(try sql("SELECT to_regclass('\(table(now))') IS NULL") == "f")
         #expect(await shorter.code(entry("n", created: now - 200)) == .unavailable)
+    }
+
+    @Test("a node whose clock is another one does not start", arguments: [30, -30])
+    func clocks(_ difference: Int64) async throws {
+        let node = try deployment.node(address, clock: ShiftedTime(seconds: difference))
+        defer { node.stop() }
+        do throws(OperationalError) {
+            try node.replay.start()
+            Issue.record("it started")
+        } catch {
+            // A second may pass between the readings.
+            #expect(error.message.contains("the clock of PostgreSQL differs from this machine's by "))
+        }
+    }
+
+    @Test("a node whose clock jumps inserts nothing", arguments: [30, -30, 8])
+    func jumps(_ difference: Int64) async throws {
+        let clock = ShiftedTime(seconds: 0)
+        let node = try await deployment.start(address, clock: clock)
+        defer { node.stop() }
+        clock.shift.with { $0 = difference }
+        #expect(await node.code(entry("n")) == .unavailable)
+        clock.shift.with { $0 = 0 }
+        try await node.untilReady()
+        #expect(node.replay.usage.epoch == 1)
+    }
+
+    @Test func timesOfAWrongClockStayRefusedAfterALoss() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        let record = ReplayEpochRecord(
+            deployment.deployment.store, of: .postgreSQL, secret: deployment.deployment.replaySecret)
+        let epoch = try #require(try record.current())
+        let ahead = SystemTime().now + 86_400
+        var former = epoch.extended(at: ahead)
+        former.identity.history = "0000000000000000"
+        #expect(try record.replace(epoch, by: former) == former)
+        try await eventually { node.replay.usage.epoch == 2 && node.replay.usage.failure == nil }
+        #expect(node.replay.usage.floor < ahead)
+        let refused = await node.refusal(entry("n", created: ahead))
+        #expect(refused?.detail.contains("may have been admitted by a wrong clock") == true)
     }
 
     @Test func aReplayFileBeforeRaisesTheFloor() async throws {

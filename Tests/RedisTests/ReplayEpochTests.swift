@@ -119,10 +119,12 @@ import Testing
     }
 
     @Test func clocksAgreeWithinFiveSeconds() throws {
-        try RedisClockWatch.check(1_005, now: 1_000)
-        try RedisClockWatch.check(995, now: 1_000)
+        try SharedReplayKind.redis.check(clock: 1_005, now: 1_000)
+        try SharedReplayKind.redis.check(clock: 995, now: 1_000)
         for time in [Int64(994), 1_006] {
-            #expect(throws: OperationalError.self) { try RedisClockWatch.check(time, now: 1_000) }
+            #expect(throws: OperationalError.self) {
+                try SharedReplayKind.redis.check(clock: time, now: 1_000)
+            }
         }
     }
 }

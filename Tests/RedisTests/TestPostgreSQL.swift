@@ -32,23 +32,11 @@ final class TestPostgreSQL: Sendable {
     private let input: Pipe
 
     private init() throws {
-        let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-B", "\(tests.path)/Support/postgres.py"]
-        (input, process.standardInput) = { ($0, $0) }(Pipe())
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        var line = Data()
-        while !line.contains(10), case let part = output.fileHandleForReading.availableData, !part.isEmpty {
-            line += part
-        }
-        let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        let (words, input) = try TestRedis.start(["postgres.py"])
         guard words.count == 2 else {
             throw TestRedis.Failure(description: "no PostgreSQL server can be started")
         }
-        (folder, port) = (String(words[0]), String(words[1]))
+        (folder, port, self.input) = (words[0], words[1], input)
     }
 
     /// Makes an empty database.
@@ -65,19 +53,10 @@ final class TestPostgreSQL: Sendable {
     /// One command in another session; its output.
     @discardableResult
     func run(_ sql: String, in database: String) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [
+        try TestRedis.output(of: [
             "psql", "-h", folder, "-p", port, "-U", "postgres", "-d", database, "-XAtq", "-v",
             "ON_ERROR_STOP=1", "-c", sql,
-        ]
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw TestRedis.Failure(description: "psql: \(sql)") }
-        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        ])
     }
 }
 

@@ -30,23 +30,44 @@ final class TestRedis: Sendable {
     }
 
     init(_ options: [String] = []) throws {
+        let (words, input) = try TestRedis.start(["redis.py"] + options)
+        guard words.count == 2, let pid = pid_t(words[1]) else {
+            throw Failure(description: "no Redis server can be started")
+        }
+        (port, self.pid, self.input) = (words[0], pid, input)
+    }
+
+    /// Starts a program of `Tests/Support`, which runs until its standard input ends; the words of its first
+    /// line.
+    static func start(_ command: [String]) throws -> ([String], Pipe) {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let process = Process()
+        let (input, output) = (Pipe(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-B", "\(tests.path)/Support/redis.py"] + options
-        (input, process.standardInput) = { ($0, $0) }(Pipe())
-        let output = Pipe()
-        process.standardOutput = output
+        process.arguments = ["python3", "-B", "\(tests.path)/Support/\(command[0])"] + command.dropFirst()
+        (process.standardInput, process.standardOutput) = (input, output)
         try process.run()
         var line = Data()
         while !line.contains(10), case let part = output.fileHandleForReading.availableData, !part.isEmpty {
             line += part
         }
         let words = String(decoding: line, as: UTF8.self).split(whereSeparator: \.isWhitespace)
-        guard words.count == 2, let pid = pid_t(words[1]) else {
-            throw Failure(description: "no Redis server can be started")
-        }
-        (port, self.pid) = (String(words[0]), pid)
+        return (words.map(String.init), input)
+    }
+
+    /// Runs a program of the system; its output.
+    static func output(of command: [String]) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        let text = String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        guard process.terminationStatus == 0 else { throw Failure(description: "\(command): \(text)") }
+        return text
     }
 
     deinit { try? input.fileHandleForWriting.close() }
@@ -58,15 +79,7 @@ final class TestRedis: Sendable {
     /// One command; its output.
     @discardableResult
     func call(_ arguments: String...) throws -> String {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["redis-cli", "-p", port] + arguments
-        let output = Pipe()
-        process.standardOutput = output
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        try TestRedis.output(of: ["redis-cli", "-p", port] + arguments)
     }
 }
 

@@ -1,4 +1,5 @@
 import CountersignHTTP
+import CountersignMemory
 import Testing
 
 @testable import CountersignServer
@@ -21,6 +22,15 @@ import Testing
                 + "{\"cause\":\"upstream\",\"detail\":\"refused\"}]}\n")
         readiness.clear(.store)
         readiness.clear(.upstream)
+        #expect(readiness.answer.status == 200)
+    }
+
+    @Test func asksAWatchedCauseEachTime() {
+        let readiness = Readiness()
+        let failure = Locked<String?>("Redis is away")
+        readiness.watch(.replay) { failure.with { $0 } }
+        #expect(readiness.reasons == [.init(cause: .replay, detail: "Redis is away")])
+        failure.with { $0 = nil }
         #expect(readiness.answer.status == 200)
     }
 

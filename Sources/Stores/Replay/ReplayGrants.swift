@@ -32,12 +32,26 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
 
     /// Throws `unavailable` if there is no grant, or if the store has not confirmed it lately.
     func current() throws(Refusal) -> Grant {
-        let now = EventLoop.monotonicSeconds()
-        let (grant, reason) = content.with { content in
-            (content.expires > now ? content.grant : nil, content.grant == nil ? content.reason : nil)
+        switch state {
+        case .success(let grant): return grant
+        case .failure(let reason): throw refusal(reason.text)
         }
-        if let grant { return grant }
-        throw refusal(reason ?? "the store has not confirmed the epoch for \(ReplayEpoch.lease) s")
+    }
+
+    private struct Absence: Error {
+        let text: String
+    }
+
+    private var state: Result<Grant, Absence> {
+        let now = EventLoop.monotonicSeconds()
+        return content.with { content in
+            guard let grant = content.grant else { return .failure(Absence(text: content.reason)) }
+            guard content.expires > now else {
+                return .failure(
+                    Absence(text: "the store has not confirmed the epoch for \(ReplayEpoch.lease) s"))
+            }
+            return .success(grant)
+        }
     }
 
     /// The grant, even if the store has not confirmed it lately.
@@ -45,11 +59,9 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
 
     /// What keeps this node from inserting; nil if nothing does.
     var failure: String? {
-        do throws(Refusal) {
-            _ = try current()
-            return nil
-        } catch {
-            return error.detail
+        switch state {
+        case .success: nil
+        case .failure(let reason): "replay guard: \(reason.text)"
         }
     }
 
@@ -91,6 +103,7 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
                 .unavailable, detail: "created \(entry.created), but replays up to \(bound) cannot be told",
                 retryAfter: wait)
         }
+        guard grant.epoch.periods.contain(now) else { throw refusal("the clock has jumped") }
         guard !refused.contains(entry.created), !grant.epoch.periods.refused.contains(entry.created) else {
             throw Refusal(
                 .unavailable,

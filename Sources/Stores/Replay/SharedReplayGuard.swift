@@ -42,6 +42,18 @@ package enum SharedReplayKind: String, Sendable, CaseIterable {
         return Array((String(repeating: "0", count: 31) + last).utf8)
     }
 
+    /// Throws if the server's clock differs from this machine's: a floor covers what nodes may have admitted
+    /// only as far as their clocks agree.
+    func check(clock time: Int64, now: Int64) throws(OperationalError) {
+        let difference = time - now
+        guard abs(difference) <= ReplayEpoch.clockTolerance else {
+            throw OperationalError(
+                .failed,
+                message: "the clock of \(title) differs from this machine's by \(difference) s; expected "
+                    + "\(ReplayEpoch.clockTolerance) s at most")
+        }
+    }
+
     /// The shared guard of the deployment with that store; nil for a replay file.
     package static func inUse(in store: any MetaStore) throws(OperationalError) -> SharedReplayKind? {
         let mark = try store.value(of: .replayFile)

@@ -10,14 +10,16 @@ struct PostgreSQLReplayGrant: ReplayGrant {
     let minutes: Set<Int64>
 }
 
-/// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once the
-/// transaction before has ended. Confined to the loop.
+/// A loop's connection to PostgreSQL. The insertions that wait are sent together, as one transaction, once
+/// the transaction before has ended. Confined to the loop.
 ///
 /// Every insertion ends within ``InsertionQueue/patience``. After one that did not, insertions fail at once
 /// until the server has answered; if that takes long, the connection is given up.
 final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
     struct Insertion: Sendable {
         let name: PostgreSQLEntryName
+        /// The node's clock.
+        let now: Int64
         let grant: PostgreSQLReplayGrant
     }
 
@@ -112,7 +114,10 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
         batches = PostgreSQLEntryName.batches(of: together.map { $0.entry.name })
         sent = together.count
         do throws(OperationalError) {
-            if try !connection.insert(batches, epoch: epoch.token) { watcher?.awaitWriting() }
+            let isSent = try connection.insert(
+                batches, epoch: epoch.token, now: first.entry.now,
+                clockTolerance: ReplayEpoch.clockTolerance)
+            if !isSent { watcher?.awaitWriting() }
         } catch {
             fail(error)
         }
@@ -146,11 +151,12 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
         }
         let count = sent
         sent = 0
-        for waiter in queue.waiting.prefix(count) {
+        for _ in 0..<count {
+            guard let name = queue.waiting.first?.entry.name else { break }
             let outcome: InsertionOutcome =
                 if !isCurrent {
-                    .failed("PostgreSQL has another epoch")
-                } else if inserted.remove(waiter.entry.name) != nil {
+                    .failed("PostgreSQL has another epoch, or its clock differs from this machine's")
+                } else if inserted.remove(name) != nil {
                     .inserted
                 } else {
                     .present

@@ -16,6 +16,10 @@ final class PostgreSQLReplayController: @unchecked Sendable {
     /// Between two looks at least, however often the controller is woken.
     private static let pauseMilliseconds = 100
     private static let mostWanted = 256
+    /// Tables that are made at one look, which takes a quarter of a second on a busy machine.
+    private static let mostMade = 64
+    /// Seconds either side of now for which tables are made before a request asks for them.
+    private static let mostWindow: Int64 = 3_600
     /// How long another node has for marking the tables with an epoch that it began, in nanoseconds.
     private static let markerPatience: Int64 = 1_000_000_000
 
@@ -118,7 +122,7 @@ final class PostgreSQLReplayController: @unchecked Sendable {
         last = (view.source, view.flushed)
         let now = clock.now
         let need = retention.with { $0 }
-        let expired = expiredMinutes(among: view.minutes, at: min(now, view.time), need: need)
+        let expired = expiredMinutes(among: view.minutes, at: now, need: need)
         let minutes = try completed(view.minutes, in: database, at: now, need: need).subtracting(expired)
         let isNew = grants.grant.map { $0.epoch != epoch } ?? true
         grants.publish(PostgreSQLReplayGrant(epoch: epoch, minutes: minutes), confirmed: confirmed)
@@ -140,8 +144,7 @@ final class PostgreSQLReplayController: @unchecked Sendable {
 
     // MARK: Minutes
 
-    /// Of both clocks the one that is behind decides. A table that was dropped too early costs refusals, and
-    /// admits nothing.
+    /// A table that was dropped too early costs refusals, and admits nothing.
     private func expiredMinutes(
         among minutes: Set<Int64>, at now: Int64, need: ReplayRetention
     ) -> [Int64] {
@@ -159,12 +162,14 @@ final class PostgreSQLReplayController: @unchecked Sendable {
             return turn.wanted
         }
         let minute = PostgreSQLEntryName.minute(of:)
-        let around = minute(max(now - need.window - 60, 0))...minute(now + need.window + 180)
+        // Those of a wider window are made when a request asks for them.
+        let window = min(need.window, PostgreSQLReplayController.mostWindow)
+        let around = minute(max(now - window - 60, 0))...minute(now + window + 180)
         let missing = wanted.union(around).subtracting(minutes).subtracting(unmade).sorted {
             abs($0 - minute(now)) < abs($1 - minute(now))
         }
         guard !missing.isEmpty else { return minutes }
-        let most = missing.prefix(PostgreSQLReplayController.mostWanted)
+        let most = missing.prefix(PostgreSQLReplayController.mostMade)
         try database.make(Array(most))
         let found = try database.minutes()
         // Those that were dropped before are never made again.
@@ -177,7 +182,8 @@ final class PostgreSQLReplayController: @unchecked Sendable {
 
     // MARK: Epochs
 
-    /// The deployment's epoch, after what was lost is accounted for, as a new connection finds it.
+    /// The deployment's epoch, after what was lost is accounted for, as a new connection finds it. The
+    /// store's connections are closed before each change, so that it is made where new ones end.
     private func settledEpoch(
         in database: ReplayEntryDatabase
     ) throws(OperationalError) -> (ReplayEpoch, ReplayEntryView) {
@@ -185,11 +191,18 @@ final class PostgreSQLReplayController: @unchecked Sendable {
         while true {
             let view = try database.view()
             let isOver = EventLoop.nanoseconds() >= end
+            let now = clock.now
+            try SharedReplayKind.postgreSQL.check(clock: view.time, now: now)
             if let epoch = try record.current(inMark: view.mark, value: view.record) {
                 guard let reason = loss(of: epoch, in: view, isOver: isOver) else {
-                    if view.token == epoch.token {
+                    if view.token == epoch.token, epoch.periods.contain(now + ReplayPeriods.renewal) {
                         known = epoch
                         return (epoch, view)
+                    }
+                    if view.token == epoch.token {
+                        store.close()
+                        _ = try record.replace(epoch, by: epoch.extended(at: now))
+                        continue
                     }
                     // Another node has begun the epoch, and is about to mark the tables.
                     pause(milliseconds: 50) { $0.isStopping }
@@ -213,7 +226,7 @@ final class PostgreSQLReplayController: @unchecked Sendable {
         if let last, last.source == view.source, view.flushed < last.flushed {
             return "the database was set back"
         }
-        // Tables that had the epoch's token have lost it; those of a new epoch may be without it for a moment.
+        // Tables that had the epoch's token have lost it; those of a new epoch get it in a moment.
         guard view.token != epoch.token, isOver || known?.token == epoch.token else { return nil }
         return "the tables of requests were replaced"
     }
@@ -224,7 +237,6 @@ final class PostgreSQLReplayController: @unchecked Sendable {
     ) throws(OperationalError) {
         let next = epoch.next(
             for: ReplayDataSet(view.source), need: retention.with { $0 }, now: clock.now)
-        // So that the change is made where new connections end.
         store.close()
         guard try record.replace(epoch, by: next) == next else { return }
         try adopt(next, in: database, because: reason)

@@ -70,13 +70,15 @@ package final class PostgreSQLReplayGuard: SharedReplayGuard {
     }
 
     package func insertIfReady(_ entry: ReplayEntry) throws(Refusal) -> Bool {
-        _ = try admissible(entry)
+        _ = try admissible(entry, now: clock.now)
         return false
     }
 
     package func insert(_ entry: ReplayEntry) async throws(Refusal) {
-        let grant = try admissible(entry)
-        let outcome = await clients.insert(.init(name: hash.name(of: entry), grant: grant))
+        // Not the entry's time: a request's body may have taken long to arrive.
+        let now = clock.now
+        let grant = try admissible(entry, now: now)
+        let outcome = await clients.insert(.init(name: hash.name(of: entry), now: now, grant: grant))
         try grants.admit(entry, after: outcome)
     }
 
@@ -85,9 +87,7 @@ package final class PostgreSQLReplayGuard: SharedReplayGuard {
 
     /// The grant under which the entry may be inserted. A minute without a table is refused: it was dropped,
     /// or is yet to be made.
-    private func admissible(_ entry: ReplayEntry) throws(Refusal) -> PostgreSQLReplayGrant {
-        // Not the entry's time: a request's body may have taken long to arrive.
-        let now = clock.now
+    private func admissible(_ entry: ReplayEntry, now: Int64) throws(Refusal) -> PostgreSQLReplayGrant {
         let grant = try grants.current(for: entry, now: now, refusing: refused)
         let minute = PostgreSQLEntryName.minute(of: entry.created)
         guard grant.minutes.contains(minute) else {

@@ -34,14 +34,4 @@ struct RedisClockWatch: Sendable {
 
     /// The next server's clock is another one.
     mutating func forgetServer() { last = nil }
-
-    static func check(_ time: Int64, now: Int64) throws(OperationalError) {
-        let difference = time - now
-        guard abs(difference) <= ReplayEpoch.clockTolerance else {
-            throw OperationalError(
-                .failed,
-                message: "the clock of Redis differs from this machine's by \(difference) s; expected "
-                    + "\(ReplayEpoch.clockTolerance) s at most")
-        }
-    }
 }

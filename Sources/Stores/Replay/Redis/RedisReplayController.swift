@@ -199,7 +199,7 @@ final class RedisReplayController: @unchecked Sendable {
         let before = EventLoop.monotonicSeconds()
         let time = try await connection.time()
         clocks.note(time, between: before, and: EventLoop.monotonicSeconds(), now: clock.now)
-        try RedisClockWatch.check(time, now: clock.now)
+        try SharedReplayKind.redis.check(clock: time, now: clock.now)
         return status
     }
 

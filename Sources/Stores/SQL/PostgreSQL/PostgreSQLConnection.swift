@@ -426,8 +426,8 @@ final class PostgreSQLConnection {
     /// The connection's socket, which stays the same.
     var descriptor: Int32 { functions.pointee.PQsocket(handle) }
 
-    /// Sends statements that are one transaction, and waits for nothing. Only after all others have ended, and
-    /// ``takeResults()`` has returned theirs. Returns whether the socket has taken everything.
+    /// Sends statements that are one transaction, and waits for nothing. Only after all others have ended,
+    /// and ``takeResults()`` has returned theirs. Returns whether the socket has taken everything.
     func begin(
         _ runs: [(command: PostgreSQLCommand, values: [SQLValue])]
     ) throws(OperationalError) -> Bool {

@@ -1,8 +1,8 @@
 import CPQ
 import CountersignWire
 
-/// A connection on which an event loop inserts the entries of admitted requests. It is opened on a thread that
-/// may wait, and is then confined to the loop.
+/// A connection on which an event loop inserts the entries of admitted requests. It is opened on a thread
+/// that may wait, and is then confined to the loop.
 package final class ReplayEntryConnection: @unchecked Sendable {
     /// Entries of one minute of creation times.
     package struct Batch: Sendable {
@@ -18,35 +18,38 @@ package final class ReplayEntryConnection: @unchecked Sendable {
 
     /// What became of a batch.
     package struct Outcome: Sendable {
-        /// Whether the tables have the epoch that the batch was sent for.
+        /// Whether the tables have the epoch that the batch was sent for, and the server's clock is the
+        /// node's.
         package let isCurrent: Bool
         /// The names that were absent.
         package let inserted: [UInt8]
     }
 
     private let connection: PostgreSQLConnection
-    /// What the connection reaches, for as long as it lasts: a server changes its timeline when it is promoted,
-    /// and this was none that waits for that.
+    /// What the connection reaches, for as long as it lasts: a server changes its timeline when it is
+    /// promoted, and a connection to a standby is refused.
     package let source: ReplayEntrySource
 
     /// Waits for the server, within bounds.
     package init(to address: PostgreSQLAddress) throws(OperationalError) {
         connection = try PostgreSQLConnection(to: address, patience: ReplayEntryDatabase.patience)
-        // An insertion is durable before it is admitted, also at a synchronous standby.
         source = try ReplayEntryDatabase.source(on: connection)
     }
 
     package var descriptor: Int32 { connection.descriptor }
     package var isBroken: Bool { connection.isBroken }
 
-    /// Sends the insertion of all batches, as one transaction; returns whether the socket has taken everything.
-    /// Only after the outcomes of the batches before have come.
-    package func insert(_ batches: [Batch], epoch token: String) throws(OperationalError) -> Bool {
+    /// Sends the insertion of all batches, as one transaction, after the outcomes of those before have come.
+    /// Returns whether the socket has taken everything.
+    /// `now` is the node's clock, in whole Unix seconds.
+    package func insert(
+        _ batches: [Batch], epoch token: String, now: Int64, clockTolerance: Int64
+    ) throws(OperationalError) -> Bool {
         let token = Array(token.utf8)
         return try connection.begin(
             batches.map { batch in
                 let command = connection.command(ReplayEntryConnection.insertion(into: batch.minute))
-                return (command, [.blob(batch.names), .blob(token)])
+                return (command, [.blob(batch.names), .blob(token), .integer(now), .integer(clockTolerance)])
             })
     }
 
@@ -78,7 +81,8 @@ package final class ReplayEntryConnection: @unchecked Sendable {
             FROM generate_series(1, octet_length(?1), 16) AS place
             ON CONFLICT DO NOTHING RETURNING name
         )
-        SELECT (SELECT epoch = ?2 FROM countersign_replay.state),
+        SELECT (SELECT epoch = ?2 FROM countersign_replay.state)
+                AND abs(floor(extract(epoch FROM clock_timestamp()))::bigint - ?3) <= ?4,
             (SELECT string_agg(uuid_send(name), ''::bytea) FROM fresh)
         """
     }

@@ -46,7 +46,8 @@ package final class ReplayEntryDatabase {
     package func view() throws(OperationalError) -> ReplayEntryView {
         let sql = """
             SELECT \(ReplayEntryDatabase.sourceColumns),
-                (pg_current_wal_flush_lsn() - '0/0')::bigint, extract(epoch FROM clock_timestamp())::bigint,
+                (pg_current_wal_flush_lsn() - '0/0')::bigint,
+                floor(extract(epoch FROM clock_timestamp()))::bigint,
                 (SELECT value FROM countersign.meta WHERE name = '\(MetaName.replayFile.rawValue)'),
                 (SELECT value FROM countersign.meta WHERE name = '\(MetaName.replayEpoch.rawValue)')
             """
@@ -104,8 +105,8 @@ package final class ReplayEntryDatabase {
             """
             PERFORM pg_advisory_xact_lock(\(ReplayEntryDatabase.lock));
             FOREACH minute IN ARRAY \(ReplayEntryDatabase.array(minutes)) LOOP
-                UPDATE countersign_replay.state SET used = used + int4multirange(int4range(minute, minute + 1))
-                    WHERE NOT used @> minute;
+                UPDATE countersign_replay.state
+                    SET used = used + int4multirange(int4range(minute, minute + 1)) WHERE NOT used @> minute;
                 IF FOUND THEN
                     EXECUTE format('CREATE TABLE countersign_replay.m%s (name uuid PRIMARY KEY)
                         WITH (autovacuum_enabled = off)', minute);
@@ -117,12 +118,12 @@ package final class ReplayEntryDatabase {
     /// Drops the tables of these minutes, unless another node makes or drops some just now. A table that is
     /// in use for long, by `pg_dump` for example, is left for the next time.
     package func drop(_ minutes: [Int64]) throws(OperationalError) {
+        let minutes = ReplayEntryDatabase.array(minutes.prefix(ReplayEntryDatabase.mostDropped))
         try run(
             """
             IF NOT pg_try_advisory_xact_lock(\(ReplayEntryDatabase.lock)) THEN RETURN; END IF;
             SET LOCAL lock_timeout = 50;
-            FOREACH minute IN ARRAY \(ReplayEntryDatabase.array(minutes.prefix(ReplayEntryDatabase.mostDropped)))
-            LOOP
+            FOREACH minute IN ARRAY \(minutes) LOOP
                 BEGIN
                     EXECUTE format('DROP TABLE IF EXISTS countersign_replay.m%s', minute);
                 EXCEPTION WHEN lock_not_available THEN NULL;

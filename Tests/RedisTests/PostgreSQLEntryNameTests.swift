@@ -1,0 +1,42 @@
+import CountersignGate
+import CountersignSQL
+import CountersignSchemes
+import CountersignSeal
+import CountersignWire
+import Testing
+
+@testable import CountersignReplay
+
+/// Names depend on the deployment and on nothing but the entry, and batches are in one order at every node.
+@Suite struct PostgreSQLEntryNameTests {
+    private func name(_ minute: Int64, _ high: UInt64, _ low: UInt64) -> PostgreSQLEntryName {
+        PostgreSQLEntryName(minute: minute, high: high, low: low)
+    }
+
+    @Test func batchesAreSortedAndHaveEachNameOnce() {
+        let names = [name(2, 0, 7), name(1, 1, 0), name(2, 0, 7), name(1, 0, 9), name(2, 0, 3)]
+        for order in [names, names.reversed()] {
+            let batches = PostgreSQLEntryName.batches(of: order)
+            #expect(batches.map(\.minute) == [1, 2])
+            let back = batches.flatMap { PostgreSQLEntryName.names(in: $0.names, of: $0.minute) }
+            #expect(back == [name(1, 0, 9), name(1, 1, 0), name(2, 0, 3), name(2, 0, 7)])
+        }
+        #expect(PostgreSQLEntryName.batches(of: []).isEmpty)
+    }
+
+    @Test("bytes of another length are no more names", arguments: [0, 1, 15, 17, 31])
+    func lengths(_ count: Int) {
+        let bytes = [UInt8](repeating: 0xFF, count: count)
+        let names = PostgreSQLEntryName.names(in: bytes, of: 1)
+        #expect(names.count == count / 16 && names.allSatisfy { $0 == name(1, .max, .max) })
+    }
+
+    @Test func namesAreKeyed() {
+        let hashes = [1, 1, 2].map { byte in
+            PostgreSQLEntryHash(Secret(copying: [UInt8](repeating: byte, count: 32).span))
+        }
+        let names = hashes.map { $0.name(of: entry("n", created: 119)) }
+        #expect(names[0] == names[1] && names[0] != names[2] && names[0].minute == 1)
+        #expect(hashes[0].name(of: entry("n", created: 120)).minute == 2)
+    }
+}
