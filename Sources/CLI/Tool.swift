@@ -22,7 +22,7 @@ enum Tool {
         .accountUserID, .accountReset, .accountImport, .accountDevices, .accountForgetDevice,
         .accountExport, .accountErase,
         .sessionList, .sessionRevoke, .nodes,
-        .meter, .replayStatus, .replayConfirmClock, .auditList, .auditVerify, .auditAccept, .assertionKeys,
+        .meter, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList, .auditVerify, .auditAccept, .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
         .migrate,
         .pinsKeygen, .pinsSign,

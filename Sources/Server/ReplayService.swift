@@ -89,16 +89,23 @@ package final class ReplayService {
     func stop() { backend.redis?.stop() }
 
     /// Adapts the guard to the policies and the clock. Call from a timer.
-    func runMaintenance(at now: Int64, readiness: Readiness) throws(OperationalError) {
+    func runMaintenance(at now: Int64, readiness: Readiness, drill: OutageDrill) throws(OperationalError) {
         try file.setWindow(ReplayService.window(keys), lifetime: keys.longestLifetime, now: now)
         if let redis = backend.redis {
             redis.setRetention(ReplayService.retention(keys))
-            if let failure = redis.usage.failure {
+            if drill.isOn {
+                readiness.set(.replay, detail: ReplayService.drillDetail)
+            } else if let failure = redis.usage.failure {
                 readiness.set(.replay, detail: failure)
             } else {
                 readiness.clear(.replay)
             }
             return
+        }
+        if drill.isOn {
+            readiness.set(.replay, detail: ReplayService.drillDetail)
+        } else {
+            readiness.clear(.replay)
         }
         try takeConfirmation(at: now)
         let floor = file.floorFarAhead(of: now)
@@ -113,6 +120,8 @@ package final class ReplayService {
         }
         reportedFloor = floor
     }
+
+    private static let drillDetail = "requests are refused, for `countersign drill replay`"
 
     /// Applies what an administrator has confirmed since the last look.
     package func takeConfirmation(at now: Int64) throws(OperationalError) {
