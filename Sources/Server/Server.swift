@@ -52,14 +52,17 @@ public enum Server {
         try composition.prepare(deployment)
         let replays = try ReplayService(
             deployment, keys: keys, location: configuration.replay, log: log, sharing: inheritance?.replay
-        ) { () throws(OperationalError) in try configuration.openStore(of: deployment, interruptedBy: drills.store) }
+        ) { () throws(OperationalError) in
+            try configuration.openStore(of: deployment, interruptedBy: drills.store)
+        }
         defer { replays.stop() }
         let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
         let readiness = Readiness()
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
-            configuration.openStore(of: deployment, interruptedBy: drills.store), note: { log?.note(subject: "store", message: $0) },
+            configuration.openStore(of: deployment, interruptedBy: drills.store),
+            note: { log?.note(subject: "store", message: $0) },
             didFail: { storeReadiness.writerDidFail() })
         let membership = try membership(
             of: configuration, deployment: deployment, handOver: handOver,
@@ -78,7 +81,8 @@ public enum Server {
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys, reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
+            deployment: deployment, keys: keys,
+            reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
             writer: tellingWriter,
             replay: replay, lease: membership?.lease, log: log)
         let accounts = try AccountSubsystem(

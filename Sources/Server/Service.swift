@@ -94,7 +94,8 @@ final class Service: @unchecked Sendable {
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership, drills: drills,
+                    meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership,
+                    drills: drills,
                     clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(

@@ -70,8 +70,8 @@ extension Invocation {
     fileprivate func confirmDrill(of subject: DrillSubject, milliseconds: Int64) throws(OperationalError) {
         guard !arguments.has("yes") else { return }
         let prompt =
-            "Requests will be refused for up to \(milliseconds / 1_000) s, as without the \(subject.rawValue). "
-            + "Type yes to begin: "
+            "Requests will be refused for up to \(milliseconds / 1_000) s, as without the "
+            + "\(subject.rawValue). Type yes to begin: "
         guard let typed = try console.ask(prompt) else {
             throw OperationalError(
                 .usage, message: "drill \(subject.rawValue): expected --yes without a terminal")
@@ -85,7 +85,8 @@ extension Invocation {
 extension DrillRun.Report {
     fileprivate var json: JSONValue {
         [
-            "drill": .string(subject.rawValue), "duration_ms": .integer(duration), "end": .string(end.rawValue),
+            "drill": .string(subject.rawValue), "duration_ms": .integer(duration),
+            "end": .string(end.rawValue),
             "unready_after_ms": unreadyAfter.map { .integer($0) } ?? .null,
             "causes": .array(causes.map { .string($0) }), "requests": .integer(requests),
             "refused": .integer(refused), "ready_after_ms": readyAfter.map { .integer($0) } ?? .null,

@@ -104,7 +104,8 @@ package struct DrillRun {
     /// What keeps the server from being ready.
     private func causes() throws(OperationalError) -> [String] {
         let answer = try client.get("/ready")
-        guard let root = try? JSONReader.read(answer.body).root, let reasons = root["reasons"]?.elements else {
+        guard let root = try? JSONReader.read(answer.body).root, let reasons = root["reasons"]?.elements
+        else {
             throw OperationalError(.failed, message: "\(client.address): /ready: not an answer of a server")
         }
         return reasons.compactMap { $0["cause"]?.string }
