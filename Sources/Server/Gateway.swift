@@ -458,6 +458,7 @@ final class Gateway: Handler, @unchecked Sendable {
         on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
         count(refusal, caller: event.caller, named: judgement.release, request: request)
+        requestCounter.respond(with: refusal.code)
         if judgement.failedVerification,
             !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
         {

@@ -32,11 +32,12 @@ public enum Server {
     ) throws(OperationalError) {
         Signals.block()
         _ = ServerProgram.path
+        let log = try EventLog(configuration.log, sampling: configuration.logSampling)
+        let drills = DrillControl(log: log)
         let deployment = try configuration.openDeployment(
             absence: .create, environment: environment, rootSealer: composition.rootSealer,
-            acknowledging: .durable)
+            acknowledging: .durable, interruptedBy: drills.store)
         defer { deployment.store.close() }
-        let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
         for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
@@ -44,7 +45,7 @@ public enum Server {
         if case .takingOver = start { inheritance = try InheritedResources.ask(deployment.folder, log: log) }
         // Before anything is read: the other process announces all its changes from here on.
         if inheritance != nil { handOver.begin() }
-        let rowStore = try configuration.openStore(of: deployment)
+        let rowStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
         defer { rowStore.close() }
         let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         try rowWatch.verifyBeforeStart()
@@ -53,19 +54,25 @@ public enum Server {
         let replays = try ReplayService(
             deployment, keys: keys, location: configuration.replay, database: configuration.store.database,
             log: log, sharing: inheritance?.replay
-        ) { () throws(OperationalError) in try configuration.openStore(of: deployment) }
+        ) { () throws(OperationalError) in
+            try configuration.openStore(of: deployment, interruptedBy: drills.store)
+        }
         defer { replays.stop() }
-        let replay = replays.backend.current
+        let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
         let readiness = Readiness()
-        if let shared = replays.backend.shared { readiness.watch(.replay) { shared.usage.failure } }
+        readiness.watch(.replay) { [shared = replays.backend.shared] in
+            drills.replay.isOn
+                ? "requests are refused, for `countersign drill replay`" : shared?.usage.failure
+        }
         let storeReadiness = StoreReadiness(readiness)
         let writer = try GroupWriter(
-            configuration.openStore(of: deployment), note: { log?.note(subject: "store", message: $0) },
+            configuration.openStore(of: deployment, interruptedBy: drills.store),
+            note: { log?.note(subject: "store", message: $0) },
             didFail: { storeReadiness.writerDidFail() })
         let membership = try membership(
             of: configuration, deployment: deployment, handOver: handOver,
-            status: NodeStatus(readiness, log: log), composition: composition)
+            status: NodeStatus(readiness, log: log), drill: drills.store, composition: composition)
         let tellingWriter = NodeStoreWriter(
             writer: HandoverStoreWriter(
                 writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
@@ -80,13 +87,15 @@ public enum Server {
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys, reader: configuration.openStore(of: deployment),
+            deployment: deployment, keys: keys,
+            reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
             writer: tellingWriter,
             replay: replay, lease: membership?.lease, isRemote: membership != nil, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter,
-            shared: configuration.store.openLogins(authenticatingBy: deployment.rows), replay: replay,
+            shared: configuration.store.openLogins(
+                authenticatingBy: deployment.rows, interruptedBy: drills.store), replay: replay,
             sharing: inheritance?.limits,
             handOver: handOver, log: log, composition: composition)
         let routes = RouteTable(
@@ -103,7 +112,7 @@ public enum Server {
             rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
-            routes: routes, readiness: readiness, membership: membership,
+            routes: routes, readiness: readiness, membership: membership, drills: drills,
             sockets: ListeningSockets(inheritance),
             composition: composition
         ) { authorities in
@@ -111,7 +120,7 @@ public enum Server {
                 for: authorities, keys: keys, sessions: sessions.makeLoopSessions(), replay: replay,
                 failures: failures)
         }
-        let meterStore = try configuration.openStore(of: deployment)
+        let meterStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
         defer { meterStore.close() }
         let meterWriter = MeterWriter(
             MeterPersistence(meter, store: meterStore), log: log, clock: SystemTime())
@@ -141,6 +150,7 @@ public enum Server {
             }
             guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
+            drills.look()
             once.expire()
             logFailure(of: "keyed requests", log: log) { () throws(OperationalError) in
                 try requests.moveIfDue()
@@ -184,9 +194,9 @@ public enum Server {
     /// Nil unless other machines can open the store.
     private static func membership(
         of configuration: Configuration, deployment: Deployment, handOver: HandoverState, status: NodeStatus,
-        composition: any ServerComposition
+        drill: OutageDrill, composition: any ServerComposition
     ) throws(OperationalError) -> NodeMembership? {
-        guard let channel = configuration.store.openChannel() else { return nil }
+        guard let channel = configuration.store.openChannel(interruptedBy: drill) else { return nil }
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
         let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

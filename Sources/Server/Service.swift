@@ -30,7 +30,7 @@ final class Service: @unchecked Sendable {
         replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
-        readiness: Readiness, membership: NodeMembership? = nil,
+        readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
         sockets: ListeningSockets, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
@@ -95,10 +95,12 @@ final class Service: @unchecked Sendable {
             if let admin = configuration.admin {
                 let metrics = Metrics(
                     meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership,
+                    drills: drills,
                     clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
-                    token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness)
+                    token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
+                    drills: drills)
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,

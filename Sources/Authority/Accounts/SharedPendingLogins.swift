@@ -7,8 +7,8 @@ import CountersignWire
 /// A store that several nodes share, for what a login leaves there between its two requests. All times are by
 /// the store's clock.
 package protocol SharedLoginStore: Sendable {
-    /// Keeps a sealed login for so many milliseconds, at most `capacity` of them. When there are more, some of
-    /// the oldest of the holders with the most are removed.
+    /// Keeps a sealed login for so many milliseconds, at most `capacity` of them. When there are more, some
+    /// of the oldest of the holders with the most are removed.
     func addPendingLogin(_ row: PendingLoginRow, milliseconds: Int64, capacity: Int) throws(OperationalError)
     /// Removes the login and returns its sealed state; nil if there is none, or if it has expired. Of several
     /// calls for one id, on whatever nodes, one has the state.
@@ -43,7 +43,7 @@ package struct PendingLoginRow: Sendable, Equatable {
 }
 
 /// Logins that were started at one node and may be finished at any: sealed under a key that is derived from
-/// the deployment's keys, in the store that the nodes share. Source: docs/decisions/0075-logins-over-nodes.md.
+/// the deployment's keys, in the store that the nodes share. Source: decision 0075.
 package struct SharedPendingLogins: PendingLoginTable {
     /// Seconds by which the clock of the node that finishes may be behind.
     private static let mostClockDifference: Int64 = 2

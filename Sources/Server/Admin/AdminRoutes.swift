@@ -7,8 +7,15 @@ struct AdminRoutes: Handler {
     let token: AdminToken
     let metrics: Metrics
     let readiness: Readiness
+    let drills: DrillControl
 
-    func handle(_ exchange: any Exchange) async { await exchange.respond(answer(to: exchange.request)) }
+    func handle(_ exchange: any Exchange) async {
+        let request = exchange.request
+        guard request.matches(request.path, text: "/drill"), request.matches(request.method, text: "POST"),
+            token.isPresented(by: request)
+        else { return await exchange.respond(answer(to: request)) }
+        await exchange.respond(await drills.answer(to: exchange))
+    }
 
     private func answer(to request: Request) -> ServerResponse {
         if request.matches(request.path, text: "/health") {
@@ -16,6 +23,7 @@ struct AdminRoutes: Handler {
         }
         if request.matches(request.path, text: "/ready") { return readiness.answer }
         guard token.isPresented(by: request) else { return .unauthorized }
+        if request.matches(request.path, text: "/drill") { return .otherMethod(allowed: "POST") }
         guard request.matches(request.path, text: "/metrics") else { return .notFound }
         guard request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
         else {

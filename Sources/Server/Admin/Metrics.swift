@@ -12,6 +12,7 @@ struct Metrics: Sendable {
     let rows: RowAuthenticator
     /// Nil unless other machines can open the store.
     let nodes: NodeMembership?
+    let drills: DrillControl
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -20,6 +21,10 @@ struct Metrics: Sendable {
         var page = PrometheusExposition()
         addRequests(to: &page)
         let now = clock.now
+        page.add(
+            "countersign_unavailable_responses_total", kind: .counter,
+            help: "Responses 503 `unavailable`, also to requests whose signature was accepted.",
+            value: meter.unavailableResponses)
         page.add(
             "countersign_connections", kind: .gauge, help: "Open client connections.", value: registry.current
         )
@@ -36,6 +41,14 @@ struct Metrics: Sendable {
             help: "Findings of the last check of all rows: anything but 0 is an alarm.",
             value: rows.counts.findings)
         if let nodes { Metrics.add(nodes, to: &page) }
+        page.describe(
+            "countersign_drill", kind: .gauge,
+            help: "1 while `countersign drill` has the server treat this as away, otherwise 0.")
+        for subject in DrillSubject.allCases {
+            page.sample(
+                "countersign_drill", labels: [("subject", subject.rawValue)],
+                value: drills.drill(of: subject).isOn ? 1 : 0)
+        }
         page.add(
             "countersign_uptime_seconds", kind: .gauge, help: "Seconds since the server began.",
             value: max(now - began, 0))

@@ -219,18 +219,22 @@ extension Configuration {
     package func openDeployment(
         absence: DataFolder.MissingFolderAction, environment: [String: String],
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
-        acknowledging acknowledgement: ChangeAcknowledgement = .followed
+        acknowledging acknowledgement: ChangeAcknowledgement = .followed,
+        interruptedBy drill: OutageDrill? = nil
     ) throws(OperationalError) -> Deployment {
         try Deployment(
-            folder: DataFolder(data, absence: absence), store: store.open(acknowledging: acknowledgement),
+            folder: DataFolder(data, absence: absence),
+            store: store.open(acknowledging: acknowledgement, interruptedBy: drill),
             environment: environment,
             rootSealer: rootSealer)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do
     /// not wait while the disk takes their writes.
-    func openStore(of deployment: Deployment) throws(OperationalError) -> any Store {
-        let opened = store.openAgain(authenticatingBy: deployment.rows)
+    func openStore(
+        of deployment: Deployment, interruptedBy drill: OutageDrill
+    ) throws(OperationalError) -> any Store {
+        let opened = store.openAgain(authenticatingBy: deployment.rows, interruptedBy: drill)
         // Opening takes milliseconds, which no request should wait for.
         _ = try opened.revision()
         return opened

@@ -37,27 +37,35 @@ public struct StoreLocation: Sendable, Equatable {
     }
 
     /// The connection that the process opens first, and which checks the whole store.
-    func open(acknowledging acknowledgement: ChangeAcknowledgement) -> any Store {
-        place.open(acknowledging: acknowledgement)
+    func open(
+        acknowledging acknowledgement: ChangeAcknowledgement, interruptedBy drill: OutageDrill?
+    ) -> any Store {
+        place.open(acknowledging: acknowledgement, interruptedBy: drill)
     }
 
     /// A connection for a gateway that shares the store; nil if others cannot open it.
-    func openChannel() -> (any NodeChannel)? { place.openChannel() }
+    func openChannel(interruptedBy drill: OutageDrill) -> (any NodeChannel)? {
+        place.openChannel(interruptedBy: drill)
+    }
 
     /// Nil unless it is a database of a server.
     var database: PostgreSQLAddress? { if case .postgreSQL(let address) = place { address } else { nil } }
 
     /// What logins share over several gateways; nil if others cannot open the store.
-    func openLogins(authenticatingBy rows: RowAuthenticator) -> (any SharedLoginStore)? {
-        place.openLogins(authenticatingBy: rows)
+    func openLogins(
+        authenticatingBy rows: RowAuthenticator, interruptedBy drill: OutageDrill
+    ) -> (any SharedLoginStore)? {
+        place.openLogins(authenticatingBy: rows, interruptedBy: drill)
     }
 
     /// Whether several machines can open it.
     var isShared: Bool { database != nil }
 
     /// One more connection, beside the one of ``open()``.
-    func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
-        place.open(inspecting: .header, authenticatingBy: rows)
+    func openAgain(
+        authenticatingBy rows: RowAuthenticator, interruptedBy drill: OutageDrill
+    ) -> any Store {
+        place.open(inspecting: .header, authenticatingBy: rows, interruptedBy: drill)
     }
 
     var isFile: Bool { if case .sqlite = place { true } else { false } }

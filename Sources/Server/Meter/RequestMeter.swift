@@ -11,8 +11,14 @@ import Synchronization
 /// written to the store.
 package final class RequestMeter: Sendable {
     private let cells = Locked<[ReleaseCounters]>([])
+    private let unavailable = Atomic<UInt64>(0)
 
     package init() {}
+
+    /// Responses `unavailable`, also to callers that the gate admitted and that count as accepted.
+    var unavailableResponses: UInt64 { unavailable.load(ordering: .relaxed) }
+
+    fileprivate func countUnavailable() { unavailable.add(1, ordering: .relaxed) }
 
     /// Cells for one loop to count in.
     func makeCells(of release: AppRelease?, app: String? = nil) -> ReleaseCounters {
@@ -114,6 +120,9 @@ package final class LoopRequestCounter: @unchecked Sendable {
         let cells = named.map { self.cells(of: $0) } ?? unknown
         cells.count(.refused(code))
     }
+
+    /// Counts a response to any caller.
+    func respond(with code: Refusal.Code) { if code == .unavailable { meter.countUnavailable() } }
 
     /// Counts a request that was forwarded although it proved nothing.
     func pass(_ passage: PassThrough) {

@@ -20,18 +20,20 @@ package final class SQLStore: Store, @unchecked Sendable {
     /// Names the file; the first call opens it, and ``prepare()`` creates it. `rows` may be given later, by
     /// ``authenticate(by:)``.
     package init(
-        path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil
+        path: String, inspecting inspection: StoreInspection = .everyPage, rows: RowAuthenticator? = nil,
+        interruptedBy drill: OutageDrill? = nil
     ) {
-        backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows))
+        backing = .file(SQLiteFile(path: path, inspecting: inspection, rows: rows, interruptedBy: drill))
         acknowledgement = .durable
     }
 
     /// Names a PostgreSQL database; the first call connects, and ``prepare()`` makes the layout.
     init(
         _ address: PostgreSQLAddress, rows: RowAuthenticator?,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable,
+        interruptedBy drill: OutageDrill? = nil
     ) {
-        backing = .server(PostgreSQLServer(address, rows: rows))
+        backing = .server(PostgreSQLServer(address, rows: rows, interruptedBy: drill))
         self.acknowledgement = acknowledgement
     }
 

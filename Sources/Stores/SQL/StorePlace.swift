@@ -8,13 +8,17 @@ package enum StorePlace: Sendable, Equatable {
 
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
     /// later, by ``RowAuthenticationStore/authenticate(by:)``.
+    /// While `drill` is on, each call fails as if the store were away.
     package func open(
         inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable,
+        interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
         switch self {
-        case .sqlite(let path): SQLStore(path: path, inspecting: inspection, rows: rows)
-        case .postgreSQL(let address): SQLStore(address, rows: rows, acknowledging: acknowledgement)
+        case .sqlite(let path):
+            SQLStore(path: path, inspecting: inspection, rows: rows, interruptedBy: drill)
+        case .postgreSQL(let address):
+            SQLStore(address, rows: rows, acknowledging: acknowledgement, interruptedBy: drill)
         }
     }
 }
@@ -22,19 +26,21 @@ package enum StorePlace: Sendable, Equatable {
 extension StorePlace {
     /// A connection for a gateway that shares the store with others; nil for a store that one machine alone
     /// can open.
-    package func openChannel() -> (any NodeChannel)? {
+    package func openChannel(interruptedBy drill: OutageDrill? = nil) -> (any NodeChannel)? {
         switch self {
         case .sqlite: nil
-        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address)
+        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address, interruptedBy: drill)
         }
     }
 
     /// Connections for the logins of a gateway that shares the store with others; nil for a store that one
     /// machine alone can open.
-    package func openLogins(authenticatingBy rows: RowAuthenticator?) -> (any SharedLoginStore)? {
+    package func openLogins(
+        authenticatingBy rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+    ) -> (any SharedLoginStore)? {
         switch self {
         case .sqlite: nil
-        case .postgreSQL(let address): PostgreSQLLogins(address, rows: rows)
+        case .postgreSQL(let address): PostgreSQLLogins(address, rows: rows, interruptedBy: drill)
         }
     }
 }

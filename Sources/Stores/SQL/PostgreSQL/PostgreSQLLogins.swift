@@ -6,8 +6,10 @@ import CountersignWire
 final class PostgreSQLLogins: SharedLoginStore {
     private let server: PostgreSQLServer
 
-    init(_ address: PostgreSQLAddress, rows: RowAuthenticator?) {
-        server = PostgreSQLServer(address, rows: rows)
+    init(
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+    ) {
+        server = PostgreSQLServer(address, rows: rows, interruptedBy: drill)
     }
 
     func addPendingLogin(

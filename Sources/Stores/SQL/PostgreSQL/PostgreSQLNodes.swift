@@ -97,7 +97,11 @@ final class PostgreSQLNodeChannel: NodeChannel {
     /// Renewals between two looks for nodes that are to be forgotten.
     private static let forgetfulRenewals = 60
 
-    init(to address: PostgreSQLAddress) { self.address = address }
+    private let drill: OutageDrill?
+
+    init(to address: PostgreSQLAddress, interruptedBy drill: OutageDrill? = nil) {
+        (self.address, self.drill) = (address, drill)
+    }
 
     func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool {
         let isNew = database == nil
@@ -140,6 +144,7 @@ final class PostgreSQLNodeChannel: NodeChannel {
         _ body: (Database, PostgreSQLConnection) throws(OperationalError) -> Result
     ) throws(OperationalError) -> Result {
         do throws(OperationalError) {
+            try drill?.requireOff(address.name)
             let database = try connected()
             guard case .postgreSQL(let connection) = database.driver else { preconditionFailure() }
             return try body(database, connection)

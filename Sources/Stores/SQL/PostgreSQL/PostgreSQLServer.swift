@@ -29,10 +29,13 @@ final class PostgreSQLServer: Sendable {
     }
 
     private let address: PostgreSQLAddress
+    private let drill: OutageDrill?
     private let state: Monitor<State>
 
-    init(_ address: PostgreSQLAddress, rows: RowAuthenticator?) {
-        self.address = address
+    init(
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+    ) {
+        (self.address, self.drill) = (address, drill)
         var state = State()
         state.rows = rows
         self.state = Monitor(state)
@@ -133,6 +136,7 @@ final class PostgreSQLServer: Sendable {
     }
 
     private func take() throws(OperationalError) -> (Database, edition: Int) {
+        try drill?.requireOff(address.name)
         let turn = state.wait(milliseconds: PostgreSQLServer.patience) { state -> (Turn, Int)? in
             if let failure = state.failure, PostgreSQLServer.now < failure.until {
                 return (.refused(failure.error), state.edition)

@@ -17,8 +17,14 @@ final class SQLiteFile: @unchecked Sendable {
     /// Whether the file is known to have a layout, which it then keeps.
     private var isMade = false
 
-    init(path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?) {
+    private let drill: OutageDrill?
+
+    init(
+        path: String, inspecting inspection: StoreInspection, rows: RowAuthenticator?,
+        interruptedBy drill: OutageDrill? = nil
+    ) {
         self.path = path
+        self.drill = drill
         self.inspection = inspection
         self.rows = rows
     }
@@ -99,6 +105,7 @@ final class SQLiteFile: @unchecked Sendable {
 
     /// The connection; nil if the file does not exist.
     private func existing() throws(OperationalError) -> Database? {
+        try drill?.requireOff(path)
         if let database { return database }
         guard access(path, F_OK) == 0 else {
             if errno == ENOENT { return nil }

@@ -1,0 +1,27 @@
+import CountersignWire
+import Synchronization
+
+/// A switch by which an operator has a running server behave as if something that it depends on were away. It
+/// ends by itself, at a time of ``NodeLease/now``, whatever becomes of the threads that watch it. Source:
+/// docs/operate/drill.md.
+package final class OutageDrill: Sendable {
+    /// 0 while there is none.
+    private let end = Atomic<Int64>(0)
+
+    package init() {}
+
+    package var isOn: Bool {
+        let end = end.load(ordering: .relaxed)
+        return end != 0 && NodeLease.now < end
+    }
+
+    package func run(until end: Int64) { self.end.store(end, ordering: .relaxed) }
+
+    package func stop() { end.store(0, ordering: .relaxed) }
+
+    /// Fails as a store does that cannot be reached; `name` is the store's.
+    package func requireOff(_ name: String) throws(OperationalError) {
+        guard isOn else { return }
+        throw OperationalError(.unreachable, message: "\(name): away, for `countersign drill store`")
+    }
+}

@@ -1,0 +1,180 @@
+"""`countersign drill` on a running gateway under load: it answers 503 as in a real outage, says so, and goes on afterwards."""
+
+import json
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+
+from backend import Backend
+from gateway import run
+from nodes import Cluster, Node, sent, wait_until
+from postgres import Postgres, programs
+from products import BINARY
+from redis import RedisServer, is_installed
+
+STORES = ["sqlite", pytest.param("postgres", marks=pytest.mark.skipif(programs() is None, reason="no postgres"))]
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Postgres() if programs() else None
+    yield server
+    if server:
+        server.remove()
+
+
+@pytest.fixture(scope="module")
+def backend():
+    with Backend() as running:
+        yield running
+
+
+@pytest.fixture(params=STORES)
+def cluster(request, server, backend, tmp_path):
+    """One node; over SQLite it is a gateway on its own."""
+    store = f"sqlite:{tmp_path}/store.db" if request.param == "sqlite" else server.create(f"drill_{request.node.name.split('[')[0]}")
+    with Cluster(tmp_path, store, ("--upstream", backend.url, "--outage", "grace:1"), accounts=1) as running:
+        running.kind = request.param
+        yield running
+
+
+class Load:
+    """Requests without a pause: of a release's key, which the replay guard remembers, and logins, which need the store."""
+
+    def __init__(self, cluster: Cluster):
+        self.cluster, self.is_over = cluster, False
+        self.codes: list[tuple[float, str, str]] = []
+        self.threads = [threading.Thread(target=self.send, args=(kind,)) for kind in ("signed", "login")]
+
+    def send(self, kind: str) -> None:
+        with self.cluster.nodes[0].connect() as line:
+            while not self.is_over:
+                request = self.cluster.key.request("GET", "/") if kind == "signed" else self.cluster.login()
+                answer = sent(line, request)
+                self.codes.append((time.monotonic(), kind, "ok" if answer.status < 400 else json.loads(answer.body)["code"]))
+                time.sleep(0.01)
+
+    def __enter__(self) -> "Load":
+        for thread in self.threads:
+            thread.start()
+        time.sleep(0.3)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over = True
+        for thread in self.threads:
+            thread.join()
+
+    def seen(self, kind: str, since: float = 0, until: float = 1e18) -> set[str]:
+        return {code for at, each, code in self.codes if each == kind and since <= at <= until}
+
+
+def command(node: Node, subject: str, *options: object) -> list[str]:
+    return ["drill", subject, "--data", node.data, "--admin", f"127.0.0.1:{node.admin_port}", *options]
+
+
+def drill_notes(node: Node) -> list[str]:
+    return [event["message"] for event in node.events() if event.get("log") == "drill"]
+
+
+def metric(node: Node, subject: str) -> int:
+    return int(node.asked("/metrics")[1].split(f'countersign_drill{{subject="{subject}"}} ')[1].split()[0])
+
+
+def drilled(node: Node, subject: str, seconds: int) -> dict:
+    done = run(*command(node, subject, "--for", f"{seconds}s", "--yes", "--json"))
+    assert done.returncode == 0, done.err
+    return json.loads(done.out)
+
+
+def test_the_store_is_away(cluster, note):
+    node = cluster.nodes[0]
+    with Load(cluster) as load:
+        begun = time.monotonic()
+        report = drilled(node, "store", 8)
+        ended = time.monotonic()
+        wait_until(lambda: load.seen("login", ended) == {"ok"} or "ok" in load.seen("login", time.monotonic() - 0.5), 10, "no recovery")
+    assert "unavailable" in load.seen("login", begun, ended)
+    assert load.seen("login", begun + 1, begun + 7) == {"unavailable"}
+    # What needs no store goes on.
+    assert load.seen("signed") == {"ok"}
+    assert report["drill"] == "store" and report["end"] == "time" and 7_900 < report["duration_ms"] < 10_000
+    assert set(report["causes"]) & {"store", "nodes"} and 0 < report["unready_after_ms"] < 7_000, report
+    assert report["refused"] > 10 and report["requests"] > report["refused"] and report["ready_after_ms"] < 10_000
+    notes = drill_notes(node)
+    assert "as if the store were away" in notes[0] and "has ended" in notes[-1]
+    assert metric(node, "store") == metric(node, "replay") == 0
+    note(f"drill store over {cluster.kind}: /ready 503 after {report['unready_after_ms'] / 1000:.1f} s, {report['refused']} of "
+         f"{report['requests']} requests refused, ready {report['ready_after_ms'] / 1000:.1f} s after the end")
+
+
+def test_the_replay_guard_is_away(cluster, note):
+    node = cluster.nodes[0]
+    with Load(cluster) as load:
+        begun = time.monotonic()
+        report = drilled(node, "replay", 5)
+        ended = time.monotonic()
+        time.sleep(0.5)
+    assert load.seen("signed", begun + 1, begun + 4) == load.seen("login", begun + 1, begun + 4) == {"unavailable"}
+    assert load.seen("signed", ended + 0.1) == {"ok"}
+    assert report["causes"] == ["replay"] and 0 < report["unready_after_ms"] < 4_000 and report["refused"] > 10, report
+    note(f"drill replay with a file: /ready 503 after {report['unready_after_ms'] / 1000:.1f} s, {report['refused']} of "
+         f"{report['requests']} requests refused, ready {report['ready_after_ms'] / 1000:.1f} s after the end")
+
+
+@pytest.mark.skipif(not is_installed(), reason="no redis")
+def test_the_replay_guard_on_redis_is_away(backend, tmp_path):
+    with RedisServer() as redis, Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url, "--replay", redis.address),
+                                         accounts=1) as cluster:
+        wait_until(lambda: cluster.nodes[0].causes() == [], 10, "not ready")
+        # A new epoch refuses signatures of before its start.
+        with cluster.nodes[0].connect() as line:
+            wait_until(lambda: sent(line, cluster.key.request("GET", "/")).status == 200, 90, "requests are refused")
+        with Load(cluster) as load:
+            begun = time.monotonic()
+            report = drilled(cluster.nodes[0], "replay", 4)
+            time.sleep(0.5)
+        assert load.seen("signed", begun + 1, begun + 3) == {"unavailable"}
+        assert report["causes"] == ["replay"] and load.codes[-1][2] == "ok"
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_it_ends_with_its_command(how, backend, tmp_path):
+    with Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url), accounts=1) as cluster:
+        node = cluster.nodes[0]
+        process = subprocess.Popen([BINARY, *map(str, command(node, "replay", "--for", "60s", "--yes", "--json"))], stdout=subprocess.PIPE)
+        wait_until(lambda: metric(node, "replay") == 1, 5, "no drill")
+        other = run(*command(node, "store", "--yes"))
+        assert other.returncode != 0 and ("not ready" in other.err or "Another drill" in other.err)
+        process.send_signal(how)
+        took = wait_until(lambda: metric(node, "replay") == 0, 5, "it goes on")
+        out = process.communicate(timeout=40)[0]
+        if how == signal.SIGINT:
+            assert json.loads(out)["end"] == "interrupted" and process.returncode == 0
+        assert took < (1 if how == signal.SIGINT else 2)
+        wait_until(lambda: node.causes() == [] and len(drill_notes(node)) == 2, 5, "it is not ready")
+        assert "before its time" in drill_notes(node)[1]
+
+
+def test_who_may(backend, tmp_path):
+    with Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url), accounts=0) as cluster:
+        node = cluster.nodes[0]
+        for options, text in (((), "expected --yes without a terminal"), (("--yes", "--for", "61s"), "1s to 60s"),
+                              (("--yes", "--for", "0s"), "1s to 60s")):
+            done = run(*command(node, "store", *options))
+            assert done.returncode == 2 and text in done.err, done.err
+        token = node.data / "admin-token"
+        secret = token.read_text()
+        token.write_text("x" * 43)
+        done = run(*command(node, "store", "--yes"))
+        assert done.returncode != 0 and "401" in done.err, done.err
+        token.write_text(secret)
+        done = run("drill", "store", "--yes", "--data", node.data, "--admin", "127.0.0.1:1")
+        assert done.returncode == 3 and "no server answers there" in done.err, done.err
+        # Not at the port of the clients, whatever the token.
+        done = run("drill", "store", "--yes", "--data", node.data, "--admin", f"127.0.0.1:{node.port}")
+        assert done.returncode != 0
+        assert drill_notes(node) == []
