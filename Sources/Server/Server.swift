@@ -37,6 +37,9 @@ public enum Server {
         defer { deployment.store.close() }
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
+        if let backup = deployment.migration.backup {
+            Service.warn("the store was migrated; its backup is \(backup)", about: "store", in: log)
+        }
         for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
         var inheritance: InheritedResources?
@@ -113,7 +116,9 @@ public enum Server {
         try meterWriter.start()
         try accounts.start()
         try membership?.start(
-            .init(generation: deployment.generation, keys: keys, sessions: sessions.live))
+            .init(
+                generation: deployment.generation, keys: keys, sessions: sessions.live,
+                schema: deployment.store))
         try service.start()
         rowWatch.run()
         announce(service)

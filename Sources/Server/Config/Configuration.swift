@@ -211,12 +211,12 @@ extension Configuration {
     package func openDeployment(
         absence: DataFolder.MissingFolderAction, environment: [String: String],
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
-        acknowledging acknowledgement: ChangeAcknowledgement = .followed
+        acknowledging acknowledgement: ChangeAcknowledgement = .followed,
+        consenting consent: MigrationConsent = .expanding
     ) throws(OperationalError) -> Deployment {
         try Deployment(
             folder: DataFolder(data, absence: absence), store: store.open(acknowledging: acknowledgement),
-            environment: environment,
-            rootSealer: rootSealer)
+            environment: environment, rootSealer: rootSealer, consenting: consent)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do

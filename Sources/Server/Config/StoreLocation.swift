@@ -4,6 +4,8 @@ import CountersignSQL
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public struct StoreLocation: Sendable, Equatable {
     private let place: StorePlace
+    /// The schema of a PostgreSQL database.
+    package var layout: PostgreSQLLayout = .current
 
     /// An SQLite file.
     public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }
@@ -38,18 +40,18 @@ public struct StoreLocation: Sendable, Equatable {
 
     /// The connection that the process opens first, and which checks the whole store.
     func open(acknowledging acknowledgement: ChangeAcknowledgement) -> any Store {
-        place.open(acknowledging: acknowledgement)
+        place.open(acknowledging: acknowledgement, layout: layout)
     }
 
     /// A connection for a gateway that shares the store; nil if others cannot open it.
-    func openChannel() -> (any NodeChannel)? { place.openChannel() }
+    func openChannel() -> (any NodeChannel)? { place.openChannel(layout: layout) }
 
     /// Whether several machines can open it.
     var isShared: Bool { if case .postgreSQL = place { true } else { false } }
 
     /// One more connection, beside the one of ``open()``.
     func openAgain(authenticatingBy rows: RowAuthenticator) -> any Store {
-        place.open(inspecting: .header, authenticatingBy: rows)
+        place.open(inspecting: .header, authenticatingBy: rows, layout: layout)
     }
 
     var isFile: Bool { if case .sqlite = place { true } else { false } }

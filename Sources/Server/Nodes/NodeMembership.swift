@@ -16,6 +16,7 @@ final class NodeMembership: @unchecked Sendable {
         var generation: DeploymentGeneration
         var keys: ReleaseKeyDirectory
         var sessions: SessionDirectory
+        var schema: any SchemaStore
     }
 
     /// For metrics.
@@ -50,6 +51,8 @@ final class NodeMembership: @unchecked Sendable {
     private var followers: Followers?
     private var node: Node
     private var seenGeneration: Int64?
+    /// The level of the schema that was verified last.
+    private var seenLevel: Int64?
     /// When the lease is to be renewed.
     private var due: Int64 = .min
     /// Whether the last look succeeded; a node that cannot follow does not renew its lease.
@@ -150,6 +153,7 @@ final class NodeMembership: @unchecked Sendable {
         guard let followers else { return }
         waiting.beginView()
         let view = try channel.look(as: node)
+        if view.level != seenLevel { try verify(view.level, of: followers.schema) }
         if view.generation != seenGeneration {
             followers.generation.advance()
             try followers.keys.refreshIfChanged()
@@ -168,6 +172,18 @@ final class NodeMembership: @unchecked Sendable {
         show(view, isMissed: isNew && !isHinted && waiting.isEmpty)
         waiting.resume(after: view)
         waiting.refuse(waitingUntil: NodeLease.now)
+    }
+
+    /// Sessions are refused at once where this build cannot use the schema, which another node has migrated.
+    private func verify(_ level: Int64, of schema: any SchemaStore) throws(OperationalError) {
+        do {
+            try schema.verifySchema()
+        } catch {
+            lease.lapse()
+            throw error
+        }
+        if seenLevel != nil { status.didVerify(level) }
+        seenLevel = level
     }
 
     private func show(_ view: NodeView, isMissed: Bool) {

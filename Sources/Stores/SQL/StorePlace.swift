@@ -7,14 +7,16 @@ package enum StorePlace: Sendable, Equatable {
     case postgreSQL(PostgreSQLAddress)
 
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
-    /// later, by ``RowAuthenticationStore/authenticate(by:)``.
+    /// later, by ``RowAuthenticationStore/authenticate(by:)``. `layout` is the schema of a PostgreSQL
+    /// database.
     package func open(
         inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current
     ) -> any Store {
         switch self {
         case .sqlite(let path): SQLStore(path: path, inspecting: inspection, rows: rows)
-        case .postgreSQL(let address): SQLStore(address, rows: rows, acknowledging: acknowledgement)
+        case .postgreSQL(let address):
+            SQLStore(address, rows: rows, acknowledging: acknowledgement, layout: layout)
         }
     }
 }
@@ -22,10 +24,10 @@ package enum StorePlace: Sendable, Equatable {
 extension StorePlace {
     /// A connection for a gateway that shares the store with others; nil for a store that one machine alone
     /// can open.
-    package func openChannel() -> (any NodeChannel)? {
+    package func openChannel(layout: PostgreSQLLayout = .current) -> (any NodeChannel)? {
         switch self {
         case .sqlite: nil
-        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address)
+        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address, layout: layout)
         }
     }
 }
