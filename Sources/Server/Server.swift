@@ -117,7 +117,7 @@ public enum Server {
         try accounts.start()
         try membership?.start(
             .init(
-                generation: deployment.generation, keys: keys, sessions: sessions.live,
+                deployment: deployment, keys: keys, sessions: sessions.live,
                 schema: deployment.store))
         try service.start()
         rowWatch.run()
@@ -147,6 +147,7 @@ public enum Server {
             once.forget(at: SystemTime().now)
             logFailure(of: "master key", log: log) { () throws(OperationalError) in
                 try deployment.masterKey.look()
+                if membership != nil { try MasterKeyRotation(of: deployment).finishAtNode() }
             }
             let fault = logFailure(of: "reconcile", log: log) { () throws(OperationalError) in
                 try keys.reconcile()

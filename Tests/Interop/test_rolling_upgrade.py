@@ -6,15 +6,14 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import pytest
 
 from backend import Backend
+from load import Load
 from nodes import DEBUG, Cluster, Node, sent, wait_until
 from postgres import Postgres, programs
-from wire import Closed
 
 pytestmark = [
     pytest.mark.skipif(programs() is None, reason="no postgres"),
@@ -35,68 +34,6 @@ def server():
 def backend():
     with Backend() as running:
         yield running
-
-
-class Load:
-    """Logs in, sends requests of the session to all nodes that serve, and signs out, until it is stopped."""
-
-    def __init__(self, cluster: Cluster, account: int):
-        self.cluster, self.account = cluster, f"user-{account}"
-        self.serving = list(cluster.nodes)
-        self.wrong: list[str] = []
-        self.forwarded = self.sessions = 0
-        self.longest = 0.0
-        self.is_stopping = threading.Event()
-        self.busy = threading.Lock()
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def ask(self, node: Node, request: bytes, status: int, what: str) -> bytes:
-        begun = time.monotonic()
-        try:
-            with node.connect() as line:
-                answer = sent(line, request)
-        except (OSError, Closed) as error:
-            self.wrong.append(f"{what}: {error!r}")
-            return b"{}"
-        self.longest = max(self.longest, time.monotonic() - begun)
-        if answer.status != status:
-            self.wrong.append(f"{what}: {answer.status} {answer.body!r}")
-        return answer.body
-
-    def of_session(self, token: str) -> bytes:
-        return self.cluster.key.request("GET", "/load", fields=[("authorization", f"Bearer {token}")])
-
-    def run(self) -> None:
-        number = 0
-        while not self.is_stopping.is_set() and len(self.wrong) < 20:
-            # A node is taken out of service between two rounds, as a load balancer does.
-            with self.busy:
-                nodes = list(self.serving)
-                first = nodes[number % len(nodes)]
-                token = json.loads(self.ask(first, self.cluster.login(self.account), 200, "login")).get("token")
-                if token is None:
-                    continue
-                self.sessions += 1
-                for node in nodes * 2:
-                    self.ask(node, self.of_session(token), 200, "session")
-                    self.forwarded += 1
-                last = nodes[(number + 1) % len(nodes)]
-                self.ask(last, self.cluster.bearing(token, "POST", "/logout"), 200, "logout")
-                self.ask(first, self.of_session(token), 401, "ended session")
-                number += 1
-
-    def without(self, node: Node) -> None:
-        with self.busy:
-            self.serving.remove(node)
-
-    def with_(self, node: Node) -> None:
-        with self.busy:
-            self.serving.append(node)
-
-    def stop(self) -> None:
-        self.is_stopping.set()
-        self.thread.join()
 
 
 def errors(node: Node) -> str:

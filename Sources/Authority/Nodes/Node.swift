@@ -18,14 +18,16 @@ package struct Node: Sendable, Equatable {
     package var clockOffset: Int64
     /// The level of its build's schema; the store knows it of the nodes that it lists.
     package var level: Int64
+    /// Nil for a node of a version that says nothing of it.
+    package var masterKey: NodeMasterKey?
 
     package init(
         id: String, name: String, replayGuard: String, lease: Int64, silence: Int64 = 0, applied: Int64 = -1,
-        clockOffset: Int64 = 0, level: Int64 = 0
+        clockOffset: Int64 = 0, level: Int64 = 0, masterKey: NodeMasterKey? = nil
     ) {
         (self.id, self.name, self.replayGuard, self.lease) = (id, name, replayGuard, lease)
         (self.silence, self.applied, self.clockOffset) = (silence, applied, clockOffset)
-        self.level = level
+        (self.level, self.masterKey) = (level, masterKey)
     }
 
     /// Whether it may still serve sessions.

@@ -43,7 +43,7 @@ extension Node {
             "id": .string(id), "name": .string(name), "state": .string(state(at: change)),
             "silence_ms": .integer(silence), "lease_ms": .integer(lease), "change": .integer(applied),
             "clock_offset_ms": .integer(clockOffset), "replay_guard": .string(replayGuard),
-            "level": .integer(level),
+            "level": .integer(level), "next_master_key": .optional(masterKey?.next),
         ]
     }
 }

@@ -13,9 +13,10 @@ import Synchronization
 final class NodeMembership: @unchecked Sendable {
     /// What follows the store.
     struct Followers {
-        var generation: DeploymentGeneration
+        var deployment: Deployment
         var keys: ReleaseKeyDirectory
         var sessions: SessionDirectory
+        /// The store's schema.
         var schema: any SchemaStore
     }
 
@@ -142,6 +143,7 @@ final class NodeMembership: @unchecked Sendable {
     }
 
     private func renew() throws(OperationalError) {
+        node.masterKey = followers?.deployment.nodeMasterKey()
         let before = NodeMembership.wallClock
         let stored = try channel.renew(node)
         let after = NodeMembership.wallClock
@@ -155,7 +157,10 @@ final class NodeMembership: @unchecked Sendable {
         let view = try channel.look(as: node)
         if view.level != seenLevel { try verify(view.level, of: followers.schema) }
         if view.generation != seenGeneration {
-            followers.generation.advance()
+            followers.deployment.generation.advance()
+            // Before what is sealed under another master key is read, and before the node confirms that it
+            // follows. Throws if the node does not have the key.
+            try followers.deployment.masterKey.look()
             try followers.keys.refreshIfChanged()
             try followers.sessions.refreshIfChanged()
         } else if view.change != node.applied {

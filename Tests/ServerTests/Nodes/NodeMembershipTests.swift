@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignMemory
+import CountersignSQL
 import CountersignWire
 import Glibc
 import Testing
@@ -21,7 +22,7 @@ import Testing
             status: NodeStatus(readiness, log: nil), handOver: HandoverState())
         try membership.start(
             .init(
-                generation: server.deployment.generation, keys: server.sessions.live.keys,
+                deployment: server.deployment, keys: server.sessions.live.keys,
                 sessions: server.sessions.live, schema: schema))
         return membership
     }
@@ -94,6 +95,32 @@ import Testing
         #expect(becomes { !membership.lease.isFresh && readiness.reasons.map(\.cause) == [.nodes] })
         usleep(500_000)
         #expect(!membership.lease.isFresh)
+    }
+
+    /// Else it would go on with values that it cannot open, and seal others under a key that is gone.
+    @Test func hasTheNextMasterKeyBeforeItConfirms() throws {
+        let membership = try started(.grace(seconds: 60))
+        defer { membership.stop() }
+        let next = server.deployment.folder.nextMasterKey
+        // A command in another process.
+        let command = try Deployment(
+            folder: server.deployment.folder,
+            store: StorePlace.sqlite(path: server.deployment.folder.database).open(),
+            environment: SessionServer.environment)
+        var isBegun = false
+        _ = try MasterKeyRotation(of: command).run { stage in
+            guard case .began = stage, !isBegun else { return }
+            isBegun = true
+            #expect(rename(next, "\(next).away") == 0)
+            channel.script.with { script in
+                (script.view.change, script.view.generation, script.isHinted) = (1, 1, true)
+            }
+            usleep(500_000)
+            #expect(!channel.calls.contains("confirm 1"))
+            #expect(rename("\(next).away", next) == 0)
+            #expect(becomes { channel.calls.contains("confirm 1") })
+        }
+        #expect(isBegun)
     }
 
     @Test func settlesOnceTheOthersFollow() async throws {

@@ -59,8 +59,7 @@ package struct PostgreSQLLayout: Sendable, Equatable {
         let level = try PostgreSQLMigrations.version(database)
         var plan = SchemaPlan(level: level, target: self.level, pending: pending(after: level))
         guard level >= PostgreSQLMigrations.nodesLevel, !plan.pending.isEmpty else { return plan }
-        let nodes = try NodeRows.listing(
-            in: database, level: level >= PostgreSQLMigrations.recordedLevel ? "level" : "\(level)")
+        let nodes = try NodeRows.listing(in: database, at: level)
         plan.hindering = nodes.nodes.filter { $0.isLive && $0.level < plan.oldestLevel }
         return plan
     }

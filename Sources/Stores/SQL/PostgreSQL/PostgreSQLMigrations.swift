@@ -12,11 +12,14 @@ enum PostgreSQLMigrations {
         PostgreSQLMigration(name: "tables of SQLite's level 19", kind: .contracting, sql: p001),
         PostgreSQLMigration(name: "nodes", kind: .contracting, sql: p002),
         PostgreSQLMigration(name: "record of the level", kind: .contracting, sql: p003),
+        PostgreSQLMigration(name: "master keys of nodes", kind: .expanding(oldestLevel: 3), sql: p004),
     ]
     /// The level from which on there is a table of nodes.
     static let nodesLevel: Int64 = 2
     /// The level from which on a database has a record of its level.
     static let recordedLevel: Int64 = 3
+    /// The level from which on nodes say which next master key they have.
+    static let announcedKeyLevel: Int64 = 4
 
     /// The number of migrations that the database has; zero if it has no layout of ours.
     static func version(_ database: Database) throws(OperationalError) -> Int64 {
@@ -298,6 +301,11 @@ enum PostgreSQLMigrations {
         -- Read under the lock of those who write, which a migration holds.
         ALTER TABLE writing ADD COLUMN level bigint NOT NULL DEFAULT 0;
         ALTER TABLE node ADD COLUMN level bigint NOT NULL DEFAULT 0;
+        """
+
+    /// What a node says of its master key (`NodeMasterKey`); empty for a node of an earlier level.
+    private static let p004 = """
+        ALTER TABLE node ADD COLUMN master_key utf8 NOT NULL DEFAULT '';
         """
 
     private static let usage = """

@@ -5,7 +5,7 @@ extension SQLStore {
     package func nodes() throws(OperationalError) -> NodeRoster {
         guard case .server(let server) = backing else { return NodeRoster() }
         return try server.read(whenEmpty: NodeRoster()) { (database) throws(OperationalError) in
-            try NodeRows.listing(in: database)
+            try NodeRows.listing(in: database, at: PostgreSQLMigrations.version(database))
         }
     }
 }
@@ -20,21 +20,22 @@ enum NodeRows {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
-    /// `level` is the column of the levels, or what stands for it where there is none.
-    static func listing(
-        in database: Database, level: String = "level"
-    ) throws(OperationalError) -> NodeRoster {
+    /// `level` is the schema's: earlier ones have fewer columns.
+    static func listing(in database: Database, at level: Int64) throws(OperationalError) -> NodeRoster {
+        let levels = level >= PostgreSQLMigrations.recordedLevel ? "level" : "\(level)::bigint"
+        let keys = level >= PostgreSQLMigrations.announcedKeyLevel ? "master_key" : "''::bytea"
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
         let nodes = try database.rows(
             """
-            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, \(level)::bigint
+            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, \(levels),
+                \(keys)
             FROM node ORDER BY name, id LIMIT \(most)
             """
         ) {
             Node(
                 id: $0.text(0), name: $0.text(1), replayGuard: $0.text(2), lease: $0.integer(3),
                 silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6),
-                level: $0.integer(7))
+                level: $0.integer(7), masterKey: NodeMasterKey(text: $0.text(8)))
         }
         return NodeRoster(change: change, nodes: nodes)
     }
@@ -45,13 +46,15 @@ enum NodeRows {
     ) throws(OperationalError) -> Int64 {
         let seen = try database.integer(
             """
-            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset, level)
-            VALUES (?, ?, ?, ?, \(now), ?, ?, ?)
+            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset, level, master_key)
+            VALUES (?, ?, ?, ?, \(now), ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, lease = excluded.lease,
-                applied = excluded.applied, clock_offset = excluded.clock_offset
+                applied = excluded.applied, clock_offset = excluded.clock_offset,
+                master_key = excluded.master_key
             RETURNING seen
             """, binding: .text(node.id), .text(node.name), .text(node.replayGuard), .integer(node.lease),
-            .integer(node.applied), .integer(node.clockOffset), .integer(level))
+            .integer(node.applied), .integer(node.clockOffset), .integer(level),
+            .text(node.masterKey?.text ?? ""))
         guard let seen else {
             throw OperationalError(.failed, message: "\(database.path): the node's row was not written")
         }

@@ -23,7 +23,7 @@ enum PostgreSQLSchema {
         "layout": "d2e2320a8753a354",
         "meta": "d1b7019290450031",
         "meter": "c627bf32df13f8a6",
-        "node": "e772454cc3fc1b0e",
+        "node": "57c4135bd67be535",
         "release": "90c316a13319ab64",
         "release_rollout": "47d46ecb62475558",
         "release_setting": "2c6a0f873e47847c",

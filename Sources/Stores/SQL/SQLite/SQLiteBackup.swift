@@ -8,9 +8,10 @@ enum SQLiteBackup {
     /// Pages that are copied between two checks of the result.
     private static let pages: Int32 = 4_096
 
-    /// Copies the file at `path`, of that level, and returns the copy's path: `PATH.level-LEVEL.TIME`, of mode
-    /// 0600. Call within a transaction that keeps others from writing; the copy is made over a connection of
-    /// its own, since SQLite copies nothing over one that writes. Source: sqlite.org/c3ref/backup_finish.html.
+    /// Copies the file at `path`, of that level, and returns the copy's path: `PATH.level-LEVEL.TIME`, of
+    /// mode 0600. Call within a transaction that keeps others from writing; the copy is made over a
+    /// connection of its own, since SQLite copies nothing over one that writes. Source:
+    /// sqlite.org/c3ref/backup_finish.html.
     static func make(of path: String, level: Int64) throws(OperationalError) -> String {
         let copy = "\(path).level-\(level).\(timeText)"
         let file = open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
