@@ -92,9 +92,11 @@ final class PostgreSQLConnection {
                 .unreachable, message: "\(name): expected PostgreSQL 15 or later")
         }
         _ = functions.pointee.PQsetnonblocking(handle, 1)
+        // Without statistics of tables of one row, the server would compile short statements for half a second.
         try execute(
             """
             SET search_path = countersign;
+            SET jit = off;
             SET statement_timeout = \(patience.statement);
             SET lock_timeout = \(patience.statement);
             SET idle_in_transaction_session_timeout = 30000;

@@ -71,8 +71,8 @@ enum NodeRows {
         let views = try database.rows(
             """
             SELECT \(change), generation.number, others.number, others.confirmed, others.strangers,
-                layout.number
-            FROM session_change, generation, layout, (
+                (SELECT number FROM layout)
+            FROM session_change, generation, (
                 SELECT count(*) AS number, min(applied) AS confirmed,
                     count(*) FILTER (WHERE replay_guard <> ?) AS strangers
                 FROM node WHERE id <> ? AND \(now) - seen < lease) AS others
