@@ -203,7 +203,9 @@ package struct MasterKeyRotation {
     /// Steps 5 and 6 in the data folder of a node, once another node's command has replaced the key. Does
     /// nothing while a rotation runs from this folder.
     package func finishAtNode() throws(OperationalError) {
-        guard try KeyFile.exists(deployment.masterKeySource.nextPath),
+        // Without the lock first: a command that begins must not find it taken.
+        guard let next = try deployment.masterKeySource.findNext(),
+            next.id == deployment.masterKey.keys.current.id,
             let lock = try? RotationLock(deployment.folder.masterKeyLock)
         else { return }
         defer { withExtendedLifetime(lock) {} }

@@ -35,6 +35,6 @@ extension Deployment {
     package func nodeMasterKey() -> NodeMasterKey {
         NodeMasterKey(
             isInFolder: (try? masterKeySource.isInFolder()) ?? false,
-            next: (try? masterKeySource.find())?.next?.idText)
+            next: (try? masterKeySource.findNext())?.idText)
     }
 }

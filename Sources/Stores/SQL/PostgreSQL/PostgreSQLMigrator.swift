@@ -83,6 +83,7 @@ struct PostgreSQLMigrator {
                     + "\(plan.oldestLevel) and later, and these nodes are live: \(names). Upgrade or stop "
                     + "them first; nothing was changed")
         }
+        guard try NodeRows.listing(in: database, at: level).nodes.contains(where: \.isLive) else { return }
         try database.execute(
             "SET LOCAL statement_timeout = \(PostgreSQLMigrator.statementMilliseconds)")
     }
