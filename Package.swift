@@ -287,8 +287,9 @@ let package = Package(
         .testTarget(
             name: "PostgreSQLTests",
             dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire", "StoreContract",
+                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignMemory",
+                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
+                "CountersignThreads", "CountersignWire", "StoreContract",
             ],
             path: "Tests/PostgreSQLTests", swiftSettings: breakable),
         tests(

@@ -19,7 +19,9 @@
     extension BrokenServer {
         /// Faults of a server over PostgreSQL, which no stage of the lab has: they show only where several
         /// nodes share a database. `Tests/Interop/test_nodes.py` and `script/chaos` show them.
-        static let faultsOfNodes: Set<String> = ["acknowledged-before-commit", "notify-lost"]
+        static let faultsOfNodes: Set<String> = [
+            "acknowledged-before-commit", "notify-lost", "schema-expanded", "schema-contracted",
+        ]
 
         /// In the order of the report.
         package static let all: [BrokenServer] = [

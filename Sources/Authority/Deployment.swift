@@ -14,6 +14,8 @@ package final class Deployment: Sendable {
     let auditChain: AuditChain
     /// The keys of the log of keyed requests.
     package let requestKeys: RequestLogKeys
+    /// What opening it has done to the store's schema.
+    package let migration: SchemaOutcome
     /// What a replay guard outside this machine derives its keys from.
     package let replaySecret: Secret
     private let tombstones = Locked<AccountTombstoneKey?>(nil)
@@ -28,14 +30,16 @@ package final class Deployment: Sendable {
     /// written.
     package init(
         folder: DataFolder, store: any Store, environment: [String: String], actor: AuditActor = .thisProcess,
-        clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer()
+        clock: any TimeSource = SystemTime(), rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
+        consenting consent: MigrationConsent = .expanding
     ) throws(OperationalError) {
         let source = MasterKeySource(environment: environment, folder: folder)
         masterKeySource = source
         try Deployment.requireUnmoved(store)
         if try store.value(of: .masterKeyCheck) != nil {
-            _ = try MasterKeyRing.find(in: store, source: source)
-            try store.prepare()
+            let keys = try MasterKeyRing.find(in: store, source: source).0
+            migration = try store.prepare(
+                consenting: consent, verifyingBy: Deployment.rows(in: store, under: keys))
         } else {
             // A store without the check of the master key must be empty: its rows were written without the
             // key.
@@ -47,7 +51,7 @@ package final class Deployment: Sendable {
                         + "backup")
             }
             let fresh = try source.findOrMake()
-            try store.prepare()
+            migration = try store.prepare(consenting: consent, verifyingBy: nil)
             try Deployment.beginAuditLog(in: store, under: fresh)
         }
         let (keys, checks) = try MasterKeyRing.find(in: store, source: source)
@@ -84,6 +88,17 @@ package final class Deployment: Sendable {
         _ = try store.exchange(
             .masterKeyCheck, from: nil, to: MasterKeyCheck.sealed(under: key, auditKey: auditKey),
             with: [(.auditHead, AuditChain(key: auditKey).sealed(.empty))])
+    }
+
+    /// What verifies a schema of a later level; nil for a store of a version without audit logs, whose level
+    /// is an earlier one.
+    private static func rows(
+        in store: any Store, under keys: MasterKeyRing.Keys
+    ) throws(OperationalError) -> RowAuthenticator? {
+        guard let check = try store.value(of: .masterKeyCheck),
+            let auditKey = MasterKeyCheck(check, under: keys.current)?.auditKey
+        else { return nil }
+        return try parts(of: auditKey).1
     }
 
     /// What the audit log's key makes. The log of a store from a version without audit logs begins here.

@@ -89,6 +89,7 @@ package protocol SealStore: Sendable {
 /// 6. The file of the next key replaces that of the former.
 package struct MasterKeyRotation {
     private let deployment: Deployment
+    private let announcement: Int64
     private let pause: (_ seconds: Double) -> Void
 
     /// Rows in one transaction: other writers wait for a few milliseconds.
@@ -112,12 +113,14 @@ package struct MasterKeyRotation {
         package var keyToMove: String?
     }
 
-    /// `pause` waits between transactions, so that servers can write.
+    /// `announcement` are the milliseconds that a node may take to find the file of the next key. `pause`
+    /// waits between transactions, so that servers can write.
     package init(
-        of deployment: Deployment,
+        of deployment: Deployment, announcement: Int64 = 5_000,
         pausing pause: @escaping (_ seconds: Double) -> Void = { usleep(UInt32($0 * 1_000_000)) }
     ) {
         self.deployment = deployment
+        self.announcement = announcement
         self.pause = pause
     }
 
@@ -141,7 +144,9 @@ package struct MasterKeyRotation {
             if let outcome = try finishFiles() { return outcome }
             let found = try source.find()
             isContinued = found.next != nil
-            try begin(with: source.findOrMakeNext())
+            let next = try source.findOrMakeNext()
+            try requireNodes(holding: next)
+            try begin(with: next)
         }
         let keys = deployment.masterKey.keys
         guard let next = keys.next else {
@@ -164,6 +169,47 @@ package struct MasterKeyRotation {
         try commit(keys, next: next, outcome: &outcome)
         if let rest = try finishFiles() { outcome.keyToMove = rest.keyToMove }
         return outcome
+    }
+
+    /// Throws unless every live node has the next key in its data folder: one without it could open nothing
+    /// that is sealed from step 2 on.
+    private func requireNodes(holding next: MasterKey) throws(OperationalError) {
+        let end = NodeLease.now + announcement
+        let path = deployment.masterKeySource.nextPath
+        while true {
+            let nodes = try deployment.store.nodes().nodes.filter(\.isLive)
+            if Set(nodes.map(\.name)).count > 1,
+                let node = nodes.first(where: { $0.masterKey?.isInFolder == false })
+            {
+                throw OperationalError(
+                    .failed,
+                    message: "node \(node.name) has its master key from the environment or a credential, "
+                        + "where no rotation replaces it: put the key into its data folder as `master.key`, "
+                        + "start it without the other, and run this again; nothing was changed")
+            }
+            let lacking = Set(nodes.filter { $0.masterKey?.next != next.idText }.map(\.name)).sorted()
+            guard !lacking.isEmpty else { return }
+            guard NodeLease.now < end else {
+                throw OperationalError(
+                    .failed,
+                    message: "these nodes do not have the next master key \(next.idText): "
+                        + "\(lacking.joined(separator: ", ")). Copy \(path) to their data folders (mode "
+                        + "0600), and run this again; nothing was changed")
+            }
+            usleep(100_000)
+        }
+    }
+
+    /// Steps 5 and 6 in the data folder of a node, once another node's command has replaced the key. Does
+    /// nothing while a rotation runs from this folder.
+    package func finishAtNode() throws(OperationalError) {
+        // Without the lock first: a command that begins must not find it taken.
+        guard let next = try deployment.masterKeySource.findNext(),
+            next.id == deployment.masterKey.keys.current.id,
+            let lock = try? RotationLock(deployment.folder.masterKeyLock)
+        else { return }
+        defer { withExtendedLifetime(lock) {} }
+        _ = try finishFiles()
     }
 
     /// Step 2.

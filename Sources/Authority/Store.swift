@@ -9,9 +9,9 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore,
-    NodeStore
+    NodeStore, SchemaStore
 {
-    /// Creates the store, or migrates it to this build's layout. Before that, a store that does not exist
+    /// Creates the store, or migrates it to this build's level. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
     func prepare() throws(OperationalError)
 

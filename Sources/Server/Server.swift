@@ -39,6 +39,9 @@ public enum Server {
             acknowledging: .durable, interruptedBy: drills.store)
         defer { deployment.store.close() }
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
+        if let backup = deployment.migration.backup {
+            Service.warn("the store was migrated; its backup is \(backup)", about: "store", in: log)
+        }
         for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
         var inheritance: InheritedResources?
@@ -128,7 +131,9 @@ public enum Server {
         try meterWriter.start()
         try accounts.start()
         try membership?.start(
-            .init(generation: deployment.generation, keys: keys, sessions: sessions.live))
+            .init(
+                deployment: deployment, keys: keys, sessions: sessions.live,
+                schema: deployment.store))
         try service.start()
         rowWatch.run()
         announce(service)
@@ -158,6 +163,7 @@ public enum Server {
             once.forget(at: SystemTime().now)
             logFailure(of: "master key", log: log) { () throws(OperationalError) in
                 try deployment.masterKey.look()
+                if membership != nil { try MasterKeyRotation(of: deployment).finishAtNode() }
             }
             let fault = logFailure(of: "reconcile", log: log) { () throws(OperationalError) in
                 try keys.reconcile()

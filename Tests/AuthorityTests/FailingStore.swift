@@ -28,6 +28,13 @@ final class FailingStore: Store {
     }
 
     func prepare() throws(OperationalError) { try check(); try base.prepare() }
+    func prepare(
+        consenting consent: MigrationConsent, verifyingBy rows: RowAuthenticator?
+    ) throws(OperationalError) -> SchemaOutcome {
+        try check()
+        return try base.prepare(consenting: consent, verifyingBy: rows)
+    }
+    func schemaPlan() throws(OperationalError) -> SchemaPlan { try check(); return try base.schemaPlan() }
     func close() { base.close() }
     func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
         try check()

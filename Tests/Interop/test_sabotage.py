@@ -19,8 +19,8 @@ from unsealing import ROOT as SESSION_ROOT
 
 RELEASE = ROOT / ".build/release/countersign"
 FAULTS = {}
-# Of servers over PostgreSQL: test_nodes.py shows them.
-OF_NODES = ["acknowledged-before-commit", "notify-lost"]
+# Of servers over PostgreSQL: test_nodes.py and test_rolling_upgrade.py show them.
+OF_NODES = ["acknowledged-before-commit", "notify-lost", "schema-expanded", "schema-contracted"]
 
 
 def fault(name: str):

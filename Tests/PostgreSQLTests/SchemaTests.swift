@@ -3,6 +3,7 @@ import CountersignWire
 import Testing
 
 @testable import CountersignSQL
+@testable import CountersignServer
 
 /// The schema that the migrations make is the one that is expected, and another one is refused.
 @Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))
@@ -13,13 +14,24 @@ struct SchemaTests {
         return (address, Database(try PostgreSQLConnection(to: address)))
     }
 
-    @Test func isAsExpected() throws {
-        let (_, database) = try made()
+    @Test(
+        "the digests of each layout are those of its migrations",
+        arguments: ["PostgreSQLSchema.expected", "LaterLayouts.expanded", "LaterLayouts.contracted"])
+    func areAsExpected(_ name: String) throws {
+        let layouts = [
+            "LaterLayouts.expanded": LaterLayouts.expanded,
+            "LaterLayouts.contracted": LaterLayouts.contracted,
+        ]
+        let layout = layouts[name] ?? .current
+        let address = try #require(TestDatabases.shared).make()
+        let database = Database(try PostgreSQLConnection(to: address))
+        try database.execute("CREATE SCHEMA countersign")
+        for migration in layout.migrations { try database.execute(migration.sql) }
         let digests = try PostgreSQLSchema.digests(in: database)
-        let lines = digests.sorted { $0.key < $1.key }.map { "        \"\($0.key)\": \"\($0.value)\"," }
-        #expect(
-            digests == PostgreSQLSchema.expected,
-            "PostgreSQLSchema.expected should be\n\(lines.joined(separator: "\n"))")
+        let others = digests.filter { layout.digests[$0.key] != $0.value }.sorted { $0.key < $1.key }
+        let lines = others.map { "        \"\($0.key)\": \"\($0.value)\"," }
+        #expect(others.isEmpty, "\(name) should have\n\(lines.joined(separator: "\n"))")
+        #expect(digests.count == layout.digests.count)
     }
 
     @Test(

@@ -117,6 +117,53 @@ import Testing
         }
     }
 
+    @Test("an earlier file is copied before it is upgraded, with all that is in it")
+    func isBackedUp() throws {
+        #expect(Migrations.names.count == Migrations.steps.count)
+        try TaggedStore.make { path, store in
+            try TaggedStore.fill(store)
+            store.close()
+            let accounts: Int64?
+            do {
+                let database = try Database(path: path)
+                try database.execute("DROP INDEX session_age; PRAGMA user_version = 18")
+                accounts = try database.integer("SELECT count(*) FROM account")
+            }
+            let earlier = SQLStore(path: path, rows: TaggedStore.rows)
+            let plan = try earlier.schemaPlan()
+            #expect(plan.level == 18 && plan.target == 19 && plan.isBackedUp)
+            #expect(plan.pending.map(\.name) == ["ages of sessions"] && plan.hindering.isEmpty)
+            let outcome = try earlier.prepare(consenting: .expanding, verifyingBy: nil)
+            #expect(outcome.done == plan.pending)
+            let backup = try #require(outcome.backup)
+            #expect(backup.hasPrefix("\(path).level-18."))
+            let mode = try FileManager.default.attributesOfItem(atPath: backup)[.posixPermissions]
+            #expect(mode as? Int == 0o600)
+            for rest in ["-wal", "-shm", "-journal"] {
+                #expect(!FileManager.default.fileExists(atPath: backup + rest))
+            }
+            let copy = try Database(path: backup)
+            #expect(try Migrations.version(copy) == 18)
+            #expect(try copy.integer("SELECT count(*) FROM account") == accounts)
+            #expect(try copy.rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"])
+            // The next preparation has nothing to do.
+            #expect(try earlier.prepare(consenting: .all, verifyingBy: nil) == SchemaOutcome())
+            #expect(try earlier.schemaPlan().pending.isEmpty)
+        }
+    }
+
+    @Test("a copy that fails leaves nothing behind")
+    func backupFails() throws {
+        try TaggedStore.make { path, _ in
+            let folder = String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)])
+            for missing in ["\(folder)/none/countersign.db", "\(folder)/none.db"] {
+                #expect(throws: OperationalError.self) { try SQLiteBackup.make(of: missing, level: 18) }
+            }
+            let left = try FileManager.default.contentsOfDirectory(atPath: folder)
+            #expect(!left.contains { $0.hasPrefix("none") })
+        }
+    }
+
     @Test("an earlier layout that was changed is not upgraded")
     func changedBefore() throws {
         try TaggedStore.make { path, _ in

@@ -141,9 +141,12 @@ package struct MasterKeySource: Sendable {
 
     package func find() throws(OperationalError) -> Found {
         // In this order: the file of the next key becomes that of the key.
-        let next = try read(folder.nextMasterKey)
+        let next = try findNext()
         return Found(current: try findCurrent(), next: next)
     }
+
+    /// The next key; nil if there is none.
+    func findNext() throws(OperationalError) -> MasterKey? { try read(folder.nextMasterKey) }
 
     /// Whether the key comes from the data folder, so that a rotation can replace it there.
     func isInFolder() throws(OperationalError) -> Bool {

@@ -16,13 +16,18 @@ package struct Node: Sendable, Equatable {
     package var applied: Int64
     /// How far its clock is ahead of the store's, in milliseconds.
     package var clockOffset: Int64
+    /// The level of its build's schema; the store knows it of the nodes that it lists.
+    package var level: Int64
+    /// Nil for a node of a version that says nothing of it.
+    package var masterKey: NodeMasterKey?
 
     package init(
         id: String, name: String, replayGuard: String, lease: Int64, silence: Int64 = 0, applied: Int64 = -1,
-        clockOffset: Int64 = 0
+        clockOffset: Int64 = 0, level: Int64 = 0, masterKey: NodeMasterKey? = nil
     ) {
         (self.id, self.name, self.replayGuard, self.lease) = (id, name, replayGuard, lease)
         (self.silence, self.applied, self.clockOffset) = (silence, applied, clockOffset)
+        (self.level, self.masterKey) = (level, masterKey)
     }
 
     /// Whether it may still serve sessions.
@@ -66,10 +71,16 @@ package struct NodeView: Sendable, Equatable {
     package var confirmed: Int64?
     /// Those that ask another replay guard.
     package var strangers: Int64
+    /// The level of the store's schema.
+    package var level: Int64
 
-    package init(change: Int64, generation: Int64, others: Int64, confirmed: Int64?, strangers: Int64) {
+    package init(
+        change: Int64, generation: Int64, others: Int64, confirmed: Int64?, strangers: Int64,
+        level: Int64 = 0
+    ) {
         (self.change, self.generation) = (change, generation)
         (self.others, self.confirmed, self.strangers) = (others, confirmed, strangers)
+        self.level = level
     }
 }
 

@@ -108,6 +108,14 @@ package final class RowAuthenticator: Sendable {
         return opened.withExposedBytes { RowSummary($0) }
     }
 
+    func sealUnderDigestKey(_ secret: Secret, as binding: SealBinding) -> [UInt8] {
+        digestKey.seal(secret, as: binding)
+    }
+
+    func openUnderDigestKey(_ sealed: [UInt8], as binding: SealBinding) -> Secret? {
+        try? digestKey.open(sealed, as: binding)
+    }
+
     // MARK: What was found
 
     /// Whether the rows of that group add up to the table's digest, as far as is known.
@@ -157,6 +165,7 @@ package final class RowAuthenticator: Sendable {
 }
 
 extension SealBinding {
+    static let schemaRecord = SealBinding(kind: "schema-record", row: "layout")
     fileprivate static let summary = SealBinding(kind: "row-summary", row: RowSummary.name)
 
     fileprivate static func digest(of table: AuthenticatedTable) -> SealBinding {

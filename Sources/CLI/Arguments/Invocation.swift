@@ -40,7 +40,10 @@ struct Invocation: Sendable {
     }
 
     func deployment(absence: DataFolder.MissingFolderAction = .fail) throws(OperationalError) -> Deployment {
-        try configuration().openDeployment(absence: absence, environment: environment.variables)
+        let deployment = try configuration().openDeployment(
+            absence: absence, environment: environment.variables)
+        noteMigration(deployment.migration)
+        return deployment
     }
 
     /// Whole Unix seconds.

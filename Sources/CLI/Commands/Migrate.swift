@@ -6,12 +6,17 @@ import CountersignWire
 extension Command {
     static let migrate = Command(
         words: ["migrate"],
-        summary: "move everything from the SQLite file to a PostgreSQL database",
-        positionals: [Positional(name: "FROM"), Positional(name: "TO")],
-        options: [
-            .flag("check", meaning: "tell what would be moved, and change nothing"), .data, .json,
+        summary: "bring the store to this version's schema, or move it from SQLite to PostgreSQL",
+        positionals: [
+            Positional(name: "FROM", presence: .optional), Positional(name: "TO", presence: .optional),
         ],
+        options: migrateOptions,
         notes: """
+            Without FROM and TO, the deployment's store gets the schema of this version. An SQLite file is \
+            copied first, beside it. On PostgreSQL, nodes of the version before go on under a migration that \
+            is `expanding`, which a new node does by itself as it starts; one that is `contracting` is done \
+            by this command alone, and refused while older nodes are live.
+
             FROM is the deployment's file, sqlite:PATH, and TO an empty database, postgres://…, as `--store` \
             names it. Stop the server first, and start it with `--store TO` afterwards. Every row keeps its \
             authentication tag, is compared with its copy, and is authenticated there. The database has \
@@ -20,7 +25,13 @@ extension Command {
             used as before.
             """
     ) { (run) throws(OperationalError) in
-        let migration = try run.configuration().migration(
+        #if SABOTAGE
+            let configuration = try run.configuration().planted(run.plantedFaults())
+        #else
+            let configuration = try run.configuration()
+        #endif
+        if run.arguments.positional("FROM") == nil { return try run.migrateSchema(configuration) }
+        let migration = try configuration.migration(
             from: try run.required("FROM"), to: try run.required("TO"), environment: run.environment.variables
         )
         if run.arguments.has("check") {
@@ -39,6 +50,17 @@ extension Command {
         if isShown { run.console.replaceLine("") }
         try run.print(outcome.json) { outcome.text }
         return .success
+    }
+
+    private static var migrateOptions: [Option] {
+        let options: [Option] = [
+            .flag("check", meaning: "tell what would be done, and change nothing"), .data, .json,
+        ]
+        #if SABOTAGE
+            return options + [.sabotage]
+        #else
+            return options
+        #endif
     }
 }
 

@@ -19,11 +19,12 @@ extension Command {
         ]) {
             if listing.nodes.isEmpty { return "no nodes" }
             return Table.text(
-                head: ["NODE", "NAME", "STATE", "SEEN", "CHANGE", "CLOCK"],
+                head: ["NODE", "NAME", "STATE", "SEEN", "CHANGE", "CLOCK", "LEVEL"],
                 rows: listing.nodes.map { node in
                     [
                         node.id, node.name, node.state(at: listing.change), "\(node.silence) ms ago",
                         "\(node.applied) of \(listing.change)", "\(node.clockOffset) ms",
+                        "\(node.level)",
                     ]
                 })
         }
@@ -42,6 +43,7 @@ extension Node {
             "id": .string(id), "name": .string(name), "state": .string(state(at: change)),
             "silence_ms": .integer(silence), "lease_ms": .integer(lease), "change": .integer(applied),
             "clock_offset_ms": .integer(clockOffset), "replay_guard": .string(replayGuard),
+            "level": .integer(level), "next_master_key": .optional(masterKey?.next),
         ]
     }
 }

@@ -13,20 +13,14 @@ extension Command {
         ],
         notes: """
             Killed at any point, it goes on where it was when it is run again. Servers on the same data \
-            folder take the new key without a restart. The former key opens nothing of the store \
+            folder take the new key without a restart. Where several nodes share a database, the first run \
+            makes `master.key.next` and names the nodes that do not have it: copy it to their data folders, \
+            and run the command again. The former key opens nothing of the store \
             afterwards; backups made before stay sealed under it. If the former key has leaked, this is one \
             step of several: docs/operate/master-key.md.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
-        let names = Set(try deployment.store.nodes().nodes.filter(\.isLive).map(\.name))
-        guard names.count <= 1 else {
-            throw OperationalError(
-                .failed,
-                message:
-                    "\(names.count) nodes use this database (`countersign nodes`), and each has a file of "
-                    + "the master key: stop all but one, and copy its new file to the others")
-        }
         let line = RotationProgressLine(run.console)
         let outcome = try MasterKeyRotation(of: deployment).run(
             unopened: run.arguments.has("force") ? .giveUp : .keep

@@ -4,6 +4,8 @@ import CountersignSQL
 /// Where apps, releases, keys, accounts and sessions are kept, as `--store` names it.
 public struct StoreLocation: Sendable, Equatable {
     private let place: StorePlace
+    /// The schema of a PostgreSQL database.
+    package var layout: PostgreSQLLayout = .current
 
     /// An SQLite file.
     public static func sqlite(path: String) -> StoreLocation { StoreLocation(place: .sqlite(path: path)) }
@@ -38,14 +40,14 @@ public struct StoreLocation: Sendable, Equatable {
 
     /// The connection that the process opens first, and which checks the whole store.
     func open(
-        acknowledging acknowledgement: ChangeAcknowledgement, interruptedBy drill: OutageDrill?
+        acknowledging acknowledgement: ChangeAcknowledgement, interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
-        place.open(acknowledging: acknowledgement, interruptedBy: drill)
+        place.open(acknowledging: acknowledgement, layout: layout, interruptedBy: drill)
     }
 
     /// A connection for a gateway that shares the store; nil if others cannot open it.
     func openChannel(interruptedBy drill: OutageDrill) -> (any NodeChannel)? {
-        place.openChannel(interruptedBy: drill)
+        place.openChannel(layout: layout, interruptedBy: drill)
     }
 
     /// Nil unless it is a database of a server.
@@ -55,7 +57,7 @@ public struct StoreLocation: Sendable, Equatable {
     func openLogins(
         authenticatingBy rows: RowAuthenticator, interruptedBy drill: OutageDrill
     ) -> (any SharedLoginStore)? {
-        place.openLogins(authenticatingBy: rows, interruptedBy: drill)
+        place.openLogins(authenticatingBy: rows, layout: layout, interruptedBy: drill)
     }
 
     /// Whether several machines can open it.
@@ -65,7 +67,8 @@ public struct StoreLocation: Sendable, Equatable {
     func openAgain(
         authenticatingBy rows: RowAuthenticator, interruptedBy drill: OutageDrill
     ) -> any Store {
-        place.open(inspecting: .header, authenticatingBy: rows, interruptedBy: drill)
+        place.open(
+            inspecting: .header, authenticatingBy: rows, layout: layout, interruptedBy: drill)
     }
 
     var isFile: Bool { if case .sqlite = place { true } else { false } }

@@ -13,9 +13,11 @@ import Synchronization
 final class NodeMembership: @unchecked Sendable {
     /// What follows the store.
     struct Followers {
-        var generation: DeploymentGeneration
+        var deployment: Deployment
         var keys: ReleaseKeyDirectory
         var sessions: SessionDirectory
+        /// The store's schema.
+        var schema: any SchemaStore
     }
 
     /// For metrics.
@@ -50,6 +52,8 @@ final class NodeMembership: @unchecked Sendable {
     private var followers: Followers?
     private var node: Node
     private var seenGeneration: Int64?
+    /// The level of the schema that was verified last.
+    private var seenLevel: Int64?
     /// When the lease is to be renewed.
     private var due: Int64 = .min
     /// Whether the last look succeeded; a node that cannot follow does not renew its lease.
@@ -139,6 +143,7 @@ final class NodeMembership: @unchecked Sendable {
     }
 
     private func renew() throws(OperationalError) {
+        node.masterKey = followers?.deployment.nodeMasterKey()
         let before = NodeMembership.wallClock
         let stored = try channel.renew(node)
         let after = NodeMembership.wallClock
@@ -150,8 +155,12 @@ final class NodeMembership: @unchecked Sendable {
         guard let followers else { return }
         waiting.beginView()
         let view = try channel.look(as: node)
+        if view.level != seenLevel { try verify(view.level, of: followers.schema) }
         if view.generation != seenGeneration {
-            followers.generation.advance()
+            followers.deployment.generation.advance()
+            // Before what is sealed under another master key is read, and before the node confirms that it
+            // follows. Throws if the node does not have the key.
+            try followers.deployment.masterKey.look()
             try followers.keys.refreshIfChanged()
             try followers.sessions.refreshIfChanged()
         } else if view.change != node.applied {
@@ -168,6 +177,18 @@ final class NodeMembership: @unchecked Sendable {
         show(view, isMissed: isNew && !isHinted && waiting.isEmpty)
         waiting.resume(after: view)
         waiting.refuse(waitingUntil: NodeLease.now)
+    }
+
+    /// Sessions are refused at once where this build cannot use the schema, which another node has migrated.
+    private func verify(_ level: Int64, of schema: any SchemaStore) throws(OperationalError) {
+        do {
+            try schema.verifySchema()
+        } catch {
+            lease.lapse()
+            throw error
+        }
+        if seenLevel != nil { status.didVerify(level) }
+        seenLevel = level
     }
 
     private func show(_ view: NodeView, isMissed: Bool) {

@@ -57,5 +57,8 @@ final class NodeStatus {
         hasStrangers = strangers > 0
     }
 
+    /// Another node has migrated the store, and this build can use the schema.
+    func didVerify(_ level: Int64) { note("the store is of level \(level) of the schema now, and goes on") }
+
     private func note(_ text: String) { log?.note(subject: "nodes", message: text) }
 }

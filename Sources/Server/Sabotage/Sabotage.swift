@@ -23,6 +23,18 @@
         case keptInClear = "kept-in-clear"
         case acknowledgedBeforeCommit = "acknowledged-before-commit"
         case notifyLost = "notify-lost"
+        case schemaExpanded = "schema-expanded"
+        case schemaContracted = "schema-contracted"
+    }
+
+    extension Configuration {
+        /// With the store's schema of the later build that `faults` name.
+        package func planted(_ faults: [Sabotage]) -> Configuration {
+            var configuration = self
+            if faults.contains(.schemaExpanded) { configuration.store.layout = LaterLayouts.expanded }
+            if faults.contains(.schemaContracted) { configuration.store.layout = LaterLayouts.contracted }
+            return configuration
+        }
     }
 
     extension Sabotage {
@@ -52,6 +64,8 @@
             case .keptInClear: "session roots are stored as they are"
             case .acknowledgedBeforeCommit: "a change of sessions is acknowledged before it is committed"
             case .notifyLost: "a node does not get the notifications of a PostgreSQL store"
+            case .schemaExpanded: "a later build, whose migration of PostgreSQL is an expanding one"
+            case .schemaContracted: "a build after that, whose migration is a contracting one"
             }
         }
     }

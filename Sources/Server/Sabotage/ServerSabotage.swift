@@ -13,7 +13,7 @@
             faults: [Sabotage]
         ) throws(OperationalError) {
             try run(
-                configuration, start: start, environment: environment,
+                configuration.planted(faults), start: start, environment: environment,
                 composition: FaultyComposition(faults: Set(faults)))
         }
     }

@@ -114,9 +114,14 @@ final class Database {
         case .sqlite: try run("BEGIN IMMEDIATE")
         case .postgreSQL(let connection):
             do throws(OperationalError) {
-                try connection.beginWriting()
+                let level = try connection.beginWriting()
+                if level != connection.verifiedLevel {
+                    try connection.layout.verify(level, in: self, by: recorder.rows)
+                    connection.verifiedLevel = level
+                }
             } catch {
-                // The transaction has begun, and has failed at the lock.
+                // The transaction has begun, and has failed at the lock, or found a schema that this build
+                // cannot use.
                 connection.rollBack()
                 throw error
             }

@@ -16,7 +16,10 @@ extension Database {
     func schemaDifferences() throws(OperationalError) -> [Schema.Difference] {
         switch driver {
         case .sqlite: try Schema.differences(in: self)
-        case .postgreSQL: try PostgreSQLSchema.differences(in: self)
+        case .postgreSQL(let connection):
+            try PostgreSQLSchema.differences(
+                from: connection.layout.digests(
+                    at: PostgreSQLMigrations.version(self), in: self, by: recorder.rows), in: self)
         }
     }
 

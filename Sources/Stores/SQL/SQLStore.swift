@@ -30,10 +30,10 @@ package final class SQLStore: Store, @unchecked Sendable {
     /// Names a PostgreSQL database; the first call connects, and ``prepare()`` makes the layout.
     init(
         _ address: PostgreSQLAddress, rows: RowAuthenticator?,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
         interruptedBy drill: OutageDrill? = nil
     ) {
-        backing = .server(PostgreSQLServer(address, rows: rows, interruptedBy: drill))
+        backing = .server(PostgreSQLServer(address, rows: rows, layout: layout, interruptedBy: drill))
         self.acknowledgement = acknowledgement
     }
 
@@ -43,11 +43,30 @@ package final class SQLStore: Store, @unchecked Sendable {
     }
 
     package func prepare() throws(OperationalError) {
+        _ = try prepare(consenting: .expanding, verifyingBy: nil)
+    }
+
+    package func prepare(
+        consenting consent: MigrationConsent, verifyingBy rows: RowAuthenticator?
+    ) throws(OperationalError) -> SchemaOutcome {
         switch backing {
+        // Builds of earlier levels open no file of this one, whatever the migration.
         case .file(let file): try file.prepare()
-        case .server(let server): try server.prepare()
-        case .transaction: break
+        case .server(let server): try server.prepare(consenting: consent, verifyingBy: rows)
+        case .transaction: SchemaOutcome()
         }
+    }
+
+    package func schemaPlan() throws(OperationalError) -> SchemaPlan {
+        switch backing {
+        case .file(let file): try file.schemaPlan()
+        case .server(let server): try server.schemaPlan()
+        case .transaction: SchemaPlan(level: 0, target: 0, pending: [])
+        }
+    }
+
+    package func verifySchema() throws(OperationalError) {
+        if case .server(let server) = backing { try server.verifySchema() }
     }
 
     package func close() {

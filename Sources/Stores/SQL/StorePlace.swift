@@ -7,18 +7,19 @@ package enum StorePlace: Sendable, Equatable {
     case postgreSQL(PostgreSQLAddress)
 
     /// Names the store; the first call opens it, and ``Store/prepare()`` creates it. `rows` may be given
-    /// later, by ``RowAuthenticationStore/authenticate(by:)``.
-    /// While `drill` is on, each call fails as if the store were away.
+    /// later, by ``RowAuthenticationStore/authenticate(by:)``. `layout` is the schema of a PostgreSQL
+    /// database. While `drill` is on, each call fails as if the store were away.
     package func open(
         inspecting inspection: StoreInspection = .everyPage, authenticatingBy rows: RowAuthenticator? = nil,
-        acknowledging acknowledgement: ChangeAcknowledgement = .durable,
+        acknowledging acknowledgement: ChangeAcknowledgement = .durable, layout: PostgreSQLLayout = .current,
         interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
         switch self {
         case .sqlite(let path):
             SQLStore(path: path, inspecting: inspection, rows: rows, interruptedBy: drill)
         case .postgreSQL(let address):
-            SQLStore(address, rows: rows, acknowledging: acknowledgement, interruptedBy: drill)
+            SQLStore(
+                address, rows: rows, acknowledging: acknowledgement, layout: layout, interruptedBy: drill)
         }
     }
 }
@@ -26,21 +27,26 @@ package enum StorePlace: Sendable, Equatable {
 extension StorePlace {
     /// A connection for a gateway that shares the store with others; nil for a store that one machine alone
     /// can open.
-    package func openChannel(interruptedBy drill: OutageDrill? = nil) -> (any NodeChannel)? {
+    package func openChannel(
+        layout: PostgreSQLLayout = .current, interruptedBy drill: OutageDrill? = nil
+    ) -> (any NodeChannel)? {
         switch self {
         case .sqlite: nil
-        case .postgreSQL(let address): PostgreSQLNodeChannel(to: address, interruptedBy: drill)
+        case .postgreSQL(let address):
+            PostgreSQLNodeChannel(to: address, layout: layout, interruptedBy: drill)
         }
     }
 
     /// Connections for the logins of a gateway that shares the store with others; nil for a store that one
     /// machine alone can open.
     package func openLogins(
-        authenticatingBy rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+        authenticatingBy rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        interruptedBy drill: OutageDrill? = nil
     ) -> (any SharedLoginStore)? {
         switch self {
         case .sqlite: nil
-        case .postgreSQL(let address): PostgreSQLLogins(address, rows: rows, interruptedBy: drill)
+        case .postgreSQL(let address):
+            PostgreSQLLogins(address, rows: rows, layout: layout, interruptedBy: drill)
         }
     }
 }

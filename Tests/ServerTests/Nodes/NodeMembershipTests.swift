@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignMemory
+import CountersignSQL
 import CountersignWire
 import Glibc
 import Testing
@@ -11,6 +12,7 @@ import Testing
     private let server: SessionServer
     private let channel = ScriptedChannel()
     private let readiness = Readiness()
+    private let schema = ScriptedSchema()
 
     init() throws { server = try SessionServer() }
 
@@ -20,8 +22,8 @@ import Testing
             status: NodeStatus(readiness, log: nil), handOver: HandoverState())
         try membership.start(
             .init(
-                generation: server.deployment.generation, keys: server.sessions.live.keys,
-                sessions: server.sessions.live))
+                deployment: server.deployment, keys: server.sessions.live.keys,
+                sessions: server.sessions.live, schema: schema))
         return membership
     }
 
@@ -80,6 +82,47 @@ import Testing
         #expect(channel.calls.count { $0.hasPrefix("renew") } == renewals)
     }
 
+    @Test("another level of the schema is verified, and one that is not for this build lapses the lease")
+    func verifiesTheSchema() throws {
+        let membership = try started(.grace(seconds: 60))
+        defer { membership.stop() }
+        #expect(schema.verified.with { $0 } == 1)
+        channel.script.with { ($0.view.level, $0.isHinted) = (1, true) }
+        #expect(becomes { schema.verified.with { $0 } == 2 })
+        #expect(membership.lease.isFresh)
+        schema.isRefused.with { $0 = true }
+        channel.script.with { ($0.view.level, $0.isHinted) = (2, true) }
+        #expect(becomes { !membership.lease.isFresh && readiness.reasons.map(\.cause) == [.nodes] })
+        usleep(500_000)
+        #expect(!membership.lease.isFresh)
+    }
+
+    /// Else it would go on with values that it cannot open, and seal others under a key that is gone.
+    @Test func hasTheNextMasterKeyBeforeItConfirms() throws {
+        let membership = try started(.grace(seconds: 60))
+        defer { membership.stop() }
+        let next = server.deployment.folder.nextMasterKey
+        // A command in another process.
+        let command = try Deployment(
+            folder: server.deployment.folder,
+            store: StorePlace.sqlite(path: server.deployment.folder.database).open(),
+            environment: SessionServer.environment)
+        var isBegun = false
+        _ = try MasterKeyRotation(of: command).run { stage in
+            guard case .began = stage, !isBegun else { return }
+            isBegun = true
+            #expect(rename(next, "\(next).away") == 0)
+            channel.script.with { script in
+                (script.view.change, script.view.generation, script.isHinted) = (1, 1, true)
+            }
+            usleep(500_000)
+            #expect(!channel.calls.contains("confirm 1"))
+            #expect(rename("\(next).away", next) == 0)
+            #expect(becomes { channel.calls.contains("confirm 1") })
+        }
+        #expect(isBegun)
+    }
+
     @Test func settlesOnceTheOthersFollow() async throws {
         let membership = try started(.grace(seconds: 5))
         defer { membership.stop() }
@@ -109,6 +152,22 @@ import Testing
         let membership = try started(.grace(seconds: 5))
         defer { membership.stop() }
         #expect(readiness.reasons.map(\.cause) == [.replayGuards])
+    }
+}
+
+private final class ScriptedSchema: SchemaStore {
+    let verified = Locked(0)
+    let isRefused = Locked(false)
+
+    func prepare(
+        consenting consent: MigrationConsent, verifyingBy rows: RowAuthenticator?
+    ) throws(OperationalError) -> SchemaOutcome { SchemaOutcome() }
+
+    func schemaPlan() throws(OperationalError) -> SchemaPlan { SchemaPlan(level: 0, target: 0, pending: []) }
+
+    func verifySchema() throws(OperationalError) {
+        verified.with { $0 += 1 }
+        if isRefused.with({ $0 }) { throw OperationalError(.unreachable, message: "for later builds") }
     }
 }
 

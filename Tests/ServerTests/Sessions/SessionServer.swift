@@ -14,6 +14,7 @@ import Testing
 /// A gateway in this process, called as the engine calls it: it takes exchanges, and signs its responses.
 final class SessionServer {
     static let host = "api.example.com"
+    static let environment = ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)]
 
     let clock = TestClock(1_800_000_000)
     let deployment: Deployment
@@ -31,7 +32,7 @@ final class SessionServer {
         let store = StorePlace.sqlite(path: data.database).open()
         deployment = try Deployment(
             folder: data, store: store,
-            environment: ["COUNTERSIGN_MASTER_KEY": String(repeating: "ab", count: 32)],
+            environment: SessionServer.environment,
             clock: clock)
         let app = try #require(AppName("demo"))
         _ = try deployment.addApp(app, settings: settings, requiring: .signed, at: clock.now)

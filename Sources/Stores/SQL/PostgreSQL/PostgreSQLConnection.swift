@@ -39,7 +39,7 @@ final class PostgreSQLConnection {
     private static let begin = PostgreSQLCommand("BEGIN ISOLATION LEVEL READ COMMITTED")
     private static let beginReadOnly = PostgreSQLCommand("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     /// The row is the lock of all transactions that change something, and its number counts them.
-    private static let lock = PostgreSQLCommand("UPDATE writing SET number = number + 1")
+    private static let lock = PostgreSQLCommand("UPDATE writing SET number = number + 1 RETURNING level")
     /// More than the number of texts in this module.
     private static let mostStatements = 256
 
@@ -66,8 +66,17 @@ final class PostgreSQLConnection {
     private var isWriting = false
     /// Transactions of this connection that have changed something.
     private(set) var ownTransactions: Int64 = 0
+    /// Whether the last error was that a lock was not free in time.
+    private(set) var wasContended = false
+    /// The schema of this build.
+    let layout: PostgreSQLLayout
+    /// The level of the database's schema when this connection last verified it.
+    var verifiedLevel: Int64?
 
-    init(to address: PostgreSQLAddress, patience: Patience = Patience()) throws(OperationalError) {
+    init(
+        to address: PostgreSQLAddress, patience: Patience = Patience(), layout: PostgreSQLLayout = .current
+    ) throws(OperationalError) {
+        self.layout = layout
         library = try PostgreSQLLibrary.load()
         functions = library.functions
         name = address.name
@@ -84,9 +93,11 @@ final class PostgreSQLConnection {
                 .unreachable, message: "\(name): expected PostgreSQL 15 or later")
         }
         _ = functions.pointee.PQsetnonblocking(handle, 1)
+        // Without statistics of tables of one row, the server would compile short statements for half a second.
         try execute(
             """
             SET search_path = countersign;
+            SET jit = off;
             SET statement_timeout = \(patience.statement);
             SET lock_timeout = \(patience.statement);
             SET idle_in_transaction_session_timeout = 30000;
@@ -386,6 +397,7 @@ final class PostgreSQLConnection {
             functions.pointee.PQresultErrorField(result.handle, code).map { String(cString: $0) }
         }
         guard let state = field(Code.sqlState) else { return lost(lastMessage) }
+        wasContended = state == "55P03" || state == "40P01"
         let message = field(Code.message) ?? "an error"
         let kind: OperationalError.Kind
         switch state {
@@ -474,12 +486,17 @@ final class PostgreSQLConnection {
 
     // MARK: Transactions
 
-    /// Begins a transaction that waits until no other one is changing something.
-    func beginWriting() throws(OperationalError) {
+    /// Begins a transaction that waits until no other one is changing something. Returns the level of the
+    /// schema, which stays until the end of the transaction.
+    func beginWriting() throws(OperationalError) -> Int64 {
         limit = patience.answer
         isInside = true
         isWriting = true
-        try runTogether([(PostgreSQLConnection.begin, []), (PostgreSQLConnection.lock, [])])
+        let result = try runTogether([(PostgreSQLConnection.begin, []), (PostgreSQLConnection.lock, [])])
+        guard let result, result.count == 1 else {
+            throw OperationalError(.failed, message: "\(name): the row of the lock is gone; restore a backup")
+        }
+        return PostgreSQLValue(functions, of: result.handle, row: 0, column: 0).integer
     }
 
     /// The beginning is sent with the first statement.

@@ -7,9 +7,10 @@ final class PostgreSQLLogins: SharedLoginStore {
     private let server: PostgreSQLServer
 
     init(
-        _ address: PostgreSQLAddress, rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        interruptedBy drill: OutageDrill? = nil
     ) {
-        server = PostgreSQLServer(address, rows: rows, interruptedBy: drill)
+        server = PostgreSQLServer(address, rows: rows, layout: layout, interruptedBy: drill)
     }
 
     func addPendingLogin(

@@ -8,32 +8,25 @@ import CountersignWire
 /// The tables are those of SQLite's latest layout (``Migrations``). Texts are `utf8`, a domain over `bytea`:
 /// they may contain any byte, and are ordered by their bytes, as in SQLite.
 enum PostgreSQLMigrations {
-    static let steps = [p001, p002, pendingLogins, loginLimits]
+    static let steps = [
+        PostgreSQLMigration(name: "tables of SQLite's level 19", kind: .contracting, sql: p001),
+        PostgreSQLMigration(name: "nodes", kind: .contracting, sql: p002),
+        PostgreSQLMigration(name: "pending logins", kind: .contracting, sql: pendingLogins),
+        PostgreSQLMigration(name: "limits on logins", kind: .contracting, sql: loginLimits),
+        PostgreSQLMigration(name: "record of the level", kind: .contracting, sql: levelRecord),
+        PostgreSQLMigration(name: "master keys of nodes", kind: .expanding(oldestLevel: 5), sql: masterKeys),
+    ]
+    /// The level from which on there is a table of nodes.
+    static let nodesLevel: Int64 = 2
+    /// The level from which on a database has a record of its level.
+    static let recordedLevel: Int64 = 5
+    /// The level from which on nodes say which next master key they have.
+    static let announcedKeyLevel: Int64 = 6
 
     /// The number of migrations that the database has; zero if it has no layout of ours.
     static func version(_ database: Database) throws(OperationalError) -> Int64 {
         guard try database.hasTable("layout") else { return 0 }
         return try database.integer("SELECT number FROM layout") ?? 0
-    }
-
-    static func run(on database: Database, by connection: PostgreSQLConnection) throws(OperationalError) {
-        try database.execute("CREATE SCHEMA IF NOT EXISTS countersign")
-        connection.beginMigration()
-        do {
-            // Of two processes that start at once, the second finds the layout made.
-            try database.execute(
-                """
-                SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
-                SELECT pg_advisory_xact_lock(4850253)
-                """)
-            let done = try version(database)
-            for number in Int(done)..<max(steps.count, Int(done)) { try database.execute(steps[number]) }
-            if done < steps.count { try database.execute("UPDATE layout SET number = \(steps.count)") }
-            try connection.commit()
-        } catch {
-            connection.rollBack()
-            throw error
-        }
     }
 
     private static let p001 = """
@@ -301,6 +294,20 @@ enum PostgreSQLMigrations {
         CREATE TRIGGER account_delete_advances AFTER DELETE ON account
             FOR EACH STATEMENT EXECUTE FUNCTION advance_generation();
         \(MetaName.followed)
+        """
+
+    /// What builds of earlier levels go by (``PostgreSQLLayout``).
+    private static let levelRecord = """
+        -- What the level's build says of it, sealed.
+        ALTER TABLE layout ADD COLUMN record bytea;
+        -- Read under the lock of those who write, which a migration holds.
+        ALTER TABLE writing ADD COLUMN level bigint NOT NULL DEFAULT 0;
+        ALTER TABLE node ADD COLUMN level bigint NOT NULL DEFAULT 0;
+        """
+
+    /// What a node says of its master key (`NodeMasterKey`); empty for a node of an earlier level.
+    private static let masterKeys = """
+        ALTER TABLE node ADD COLUMN master_key utf8 NOT NULL DEFAULT '';
         """
 
     private static let usage = """

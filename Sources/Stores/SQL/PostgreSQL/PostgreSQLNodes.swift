@@ -5,7 +5,7 @@ extension SQLStore {
     package func nodes() throws(OperationalError) -> NodeRoster {
         guard case .server(let server) = backing else { return NodeRoster() }
         return try server.read(whenEmpty: NodeRoster()) { (database) throws(OperationalError) in
-            try NodeRows.listing(in: database)
+            try NodeRows.listing(in: database, at: PostgreSQLMigrations.version(database))
         }
     }
 }
@@ -20,32 +20,41 @@ enum NodeRows {
     private static let now = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
     private static let change = "session_change.number + generation.number"
 
-    static func listing(in database: Database) throws(OperationalError) -> NodeRoster {
+    /// `level` is the schema's: earlier ones have fewer columns.
+    static func listing(in database: Database, at level: Int64) throws(OperationalError) -> NodeRoster {
+        let levels = level >= PostgreSQLMigrations.recordedLevel ? "level" : "\(level)::bigint"
+        let keys = level >= PostgreSQLMigrations.announcedKeyLevel ? "master_key" : "''::bytea"
         let change = try database.integer("SELECT \(change) FROM session_change, generation") ?? 0
         let nodes = try database.rows(
             """
-            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset FROM node
-            ORDER BY name, id LIMIT \(most)
+            SELECT id, name, replay_guard, lease, \(now) - seen, applied, clock_offset, \(levels),
+                \(keys)
+            FROM node ORDER BY name, id LIMIT \(most)
             """
         ) {
             Node(
                 id: $0.text(0), name: $0.text(1), replayGuard: $0.text(2), lease: $0.integer(3),
-                silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6))
+                silence: $0.integer(4), applied: $0.integer(5), clockOffset: $0.integer(6),
+                level: $0.integer(7), masterKey: NodeMasterKey(text: $0.text(8)))
         }
         return NodeRoster(change: change, nodes: nodes)
     }
 
     /// Returns the server's clock, in Unix milliseconds.
-    static func renew(_ node: Node, in database: Database) throws(OperationalError) -> Int64 {
+    static func renew(
+        _ node: Node, ofLevel level: Int64, in database: Database
+    ) throws(OperationalError) -> Int64 {
         let seen = try database.integer(
             """
-            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset)
-            VALUES (?, ?, ?, ?, \(now), ?, ?)
+            INSERT INTO node (id, name, replay_guard, lease, seen, applied, clock_offset, level, master_key)
+            VALUES (?, ?, ?, ?, \(now), ?, ?, ?, ?)
             ON CONFLICT (id) DO UPDATE SET seen = excluded.seen, lease = excluded.lease,
-                applied = excluded.applied, clock_offset = excluded.clock_offset
+                applied = excluded.applied, clock_offset = excluded.clock_offset,
+                master_key = excluded.master_key
             RETURNING seen
             """, binding: .text(node.id), .text(node.name), .text(node.replayGuard), .integer(node.lease),
-            .integer(node.applied), .integer(node.clockOffset))
+            .integer(node.applied), .integer(node.clockOffset), .integer(level),
+            .text(node.masterKey?.text ?? ""))
         guard let seen else {
             throw OperationalError(.failed, message: "\(database.path): the node's row was not written")
         }
@@ -61,7 +70,8 @@ enum NodeRows {
     static func view(as node: Node, in database: Database) throws(OperationalError) -> NodeView {
         let views = try database.rows(
             """
-            SELECT \(change), generation.number, others.number, others.confirmed, others.strangers
+            SELECT \(change), generation.number, others.number, others.confirmed, others.strangers,
+                (SELECT number FROM layout)
             FROM session_change, generation, (
                 SELECT count(*) AS number, min(applied) AS confirmed,
                     count(*) FILTER (WHERE replay_guard <> ?) AS strangers
@@ -70,7 +80,8 @@ enum NodeRows {
         ) {
             NodeView(
                 change: $0.integer(0), generation: $0.integer(1), others: $0.integer(2),
-                confirmed: $0.isNull(3) ? nil : $0.integer(3), strangers: $0.integer(4))
+                confirmed: $0.isNull(3) ? nil : $0.integer(3), strangers: $0.integer(4),
+                level: $0.integer(5))
         }
         guard let view = views.first else {
             throw OperationalError(
@@ -91,6 +102,7 @@ enum NodeRows {
 /// A node's connection: it listens to the notifications of the changes.
 final class PostgreSQLNodeChannel: NodeChannel {
     private let address: PostgreSQLAddress
+    private let layout: PostgreSQLLayout
     private var database: Database?
     private var renewals = 0
 
@@ -99,8 +111,11 @@ final class PostgreSQLNodeChannel: NodeChannel {
 
     private let drill: OutageDrill?
 
-    init(to address: PostgreSQLAddress, interruptedBy drill: OutageDrill? = nil) {
-        (self.address, self.drill) = (address, drill)
+    init(
+        to address: PostgreSQLAddress, layout: PostgreSQLLayout = .current,
+        interruptedBy drill: OutageDrill? = nil
+    ) {
+        (self.address, self.layout, self.drill) = (address, layout, drill)
     }
 
     func wait(milliseconds: Int, alongside descriptor: Int32) throws(OperationalError) -> Bool {
@@ -119,7 +134,7 @@ final class PostgreSQLNodeChannel: NodeChannel {
             if (renewals - 1).isMultiple(of: PostgreSQLNodeChannel.forgetfulRenewals) {
                 try NodeRows.forgetSilent(in: database)
             }
-            return try NodeRows.renew(node, in: database)
+            return try NodeRows.renew(node, ofLevel: layout.level, in: database)
         }
     }
 

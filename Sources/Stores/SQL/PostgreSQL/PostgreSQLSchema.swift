@@ -35,7 +35,7 @@ enum PostgreSQLSchema {
         "session": "9f2881f2515e8e1b",
         "session_change": "8d4aa2c4712664d6",
         "upload_ticket": "a4934a63e7276725",
-        "writing": "3f66fc188b35544b",
+        "writing": "66853366d22f8b45",
     ]
 
     /// Tables that are not ours may be there. Names are texts, which PostgreSQL has in another type.
@@ -85,8 +85,10 @@ enum PostgreSQLSchema {
         return Dictionary(uniqueKeysWithValues: rows)
     }
 
-    /// The differences of a database with all migrations, in the order of the tables' names.
-    static func differences(in database: Database) throws(OperationalError) -> [Schema.Difference] {
+    /// How a database differs from the digests that are expected of it, in the order of the tables' names.
+    static func differences(
+        from expected: [String: String], in database: Database
+    ) throws(OperationalError) -> [Schema.Difference] {
         let found = try digests(in: database)
         return expected.sorted { $0.key < $1.key }.compactMap { name, digest in
             guard found[name] != digest else { return nil }
@@ -97,9 +99,9 @@ enum PostgreSQLSchema {
         }
     }
 
-    /// Throws if a database with all migrations has another schema than they make.
-    static func require(in database: Database) throws(OperationalError) {
-        guard let first = try differences(in: database).first else { return }
+    /// Throws if a database has another schema than is expected.
+    static func require(_ expected: [String: String], in database: Database) throws(OperationalError) {
+        guard let first = try differences(from: expected, in: database).first else { return }
         throw OperationalError(
             .failed,
             message: "\(database.path): \(first.table): \(first.text). Undo it, or restore a backup")

@@ -29,13 +29,15 @@ final class PostgreSQLServer: Sendable {
     }
 
     private let address: PostgreSQLAddress
+    private let layout: PostgreSQLLayout
     private let drill: OutageDrill?
     private let state: Monitor<State>
 
     init(
-        _ address: PostgreSQLAddress, rows: RowAuthenticator?, interruptedBy drill: OutageDrill? = nil
+        _ address: PostgreSQLAddress, rows: RowAuthenticator?, layout: PostgreSQLLayout = .current,
+        interruptedBy drill: OutageDrill? = nil
     ) {
-        (self.address, self.drill) = (address, drill)
+        (self.address, self.layout, self.drill) = (address, layout, drill)
         var state = State()
         state.rows = rows
         self.state = Monitor(state)
@@ -43,8 +45,13 @@ final class PostgreSQLServer: Sendable {
 
     /// Connections that are open are opened anew, and then verify by `rows`.
     func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
+        adopt(rows)
+        try use { (database) throws(OperationalError) in try recordLevel(of: database, by: rows) }
+    }
+
+    private func adopt(_ rows: RowAuthenticator?) {
         state.with { state in
-            state.rows = rows
+            if let rows { state.rows = rows }
             state.idle = []
             state.edition += 1
         }
@@ -58,23 +65,53 @@ final class PostgreSQLServer: Sendable {
         }
     }
 
-    func prepare() throws(OperationalError) {
-        try use { (database) throws(OperationalError) in
-            guard case .postgreSQL(let connection) = database.driver else { return }
-            let version = try PostgreSQLMigrations.version(database)
-            guard version <= PostgreSQLMigrations.steps.count else { throw newer }
-            if version < PostgreSQLMigrations.steps.count {
-                try PostgreSQLMigrations.run(on: database, by: connection)
-            }
+    // MARK: The schema
+
+    func prepare(
+        consenting consent: MigrationConsent, verifyingBy rows: RowAuthenticator?
+    ) throws(OperationalError) -> SchemaOutcome {
+        if let rows { adopt(rows) }
+        return try use { (database) throws(OperationalError) in
+            guard case .postgreSQL(let connection) = database.driver else { return SchemaOutcome() }
             let rows = state.with { $0.rows }
+            let level = try PostgreSQLMigrations.version(database)
+            // A connection with `rows` has verified a later level; without, nothing can.
+            if level > layout.level { try layout.verify(level, in: database, by: rows) }
+            let migrator = PostgreSQLMigrator(layout: layout, rows: rows, consent: consent)
+            let outcome =
+                level < layout.level ? try migrator.run(on: database, by: connection) : SchemaOutcome()
             try database.recorder.start(by: rows, on: database)
+            if let rows { try recordLevel(of: database, by: rows) }
+            return outcome
         }
     }
 
-    private var newer: OperationalError {
-        OperationalError(
-            .unreachable,
-            message: "\(address.name): made by a newer countersign; expected this version's or older")
+    /// Leaves the record of this build's level, for builds of earlier levels, if the level has none: a new
+    /// deployment has no key while its schema is made.
+    private func recordLevel(
+        of database: Database, by rows: RowAuthenticator
+    ) throws(OperationalError) {
+        guard try PostgreSQLMigrations.version(database) == layout.level,
+            try PostgreSQLLayout.sealedRecord(in: database) == nil
+        else { return }
+        try database.transaction { () throws(OperationalError) in
+            try database.run(
+                "UPDATE layout SET record = ? WHERE number = ? AND record IS NULL",
+                binding: .blob(rows.seal(layout.record)), .integer(layout.level))
+        }
+    }
+
+    func schemaPlan() throws(OperationalError) -> SchemaPlan {
+        try use { (database) throws(OperationalError) in try layout.plan(in: database) }
+    }
+
+    /// Throws unless this build can use the schema that the database has by now. Connections are opened anew.
+    func verifySchema() throws(OperationalError) {
+        adopt(nil)
+        try use { (database) throws(OperationalError) in
+            try layout.verify(
+                PostgreSQLMigrations.version(database), in: database, by: state.with { $0.rows })
+        }
     }
 
     /// The result of `body`, which reads one state of the database; `empty` while it has no layout yet.
@@ -106,9 +143,7 @@ final class PostgreSQLServer: Sendable {
 
     private func isMade(_ database: Database) throws(OperationalError) -> Bool {
         if state.with({ $0.isMade }) { return true }
-        let version = try PostgreSQLMigrations.version(database)
-        guard version <= PostgreSQLMigrations.steps.count else { throw newer }
-        guard version > 0 else { return false }
+        guard try PostgreSQLMigrations.version(database) > 0 else { return false }
         state.with { $0.isMade = true }
         return true
     }
@@ -160,7 +195,7 @@ final class PostgreSQLServer: Sendable {
         case (.idle(let database), let edition)?: return (database, edition)
         case (.new(let rows), let edition)?:
             do {
-                let database = Database(try PostgreSQLConnection(to: address))
+                let database = Database(try PostgreSQLConnection(to: address, layout: layout))
                 try start(database, by: rows)
                 return (database, edition)
             } catch {
@@ -171,9 +206,18 @@ final class PostgreSQLServer: Sendable {
     }
 
     /// Has the connection verify and tag rows. Does nothing while the database has no layout.
+    ///
+    /// Without `rows`, a database of another level is not verified: what is read of it are the values that
+    /// lead to the key of its record, which are sealed themselves.
     private func start(_ database: Database, by rows: RowAuthenticator?) throws(OperationalError) {
-        guard !database.recorder.hasTriggers, try database.hasTable("layout") else { return }
-        try PostgreSQLSchema.require(in: database)
+        guard case .postgreSQL(let connection) = database.driver, !database.recorder.hasTriggers,
+            try database.hasTable("layout")
+        else { return }
+        let level = try PostgreSQLMigrations.version(database)
+        if level == layout.level || (level > layout.level && rows != nil) {
+            try layout.verify(level, in: database, by: rows)
+            connection.verifiedLevel = level
+        }
         try database.recorder.start(by: rows, on: database)
     }
 

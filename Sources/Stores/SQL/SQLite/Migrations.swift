@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignWire
 
 /// The layout of the file as a list of migrations. Each runs once, in order, in one transaction with the
@@ -10,6 +11,23 @@ enum Migrations {
         m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
         m018, m019,
     ]
+
+    /// What each step is about, for `countersign migrate --check`.
+    static let names = [
+        "apps and releases", "next keys and the meter", "the audit log",
+        "accounts, sessions and keyed requests", "stages of retirements", "releases of sessions",
+        "use of keyed requests", "networks of keyed requests", "openings of sessions",
+        "renewal of legacy sessions", "storage of keys", "upload tickets", "counters of refreshes",
+        "names of known devices", "pseudonyms and erased names", "routes and lengths of passwords",
+        "tags of rows", "the slot of the master key", "ages of sessions",
+    ]
+
+    /// The migrations that a file of `level` lacks. Builds without them refuse the file.
+    static func pending(after level: Int64) -> [SchemaPlan.Step] {
+        names.enumerated().dropFirst(Int(level)).map { place, name in
+            SchemaPlan.Step(level: Int64(place) + 1, name: name, kind: .contracting)
+        }
+    }
 
     /// The layout from which on rows have tags.
     static let authenticatedVersion: Int64 = 17
@@ -81,13 +99,19 @@ enum Migrations {
         try database.integer("PRAGMA user_version") ?? 0
     }
 
-    static func run(on database: Database) throws(OperationalError) {
+    /// Throws, and changes nothing, if the file of an earlier level cannot be copied first.
+    static func run(on database: Database) throws(OperationalError) -> SchemaOutcome {
         try database.transaction { () throws(OperationalError) in
             let done = try version(database)
+            var outcome = SchemaOutcome(done: pending(after: done))
+            if done > 0, !outcome.done.isEmpty {
+                outcome.backup = try SQLiteBackup.make(of: database.path, level: done)
+            }
             for number in Int(done)..<max(steps.count, Int(done)) { try database.execute(steps[number]) }
             try Schema.require(in: database)
             try database.execute("PRAGMA application_id = \(applicationID)")
             try database.execute("PRAGMA user_version = \(max(Int64(steps.count), done))")
+            return outcome
         }
     }
 }

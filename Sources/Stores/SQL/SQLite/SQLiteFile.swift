@@ -36,14 +36,29 @@ final class SQLiteFile: @unchecked Sendable {
         }
     }
 
-    func prepare() throws(OperationalError) {
+    func prepare() throws(OperationalError) -> SchemaOutcome {
         try lock.write { () throws(OperationalError) in
             if try existing() == nil { try SQLiteFile.makeEmpty(path) }
             guard let database = try existing() else { throw SQLiteResultCode.damaged(path) }
             database.sqlite?.mayCheckpoint()
-            guard try Migrations.version(database) != Int64(Migrations.steps.count) else { return }
-            try Migrations.run(on: database)
+            guard try Migrations.version(database) != Int64(Migrations.steps.count) else {
+                return SchemaOutcome()
+            }
+            let outcome = try Migrations.run(on: database)
             try database.recorder.start(by: rows, on: database)
+            return outcome
+        }
+    }
+
+    func schemaPlan() throws(OperationalError) -> SchemaPlan {
+        try lock.write { () throws(OperationalError) in
+            let level = try existing().map { (file) throws(OperationalError) in
+                try Migrations.version(file)
+            }
+            let pending = Migrations.pending(after: level ?? 0)
+            return SchemaPlan(
+                level: level ?? 0, target: Int64(Migrations.steps.count), pending: pending,
+                isBackedUp: level ?? 0 > 0 && !pending.isEmpty)
         }
     }
 
