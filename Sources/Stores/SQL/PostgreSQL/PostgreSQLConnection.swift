@@ -93,7 +93,8 @@ final class PostgreSQLConnection {
                 .unreachable, message: "\(name): expected PostgreSQL 15 or later")
         }
         _ = functions.pointee.PQsetnonblocking(handle, 1)
-        // Without statistics of tables of one row, the server would compile short statements for half a second.
+        // Without statistics of tables of one row, the server would compile short statements for half a
+        // second.
         try execute(
             """
             SET search_path = countersign;
