@@ -174,14 +174,14 @@ import Testing
         for _ in 0..<20 {
             let began = ContinuousClock.now
             #expect(await node.code(entry("n", created: .far)) == .unavailable)
-            #expect(ContinuousClock.now - began < .milliseconds(100))
+            #expect(ContinuousClock.now - began < .milliseconds(500))
         }
         try await eventually { node.replay.usage.failure?.contains("Redis at") == true }
         #expect(node.replay.usage.refusals >= 20)
     }
 
     @Test func aStoppedServerDelaysNothing() async throws {
-        let node = try await deployment.start(server.url)
+        let node = try await deployment.start(server.url, patience: SharedReplayKind.patience)
         defer { node.stop() }
         server.signal(SIGSTOP)
         var longest = Duration.zero
@@ -190,7 +190,7 @@ import Testing
             #expect(await node.code(entry("n \(number)", created: .far)) == .unavailable)
             longest = max(longest, ContinuousClock.now - began)
         }
-        #expect(longest < .milliseconds(150), "the machine is shared")
+        #expect(longest < .milliseconds(500), "70 ms, and what other tests take")
         server.signal(SIGCONT)
         try await node.untilReady()
         #expect(node.replay.usage.epoch == 1, "nothing was lost")

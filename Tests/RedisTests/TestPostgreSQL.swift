@@ -69,7 +69,7 @@ extension TestDeployment {
             inspecting: .header, authenticatingBy: deployment.rows)
         let replay = try PostgreSQLReplayGuard(
             address, secret: deployment.replaySecret, store: store,
-            retention: .init(window: window, lifetime: 0), clock: clock
+            retention: .init(window: window, lifetime: 0), patience: 5_000, clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(replay)
     }

@@ -103,21 +103,22 @@ final class TestDeployment {
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-    func node(_ url: String, window: Int = 300, lifetime: Int = 0, clock: any TimeSource = SystemTime())
-        throws
-        -> TestNode
-    {
+    /// `patience` is in milliseconds: other tests may leave this one little of the processor.
+    func node(
+        _ url: String, window: Int = 300, lifetime: Int = 0, patience: Int = 5_000,
+        clock: any TimeSource = SystemTime()
+    ) throws -> TestNode {
         let address = try #require(RedisAddress(url: url))
         let notes = notes
         let replay = try RedisReplayGuard(
             address, secret: deployment.replaySecret, store: store,
-            retention: .init(window: window, lifetime: lifetime), clock: clock
+            retention: .init(window: window, lifetime: lifetime), patience: patience, clock: clock
         ) { note in notes.with { $0.append(note) } }
         return try TestNode(replay)
     }
 
-    func start(_ url: String, window: Int = 300) async throws -> TestNode {
-        let node = try node(url, window: window)
+    func start(_ url: String, window: Int = 300, patience: Int = 5_000) async throws -> TestNode {
+        let node = try node(url, window: window, patience: patience)
         try node.replay.start()
         try await node.untilReady()
         return node
@@ -216,9 +217,9 @@ final class TestNode: Sendable {
     }
 }
 
-/// Waits up to ten seconds.
+/// Waits up to a minute.
 func eventually(_ condition: () async -> Bool) async throws {
-    let end = ContinuousClock.now + .seconds(10)
+    let end = ContinuousClock.now + .seconds(60)
     while await !condition() {
         guard ContinuousClock.now < end else { throw TestRedis.Failure(description: "it never came true") }
         try await Task.sleep(for: .milliseconds(20))

@@ -19,13 +19,15 @@ struct InsertionQueue<Entry> {
         fileprivate let deadline: Int64
     }
 
-    /// Milliseconds for an insertion, beside at most ``timerMilliseconds`` until that is noticed.
-    static var patience: Int { 70 }
     static var timerMilliseconds: Int { 10 }
     static var most: Int { 4_096 }
 
+    /// Milliseconds for an insertion, beside at most ``timerMilliseconds`` until that is noticed.
+    let patience: Int
     private var waiters: [Waiter] = []
     private var first = 0
+
+    init(patience: Int) { self.patience = patience }
 
     var count: Int { waiters.count - first }
 
@@ -37,7 +39,7 @@ struct InsertionQueue<Entry> {
         _ entry: Entry, resuming continuation: UnsafeContinuation<InsertionOutcome, Never>
     ) -> Bool {
         guard count < Self.most else { return false }
-        let deadline = EventLoop.nanoseconds() + Int64(Self.patience) * 1_000_000
+        let deadline = EventLoop.nanoseconds() + Int64(patience) * 1_000_000
         waiters.append(Waiter(entry: entry, continuation: continuation, deadline: deadline))
         return true
     }

@@ -22,11 +22,14 @@ final class ReplayGrants<Grant: ReplayGrant>: Sendable {
         var firstFailure: OperationalError??
     }
 
+    /// Milliseconds for an insertion.
+    let patience: Int
     private let content: Monitor<Content>
     /// Insertions that were refused because the server, or its epoch, was not there.
     let refusals = Atomic<UInt64>(0)
 
-    init(of kind: SharedReplayKind) {
+    init(of kind: SharedReplayKind, patience: Int) {
+        self.patience = patience
         content = Monitor(Content(reason: "\(kind.title) has not been reached yet"))
     }
 

@@ -24,6 +24,10 @@ package enum SharedReplayKind: String, Sendable, CaseIterable {
     case redis
     case postgreSQL = "postgres"
 
+    /// Milliseconds within which a server must have answered an insertion, so that a request is refused
+    /// within 100 ms where it does not.
+    package static let patience = 70
+
     package var title: String {
         switch self {
         case .redis: "Redis"

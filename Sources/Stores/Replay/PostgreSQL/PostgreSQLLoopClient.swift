@@ -34,7 +34,7 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
     private var timer: LoopTimer?
     private var connection: ReplayEntryConnection?
     private var watcher: LoopDescriptor?
-    private var queue = InsertionQueue<Insertion>()
+    private var queue: InsertionQueue<Insertion>
     /// The number of the first insertions of the queue that were sent, and what was sent.
     private var sent = 0
     private var batches: [ReplayEntryConnection.Batch] = []
@@ -50,6 +50,7 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
     ) {
         self.loop = loop
         self.grants = grants
+        queue = InsertionQueue(patience: grants.patience)
         self.suspect = suspect
         timer = LoopTimer(loop, milliseconds: InsertionQueue<Insertion>.timerMilliseconds) {
             [unowned self] in endOverdue()
@@ -195,7 +196,7 @@ final class PostgreSQLLoopClient: ReplayLoopClient, @unchecked Sendable {
             isUsable.store(false, ordering: .relaxed)
         }
         sent = 0
-        queue.endAll(because: "PostgreSQL took longer than \(InsertionQueue<Insertion>.patience) ms")
+        queue.endAll(because: "PostgreSQL took longer than \(queue.patience) ms")
     }
 
     private func endAll(because reason: String) {

@@ -15,7 +15,7 @@ import Synchronization
 /// nothing falls back to memory.
 package final class PostgreSQLReplayGuard: SharedReplayGuard {
     private let hash: PostgreSQLEntryHash
-    private let grants = ReplayGrants<PostgreSQLReplayGrant>(of: .postgreSQL)
+    private let grants: ReplayGrants<PostgreSQLReplayGrant>
     private let retention: Locked<ReplayRetention>
     private let controller: PostgreSQLReplayController
     /// Creation times that an operator's confirmation of the clock refuses.
@@ -31,8 +31,10 @@ package final class PostgreSQLReplayGuard: SharedReplayGuard {
     package init(
         _ address: PostgreSQLAddress, secret: Secret, store: any Store, retention: ReplayRetention,
         refused: TimeIntervals = TimeIntervals(), formerFloor: @escaping @Sendable () -> Int64 = { 0 },
-        clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
+        patience: Int = SharedReplayKind.patience, clock: any TimeSource = SystemTime(),
+        note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
+        grants = ReplayGrants(of: .postgreSQL, patience: patience)
         (self.refused, self.clock) = (refused, clock)
         hash = PostgreSQLEntryHash(secret)
         self.retention = Locked(retention)

@@ -35,7 +35,7 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
     /// Whether an attempt or a connection has failed since the last success.
     private var hasFailed = false
     private let isOpen = Atomic(false)
-    private var queue = InsertionQueue<Void>()
+    private var queue: InsertionQueue<Void>
     private var outgoing: [UInt8] = []
     private var isFlushScheduled = false
 
@@ -47,6 +47,7 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
         self.address = address
         self.state = state
         self.suspect = suspect
+        queue = InsertionQueue(patience: state.patience)
         pause = LoopAlarm(loop)
         timer = LoopTimer(loop, milliseconds: InsertionQueue<Void>.timerMilliseconds) { [unowned self] in
             endOverdue()
@@ -182,7 +183,7 @@ final class RedisLoopClient: ReplayLoopClient, @unchecked Sendable {
         guard queue.isOverdue else { return }
         hasFailed = true
         isOpen.store(false, ordering: .relaxed)
-        endAll(because: "Redis took longer than \(InsertionQueue<Void>.patience) ms")
+        endAll(because: "Redis took longer than \(queue.patience) ms")
         service?.close()
     }
 

@@ -15,7 +15,7 @@ import Synchronization
 package final class RedisReplayGuard: SharedReplayGuard {
     private let address: RedisAddress
     private let keys: RedisReplayKeys
-    private let state = ReplayGrants<RedisReplayGrant>(of: .redis)
+    private let state: ReplayGrants<RedisReplayGrant>
     private let retention: Locked<ReplayRetention>
     private let controller: RedisReplayController
     /// Creation times that an operator's confirmation of the clock refuses.
@@ -31,8 +31,10 @@ package final class RedisReplayGuard: SharedReplayGuard {
     package init(
         _ address: RedisAddress, secret: Secret, store: any MetaStore, retention: ReplayRetention,
         refused: TimeIntervals = TimeIntervals(), formerFloor: @escaping @Sendable () -> Int64 = { 0 },
-        clock: any TimeSource = SystemTime(), note: @escaping @Sendable (String) -> Void
+        patience: Int = SharedReplayKind.patience, clock: any TimeSource = SystemTime(),
+        note: @escaping @Sendable (String) -> Void
     ) throws(OperationalError) {
+        state = ReplayGrants(of: .redis, patience: patience)
         self.address = address
         (self.refused, self.clock) = (refused, clock)
         keys = RedisReplayKeys(secret)
