@@ -217,7 +217,8 @@ let package = Package(
                 "CountersignLab",
                 "CountersignOpaque", "CountersignReplay", "CountersignSchemes", "CountersignSeal",
                 "CountersignSQL", "CountersignHTTP",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "CountersignThreads", "CountersignTransport", "CountersignTrust", "CountersignVault",
+                "CountersignWire",
             ],
             path: "Sources/CLI", swiftSettings: breakable),
 
