@@ -94,7 +94,7 @@ final class PostgreSQLServer: Sendable {
         guard try PostgreSQLMigrations.version(database) == layout.level,
             try PostgreSQLLayout.sealedRecord(in: database) == nil
         else { return }
-        try database.transaction { () throws(OperationalError) in
+        _ = try database.transaction { () throws(OperationalError) in
             try database.run(
                 "UPDATE layout SET record = ? WHERE number = ? AND record IS NULL",
                 binding: .blob(rows.seal(layout.record)), .integer(layout.level))
