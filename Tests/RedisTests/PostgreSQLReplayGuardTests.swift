@@ -212,6 +212,40 @@ import Testing
         }
     }
 
+    @Test func aFloorCoversTheWidestWindowOfItsEpoch() async throws {
+        let node = try await deployment.start(address, window: 100)
+        defer { node.stop() }
+        let record = try deployment.deployment.store.value(of: .replayEpoch)
+        node.replay.setRetention(.init(window: 900, lifetime: 0))
+        try await eventually {
+            (try? deployment.deployment.store.value(of: .replayEpoch)).flatMap { $0 } != record
+        }
+        node.replay.setRetention(.init(window: 100, lifetime: 0))
+        let now = SystemTime().now
+        try sql("UPDATE countersign_replay.state SET epoch = 'another'")
+        try await eventually { node.replay.usage.epoch == 2 }
+        #expect(node.replay.usage.floor >= now + 900)
+    }
+
+    @Test func aTriggerInTheSchemaIsRefused() async throws {
+        let node = try await deployment.start(address)
+        defer { node.stop() }
+        try sql(
+            """
+            CREATE FUNCTION countersign_replay.does() RETURNS trigger LANGUAGE plpgsql
+                AS 'BEGIN RETURN NEW; END';
+            CREATE TRIGGER does BEFORE UPDATE ON countersign_replay.state
+                FOR EACH ROW EXECUTE FUNCTION countersign_replay.does()
+            """)
+        try await eventually { node.replay.usage.failure?.contains("a trigger or rule") == true }
+        #expect(await node.code(entry("n")) == .unavailable)
+        try sql("DROP TRIGGER does ON countersign_replay.state")
+        // PostgreSQL forgets that there was one when the table is vacuumed.
+        try sql("VACUUM countersign_replay.state")
+        try await node.untilReady()
+        #expect(node.replay.usage.epoch == 1)
+    }
+
     @Test func connectionsThatEndAreOpenedAgain() async throws {
         let node = try await deployment.start(address)
         defer { node.stop() }

@@ -104,6 +104,13 @@ package struct ReplayEpoch: Sendable, Equatable {
         return epoch
     }
 
+    /// The same epoch with a floor, after a loss, for requests that were admitted under `need`, too.
+    package func covering(_ need: ReplayRetention) -> ReplayEpoch {
+        var epoch = self
+        epoch.need = self.need.union(need)
+        return epoch
+    }
+
     /// The same epoch with a period of admissions around `now`.
     package func extended(at now: Int64) -> ReplayEpoch {
         var epoch = self

@@ -7,7 +7,8 @@ import CountersignWire
 package struct ReplayEpochRecord: Sendable {
     private let store: any MetaStore
     /// The record is authenticated, so that a program which can write to the store cannot lower the floor. An
-    /// older record does not help it: the guard's server does not have its token.
+    /// older record does not help it where Redis is the guard, which does not have its token; a program that
+    /// can write to PostgreSQL can put back both there.
     private let key: HMACSHA256
     /// The guard that the epochs are of.
     private let kind: SharedReplayKind

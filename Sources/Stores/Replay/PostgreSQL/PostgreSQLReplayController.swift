@@ -194,7 +194,16 @@ final class PostgreSQLReplayController: @unchecked Sendable {
             let now = clock.now
             try SharedReplayKind.postgreSQL.check(clock: view.time, now: now)
             if let epoch = try record.current(inMark: view.mark, value: view.record) {
+                guard known.map({ $0.number <= epoch.number }) ?? true else {
+                    throw unreachable("the record of the epoch is an earlier one")
+                }
                 guard let reason = loss(of: epoch, in: view, isOver: isOver) else {
+                    let need = retention.with { $0 }
+                    if view.token == epoch.token, epoch.need.union(need) != epoch.need {
+                        store.close()
+                        _ = try record.replace(epoch, by: epoch.covering(need))
+                        continue
+                    }
                     if view.token == epoch.token, epoch.periods.contain(now + ReplayPeriods.renewal) {
                         known = epoch
                         return (epoch, view)

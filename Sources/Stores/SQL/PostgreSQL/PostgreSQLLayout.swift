@@ -43,7 +43,7 @@ package struct PostgreSQLLayout: Sendable, Equatable {
 
     /// The migrations that a database of `level` lacks.
     func pending(after level: Int64) -> [SchemaPlan.Step] {
-        migrations.enumerated().dropFirst(Int(level)).map { place, migration in
+        migrations.enumerated().dropFirst(Int(max(level, 0))).map { place, migration in
             SchemaPlan.Step(level: Int64(place) + 1, name: migration.name, kind: migration.kind)
         }
     }

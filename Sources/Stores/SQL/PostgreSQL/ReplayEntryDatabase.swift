@@ -33,7 +33,7 @@ package final class ReplayEntryDatabase {
     static let patience = PostgreSQLConnection.Patience(
         connecting: 1_000, statement: 1_000, answer: 1_500, reading: 1_500)
     /// The number of the lock under which tables are made and dropped.
-    private static let lock = 4_850_254
+    private static let lock = 4_850_255
     private static let mostDropped = 16
 
     private let database: Database
@@ -60,10 +60,30 @@ package final class ReplayEntryDatabase {
         guard var view = views.first else {
             throw OperationalError(.failed, message: "\(database.path): no state of the server")
         }
+        try requireOwnTables()
         guard try hasState() else { return view }
         view.token = try database.rows("SELECT epoch FROM countersign_replay.state") { $0.text(0) }.first
         view.minutes = try minutes()
         return view
+    }
+
+    /// Throws if somebody else owns the schema or a table in it, or has put a trigger or a rule there, which
+    /// would run with this user's rights.
+    private func requireOwnTables() throws(OperationalError) {
+        let count = try database.integer(
+            """
+            SELECT (SELECT count(*) FROM pg_class
+                WHERE relnamespace = to_regnamespace('countersign_replay') AND relkind <> 'i'
+                    AND (relowner <> current_user::regrole OR relhastriggers OR relhasrules OR relkind <> 'r'))
+                + (SELECT count(*) FROM pg_namespace
+                    WHERE nspname = 'countersign_replay' AND nspowner <> current_user::regrole)
+            """)
+        guard count == 0 else {
+            throw OperationalError(
+                .failed,
+                message: "\(database.path): the schema countersign_replay has what is not of this user, or a "
+                    + "trigger or rule; expected tables of its own alone")
+        }
     }
 
     private func hasState() throws(OperationalError) -> Bool {
