@@ -67,14 +67,15 @@ package final class ReplayEntryDatabase {
         return view
     }
 
-    /// Throws if somebody else owns the schema or a table in it, or has put a trigger or a rule there, which
-    /// would run with this user's rights.
+    /// Throws if another user owns the schema or a table in it, or if there is a trigger or a rule, which would
+    /// run with this user's rights.
     private func requireOwnTables() throws(OperationalError) {
         let count = try database.integer(
             """
             SELECT (SELECT count(*) FROM pg_class
                 WHERE relnamespace = to_regnamespace('countersign_replay') AND relkind <> 'i'
-                    AND (relowner <> current_user::regrole OR relhastriggers OR relhasrules OR relkind <> 'r'))
+                    AND (relowner <> current_user::regrole OR relhastriggers OR relhasrules
+                        OR relkind <> 'r'))
                 + (SELECT count(*) FROM pg_namespace
                     WHERE nspname = 'countersign_replay' AND nspowner <> current_user::regrole)
             """)
