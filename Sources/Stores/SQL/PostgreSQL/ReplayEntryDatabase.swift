@@ -67,8 +67,8 @@ package final class ReplayEntryDatabase {
         return view
     }
 
-    /// Throws if another user owns the schema or a table in it, or if there is a trigger or a rule, which would
-    /// run with this user's rights.
+    /// Throws if another user owns the schema or a table in it, or if there is a trigger or a rule, which
+    /// would run with the rights of this user.
     private func requireOwnTables() throws(OperationalError) {
         let count = try database.integer(
             """
