@@ -18,7 +18,7 @@ from postgres import Postgres, programs
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
 # What only PostgreSQL has: the number of its layout, the lock of those who write, and what several gateways share.
-OWN_TABLES = {"layout", "writing", "node", "generation"}
+OWN_TABLES = {"layout", "writing", "node", "generation", "login_limit", "pending_login", "pending_login_count"}
 
 
 @pytest.fixture(scope="module")
