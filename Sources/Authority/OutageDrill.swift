@@ -5,7 +5,7 @@ import Synchronization
 /// ends by itself, at a time of ``NodeLease/now``, whatever becomes of the threads that watch it. Source:
 /// docs/operate/drill.md.
 package final class OutageDrill: Sendable {
-    /// 0 while there is none.
+    /// When the drill ends; zero while no drill runs.
     private let end = Atomic<Int64>(0)
 
     package init() {}

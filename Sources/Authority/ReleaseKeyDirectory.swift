@@ -6,7 +6,8 @@ import CountersignWire
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
 /// installs its result. The next request sees a change made by another process.
 ///
-/// Safe to share: `snapshot` is read and replaced under `lock` only.
+/// Unchecked, because `snapshot` is guarded by a lock beside it: `lock` lets event loops read at the same
+/// time, and is held whenever `snapshot` is read or replaced.
 package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     private struct Snapshot {
         var keys: [KeyID: AppRelease]

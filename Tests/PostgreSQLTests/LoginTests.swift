@@ -5,7 +5,8 @@ import Testing
 
 @testable import CountersignSQL
 
-/// Pending logins that nodes share: each is taken once, whoever asks, and their number has a bound.
+/// Pending logins that nodes share: exactly one of several nodes takes each login, and their number is
+/// bounded.
 @Suite(.enabled(if: TestDatabases.isThere, "no PostgreSQL server can be started"))
 struct LoginTests {
     private let address: PostgreSQLAddress

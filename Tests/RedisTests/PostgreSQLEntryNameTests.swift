@@ -9,17 +9,25 @@ import Testing
 
 /// Names depend on the deployment and on nothing but the entry, and batches are in one order at every node.
 @Suite struct PostgreSQLEntryNameTests {
-    private func name(_ minute: Int64, _ high: UInt64, _ low: UInt64) -> PostgreSQLEntryName {
+    private func name(minute: Int64, high: UInt64, low: UInt64) -> PostgreSQLEntryName {
         PostgreSQLEntryName(minute: minute, high: high, low: low)
     }
 
     @Test func batchesAreSortedAndHaveEachNameOnce() {
-        let names = [name(2, 0, 7), name(1, 1, 0), name(2, 0, 7), name(1, 0, 9), name(2, 0, 3)]
+        let names = [
+            name(minute: 2, high: 0, low: 7), name(minute: 1, high: 1, low: 0),
+            name(minute: 2, high: 0, low: 7), name(minute: 1, high: 0, low: 9),
+            name(minute: 2, high: 0, low: 3),
+        ]
         for order in [names, names.reversed()] {
             let batches = PostgreSQLEntryName.batches(of: order)
             #expect(batches.map(\.minute) == [1, 2])
             let back = batches.flatMap { PostgreSQLEntryName.names(in: $0.names, of: $0.minute) }
-            #expect(back == [name(1, 0, 9), name(1, 1, 0), name(2, 0, 3), name(2, 0, 7)])
+            #expect(
+                back == [
+                    name(minute: 1, high: 0, low: 9), name(minute: 1, high: 1, low: 0),
+                    name(minute: 2, high: 0, low: 3), name(minute: 2, high: 0, low: 7),
+                ])
         }
         #expect(PostgreSQLEntryName.batches(of: []).isEmpty)
     }
@@ -28,7 +36,8 @@ import Testing
     func lengths(_ count: Int) {
         let bytes = [UInt8](repeating: 0xFF, count: count)
         let names = PostgreSQLEntryName.names(in: bytes, of: 1)
-        #expect(names.count == count / 16 && names.allSatisfy { $0 == name(1, .max, .max) })
+        #expect(
+            names.count == count / 16 && names.allSatisfy { $0 == name(minute: 1, high: .max, low: .max) })
     }
 
     @Test func namesAreKeyed() {

@@ -5,8 +5,10 @@ import CountersignOpaque
 import CountersignSeal
 import CountersignWire
 
-/// A login between its start and its finish. ``PendingLogins`` hands it out once, so that one task at a
-/// time holds it; this makes it safe to send.
+/// A login between its start and its finish.
+///
+/// Unchecked, because `login` is changed by the finish without a lock: a ``PendingLoginTable`` returns each
+/// login to one caller only, so that one task at a time has it.
 package final class PendingLogin: @unchecked Sendable {
     /// The party that started the login. When the table is full, a party's logins displace its own and not
     /// those of others.

@@ -7,7 +7,8 @@ import CountersignWire
 /// rotation the former one. The next registration sees a rotation by another process. Source:
 /// docs/protocol.md, "Keys that clients know".
 ///
-/// Safe to share: `edition` is read and replaced under `lock` only.
+/// Unchecked, because `edition` is guarded by a lock beside it: `lock` lets registrations read at the same
+/// time, and is held whenever `edition` is read or replaced.
 package final class RegistrationKeys: @unchecked Sendable {
     private struct Edition {
         var current: SealedBox.Receiver

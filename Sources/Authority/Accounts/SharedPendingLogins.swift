@@ -10,8 +10,8 @@ package protocol SharedLoginStore: Sendable {
     /// Keeps a sealed login for so many milliseconds, at most `capacity` of them. When there are more, some
     /// of the oldest of the holders with the most are removed.
     func addPendingLogin(_ row: PendingLoginRow, milliseconds: Int64, capacity: Int) throws(OperationalError)
-    /// Removes the login and returns its sealed state; nil if there is none, or if it has expired. Of several
-    /// calls for one id, on whatever nodes, one has the state.
+    /// Removes the login and returns its sealed state; nil if the id is unknown or the login has expired. If
+    /// several nodes call this for one id, exactly one of them gets the state.
     func takePendingLogin(_ id: [UInt8]) throws(OperationalError) -> [UInt8]?
     /// Removes what has expired.
     func expirePendingLogins() throws(OperationalError)

@@ -127,7 +127,8 @@ package struct SystemCallError {
 /// It is only a hint: if a process dies between its commit and the increment, the store's own revision
 /// still shows the change (``ReleaseKeyDirectory/reconcile()``).
 ///
-/// Safe to share: the page is mapped once until deinit, and accessed only as an atomic.
+/// Unchecked, because of the pointer: the page is mapped from `init` to `deinit`, and accessed only by
+/// atomic operations.
 package final class DeploymentGeneration: @unchecked Sendable {
     private let page: UnsafeMutableRawPointer
     private static let size = MemoryLayout<Atomic<UInt64>>.size

@@ -145,7 +145,7 @@ package struct MasterKeySource: Sendable {
         return Found(current: try findCurrent(), next: next)
     }
 
-    /// The next key; nil if there is none.
+    /// The key in `master.key.next`, which a rotation introduces; nil if the folder has no such file.
     func findNext() throws(OperationalError) -> MasterKey? { try read(folder.nextMasterKey) }
 
     /// Whether the key comes from the data folder, so that a rotation can replace it there.

@@ -71,7 +71,8 @@ package struct RateLimit: Sendable, Equatable {
 /// long as the attack lasts. No key is refused for longer than one full refill. Source: the space-saving
 /// algorithm (Metwally, Agrawal, El Abbadi, 2005), for the inheritance.
 ///
-/// Safe to share: the places of a set are accessed under that set's lock.
+/// Unchecked, because the entries are in memory that processes share: the places of a set are accessed only
+/// under that set's lock, which is in the same memory.
 package final class LimitTable: @unchecked Sendable {
     package static let ways = 16
 

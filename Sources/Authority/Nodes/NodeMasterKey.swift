@@ -5,7 +5,7 @@ import CountersignWire
 package struct NodeMasterKey: Sendable, Equatable {
     /// Whether the node has its key from its data folder, where a rotation replaces it.
     package var isInFolder: Bool
-    /// The id of the next key in the node's data folder, in hexadecimal; nil if there is none.
+    /// The hexadecimal id of the key in the node's `master.key.next`; nil if the folder has no such file.
     package var next: String?
 
     package init(isInFolder: Bool, next: String? = nil) {

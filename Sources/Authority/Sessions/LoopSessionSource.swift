@@ -8,7 +8,9 @@ import CountersignWire
 /// is in memory is answered at once; anything else is read on a thread of `pool`, while the loop serves other
 /// requests. Source: docs/decisions/0076-reads-off-the-loops.md.
 ///
-/// Confined to its loop; only the directory, which locks itself, is used on other threads.
+/// Unchecked, because a gate's parts must be sendable, and the compiler does not see that this one stays on
+/// its loop: `noted` and `finished` are accessed on the loop only. Other threads use the directory and the
+/// pool, which are safe to share.
 package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecked Sendable {
     private enum Lookup: Sendable, Equatable {
         case session(SessionToken)

@@ -63,7 +63,8 @@ struct KnownSession {
 /// One shard of the live sessions, under a lock of its own, so that a slow operation, such as growing the
 /// table, delays few requests.
 ///
-/// Safe to share: all state is accessed under the lock.
+/// Unchecked, because the state is guarded by a lock beside it: `lock` lets event loops read at the same
+/// time, and is held for each access.
 final class SessionShard: @unchecked Sendable {
     /// The first use of a renewed key, which the store may not have yet.
     struct Confirmation: Sendable, Equatable {

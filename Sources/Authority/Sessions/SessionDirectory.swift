@@ -8,7 +8,8 @@ import Synchronization
 /// All sessions in memory, for the gate, including ended ones while they are retained. The next request
 /// sees a change by another process; it sees a change by this server once that is durable.
 ///
-/// Safe to share: shards lock themselves, and `position` is accessed under `positionLock`.
+/// Unchecked, because `position` and `rowEdition` are guarded by a lock beside them, which is held while the
+/// store is read: `positionLock`. Each shard has its own lock.
 package final class SessionDirectory: SessionSource, @unchecked Sendable {
     /// How far the directory has followed the store.
     private struct StorePosition {

@@ -101,7 +101,8 @@ struct SessionRecord {
 /// Apps, platforms and releases by number, so that a session's record holds four bytes for the three names.
 /// It has as many entries as there are releases with a session, which are few.
 ///
-/// Safe to share: all state is accessed under the lock.
+/// Unchecked, because the state is guarded by a lock beside it: `lock` lets event loops read at the same
+/// time, and is held for each access.
 final class AppPlatformTable: @unchecked Sendable {
     struct AppPlatform: Hashable {
         var app: AppName

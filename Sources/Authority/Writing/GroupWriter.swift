@@ -97,8 +97,10 @@ enum WriteOutcome<Result: Sendable>: Sendable {
     case refused(Refusal)
 }
 
-/// The result of a change on its way to the caller. Safe to share: the writer's thread sets it, and reads
-/// it before it resumes the caller.
+/// The result of a change on its way to the caller.
+///
+/// Unchecked, because `value` has no lock: only the writer's thread sets and reads it, before it resumes the
+/// caller.
 private final class WriteResult<Result: Sendable>: @unchecked Sendable {
     var value: Result?
 

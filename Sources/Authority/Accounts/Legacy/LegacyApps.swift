@@ -7,7 +7,8 @@ import CountersignWire
 /// The apps that accept legacy logins, in memory. Their sealed settings are opened once for each change of
 /// any app. The next login sees a change made by another process.
 ///
-/// Safe to share: `snapshot` is read and replaced under `lock` only.
+/// Unchecked, because `snapshot` is guarded by a lock beside it: `lock` lets logins read at the same time,
+/// and is held whenever `snapshot` is read or replaced.
 package final class LegacyApps: @unchecked Sendable {
     private struct Snapshot {
         var apps: [LegacyApp]

@@ -9,7 +9,8 @@ import Glibc
 /// Several processes may have it open: two servers during a restart, and commands. Each change is made under
 /// the lock of a file, after what the others have appended was read, so all see one order of changes.
 ///
-/// Safe to send, not to share: one thread at a time uses it, that of ``LoggedRequests`` once that has it.
+/// Unchecked, because it is sent once and never shared: one thread at a time uses it, which is that of
+/// ``LoggedRequests`` after the log was handed to it.
 package final class RequestLog: @unchecked Sendable {
     /// Bytes of a segment after which the next one is begun, and the seconds for which one is written.
     private static let segmentBytes = 64 << 20
