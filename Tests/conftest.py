@@ -7,6 +7,7 @@ import pytest
 import needs
 from backend import Backend
 from gateway import BINARY, Gateway
+from postgres import Postgres
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -66,6 +67,14 @@ def gateway(tmp_path: pathlib.Path):
 def backend():
     with Backend() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def server():
+    """A PostgreSQL server of one module."""
+    running = Postgres()
+    yield running
+    running.remove()
 
 
 @pytest.fixture(scope="module")

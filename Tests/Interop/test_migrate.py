@@ -13,19 +13,12 @@ import pytest
 from backend import Backend
 from gateway import BINARY, Gateway, run
 from person import Person
-from postgres import Postgres, programs
+from postgres import programs
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
 # What only PostgreSQL has: the number of its layout, the lock of those who write, and what several gateways share.
 OWN_TABLES = {"layout", "writing", "node", "generation", "login_limit", "pending_login", "pending_login_count"}
-
-
-@pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
 
 
 @pytest.fixture

@@ -22,13 +22,6 @@ from wire import Closed
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
 
-@pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
-
-
 class Balancer:
     """Sends each request to the next node, as a load balancer without stickiness does; `held` stops requests of these paths."""
 

@@ -28,13 +28,6 @@ debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG
 
 
 @pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture(scope="module")
 def backend():
     with Backend() as running:
         yield running

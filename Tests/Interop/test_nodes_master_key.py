@@ -8,26 +8,12 @@ import time
 
 import pytest
 
-from backend import Backend
 from gateway import run
 from load import Load
 from nodes import Cluster, Node, sent, wait_until
-from postgres import Postgres, programs
+from postgres import programs
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
-
-
-@pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture
-def backend():
-    with Backend() as running:
-        yield running
 
 
 def rotate(node: Node):

@@ -17,13 +17,6 @@ from postgres import PASSWORD, USER, Postgres, programs
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
 
-@pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
-
-
 @pytest.fixture
 def address(server, request):
     return server.create("d" + "".join(letter for letter in request.node.name.lower() if letter.isalnum())[:40])

@@ -10,7 +10,6 @@ import time
 
 import pytest
 
-from backend import Backend
 from load import Load
 from nodes import DEBUG, Cluster, Node, sent, wait_until
 from postgres import Postgres, programs
@@ -21,19 +20,6 @@ pytestmark = [
 ]
 
 EXPANDED, CONTRACTED = ("--sabotage", "schema-expanded"), ("--sabotage", "schema-contracted")
-
-
-@pytest.fixture(scope="module")
-def server():
-    server = Postgres()
-    yield server
-    server.remove()
-
-
-@pytest.fixture
-def backend():
-    with Backend() as running:
-        yield running
 
 
 def errors(node: Node) -> str:

@@ -22,10 +22,10 @@ struct AdminClient {
         let loopback = ["0.0.0.0": "127.0.0.1", "::": "::1"]
         self.address = HostPort(host: loopback[address.host] ?? address.host, port: address.port)
         // The token is sent as it is, and the server takes drills from this machine alone.
-        let host = self.address.host
-        guard host == "localhost" || host == "::1" || host.hasPrefix("127.") else {
+        guard ServiceURL.isLoopback(host: self.address.host) else {
             throw OperationalError(
-                .usage, message: "--admin: expected an address of this machine, and not `\(host)`")
+                .usage,
+                message: "--admin: expected an address of this machine, and not `\(self.address.host)`")
         }
     }
 

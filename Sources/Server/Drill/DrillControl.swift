@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignHTTP
 import CountersignMemory
+import CountersignSeal
 import CountersignWire
 
 /// What a drill has a server treat as away.
@@ -111,9 +112,12 @@ extension DrillControl {
         return ServerResponse(status: 200, type: "application/json", body: Array((body.text + "\n").utf8))
     }
 
+    /// Whether a peer's address, with its port, is of this machine's loopback interface.
     static func isLocal(_ peer: String) -> Bool {
-        peer.hasPrefix("127.") || peer.hasPrefix("[::1]") || peer.hasPrefix("::1")
-            || peer.hasPrefix("[::ffff:127.")
+        guard let host = HostPort.split(peer)?.host else { return false }
+        let mapped = "::ffff:"
+        return ServiceURL.isLoopback(
+            host: host.hasPrefix(mapped) ? String(host.dropFirst(mapped.count)) : host)
     }
 
     private static func problem(_ status: Int, title: String) -> ServerResponse {

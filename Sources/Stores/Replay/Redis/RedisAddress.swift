@@ -18,11 +18,7 @@ package struct RedisAddress: Sendable, Equatable {
 
         var text: String { "\(host.contains(":") ? "[\(host)]" : host):\(port)" }
 
-        fileprivate var isLocal: Bool {
-            host == "localhost" || host == "::1"
-                || (host.hasPrefix("127.")
-                    && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
-        }
+        fileprivate var isLocal: Bool { ServiceURL.isLoopback(host: host) }
     }
 
     package let servers: [Server]
@@ -42,56 +38,28 @@ package struct RedisAddress: Sendable, Equatable {
 
     /// Nil for a text of another form, and for one that would send requests over the network without TLS.
     package init?(url text: String) {
-        guard text.utf8.count <= 4_096, let scheme = text.firstRange(of: "://"),
-            ["redis", "rediss"].contains(text[..<scheme.lowerBound])
+        guard text.utf8.count <= 4_096,
+            let url = ServiceURL(text, parameters: RedisAddress.names),
+            ["redis", "rediss"].contains(url.scheme)
         else { return nil }
-        isEncrypted = text[..<scheme.lowerBound] == "rediss"
-        var rest = text[scheme.upperBound...]
-        guard !rest.contains("#"), !rest.contains(where: { $0.isWhitespace }) else { return nil }
-        var parameters: [String: String] = [:]
-        if let mark = rest.firstIndex(of: "?") {
-            for pair in rest[rest.index(after: mark)...].split(
-                separator: "&", omittingEmptySubsequences: false)
-            {
-                guard let equals = pair.firstIndex(of: "="),
-                    let value = PercentEncoding.decodedText(pair[pair.index(after: equals)...]),
-                    !value.isEmpty,
-                    RedisAddress.names.contains(String(pair[..<equals])),
-                    parameters.updateValue(value, forKey: String(pair[..<equals])) == nil
-                else { return nil }
-            }
-            rest = rest[..<mark]
-        }
-        passwordFile = parameters["passfile"]
-        authorityFile = parameters["cafile"]
+        isEncrypted = url.scheme == "rediss"
+        passwordFile = url.parameters["passfile"]
+        authorityFile = url.parameters["cafile"]
         guard isEncrypted || authorityFile == nil else { return nil }
-        if let slash = rest.firstIndex(of: "/") {
-            let number = rest[rest.index(after: slash)...]
-            guard number.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(number),
+        if let path = url.path {
+            guard path.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(path),
                 number <= 9_999
             else { return nil }
             database = number
-            rest = rest[..<slash]
         } else {
             database = 0
         }
-        var user: String?
-        var password: ServicePassword?
-        if let at = rest.lastIndex(of: "@") {
-            let parts = rest[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentEncoding.decodedText(parts[0]) else { return nil }
-            if !name.isEmpty { user = name }
-            if parts.count > 1 {
-                guard let text = PercentEncoding.decodedText(parts[1]), !text.isEmpty else { return nil }
-                password = ServicePassword(text)
-            }
-            guard (password == nil) != (passwordFile == nil) else { return nil }
-            rest = rest[rest.index(after: at)...]
-        }
-        self.user = user
-        self.password = password
+        // A user has a password, in one place.
+        guard url.user == nil || (url.password == nil) != (passwordFile == nil) else { return nil }
+        user = url.user?.isEmpty == true ? nil : url.user
+        password = url.password
         var servers: [Server] = []
-        for place in rest.split(separator: ",", omittingEmptySubsequences: false) {
+        for place in url.hosts.split(separator: ",", omittingEmptySubsequences: false) {
             guard let server = RedisAddress.server(place), !servers.contains(server) else { return nil }
             servers.append(server)
         }

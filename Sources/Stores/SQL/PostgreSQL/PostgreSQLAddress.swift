@@ -22,46 +22,16 @@ package struct PostgreSQLAddress: Sendable, Equatable {
     /// Nil for a text of another form, one with an unknown parameter, or one that would give up TLS on the
     /// way to another machine.
     package init?(url text: String) {
-        guard let scheme = text.firstRange(of: "://"),
-            ["postgres", "postgresql"].contains(text[..<scheme.lowerBound])
+        guard let url = ServiceURL(text, parameters: PostgreSQLAddress.names),
+            ["postgres", "postgresql"].contains(url.scheme), url.user?.isEmpty != true,
+            let database = url.path.flatMap({ PercentEncoding.decodedText($0) }), !database.isEmpty,
+            let (host, port) = PostgreSQLAddress.place(url.hosts)
         else { return nil }
-        var rest = text[scheme.upperBound...]
-        guard !rest.contains("#"), !rest.contains(where: { $0.isWhitespace }) else { return nil }
-        var parameters: [String: String] = [:]
-        if let mark = rest.firstIndex(of: "?") {
-            for pair in rest[rest.index(after: mark)...].split(
-                separator: "&", omittingEmptySubsequences: false)
-            {
-                guard let equals = pair.firstIndex(of: "="),
-                    let value = PercentEncoding.decodedText(pair[pair.index(after: equals)...]),
-                    !value.isEmpty,
-                    PostgreSQLAddress.names.contains(String(pair[..<equals])),
-                    parameters.updateValue(value, forKey: String(pair[..<equals])) == nil
-                else { return nil }
-            }
-            rest = rest[..<mark]
-        }
-        guard let slash = rest.firstIndex(of: "/"),
-            let database = PercentEncoding.decodedText(rest[rest.index(after: slash)...]), !database.isEmpty
-        else { return nil }
-        var place = rest[..<slash]
-        var user: String?
-        var password: ServicePassword?
-        if let at = place.lastIndex(of: "@") {
-            let parts = place[..<at].split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentEncoding.decodedText(parts[0]), !name.isEmpty else { return nil }
-            user = name
-            if parts.count > 1 {
-                guard let text = PercentEncoding.decodedText(parts[1]), !text.isEmpty else { return nil }
-                password = ServicePassword(text)
-            }
-            place = place[place.index(after: at)...]
-        }
-        guard let (host, port) = PostgreSQLAddress.place(place) else { return nil }
+        var parameters = url.parameters
         self.host = host
         self.port = port
-        self.user = user
-        self.password = password
+        user = url.user
+        password = url.password
         self.database = database
         let isLocal = PostgreSQLAddress.isLocal(host)
         switch parameters["sslmode"] {
@@ -97,8 +67,7 @@ package struct PostgreSQLAddress: Sendable, Equatable {
     }
 
     private static func isLocal(_ host: String) -> Bool {
-        host.hasPrefix("/") || host == "localhost" || host == "::1"
-            || (host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) })
+        host.hasPrefix("/") || ServiceURL.isLoopback(host: host)
     }
 
     private static func place(_ text: Substring) -> (host: String, port: UInt16)? {
