@@ -34,9 +34,9 @@ func library(_ name: String, pkgConfig: String? = nil, apt: String) -> Target {
     .systemLibrary(name: name, path: "Sources/C/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 
-func tests(_ name: String, of module: String? = nil, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .testTarget(
-        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(module ?? name)")] + dependencies,
+        name: "\(name)Tests", dependencies: [.target(name: "Countersign\(name)")] + dependencies,
         path: "Tests/\(name)Tests",
         swiftSettings: breakable)
 }
@@ -224,11 +224,16 @@ let package = Package(
 
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
+        // Databases of a PostgreSQL server, for PostgreSQLTests and ReplayTests; never shipped.
+        .target(
+            name: "DatabaseFixture", dependencies: ["CountersignMemory", "CountersignSQL"],
+            path: "Tests/DatabaseFixture", swiftSettings: settings),
         tests(
-            "Redis", of: "Replay",
+            "Replay",
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
+                "DatabaseFixture",
             ]),
         tests("Memory"),
         tests("Threads"),
@@ -270,7 +275,7 @@ let package = Package(
         tests("Trust", ["CountersignTestKit", "CountersignSeal", "CountersignWire"]),
         tests(
             "Transport", ["CountersignMemory", "CountersignTestKit", "CountersignTrust", "CountersignSeal"]),
-        // The contract of every store, for SQLiteTests; never shipped.
+        // The contract of every store, for SQLiteTests and PostgreSQLTests; never shipped.
         .target(
             name: "StoreContract",
             dependencies: [
@@ -290,7 +295,7 @@ let package = Package(
             dependencies: [
                 "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignServer",
-                "CountersignThreads", "CountersignWire", "StoreContract",
+                "CountersignThreads", "CountersignWire", "DatabaseFixture", "StoreContract",
             ],
             path: "Tests/PostgreSQLTests", swiftSettings: breakable),
         tests(

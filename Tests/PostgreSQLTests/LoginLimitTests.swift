@@ -1,6 +1,7 @@
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import DatabaseFixture
 import Foundation
 import Testing
 

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import DatabaseFixture
 import StoreContract
 import Testing
 

@@ -5,6 +5,7 @@ import CountersignSchemes
 import CountersignSeal
 import CountersignThreads
 import CountersignWire
+import DatabaseFixture
 import StoreContract
 import Testing
 

@@ -3,6 +3,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignWire
+import DatabaseFixture
 import StoreContract
 import Testing
 

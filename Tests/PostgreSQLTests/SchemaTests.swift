@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignWire
+import DatabaseFixture
 import Testing
 
 @testable import CountersignSQL

@@ -3,6 +3,7 @@ import CountersignMemory
 import CountersignSQL
 import CountersignSeal
 import CountersignWire
+import DatabaseFixture
 import StoreContract
 import Testing
 

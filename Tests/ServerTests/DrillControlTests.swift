@@ -55,7 +55,8 @@ import Testing
         arguments: [
             ("127.0.0.1:5000", true), ("127.8.0.1:5000", true), ("[::1]:5000", true),
             ("10.0.0.1:5000", false), ("[2001:db8::1]:5000", false), ("1.127.0.0:1", false),
-            ("[::ffff:10.0.0.1]:5", false), ("", false),
+            ("[::ffff:10.0.0.1]:5", false), ("[::ffff:127.0.0.1]:5", true), ("[::1:2]:5", false),
+            ("127.evil:1", false), ("", false),
         ])
     func isLocal(peer: String, expected: Bool) { #expect(DrillControl.isLocal(peer) == expected) }
 

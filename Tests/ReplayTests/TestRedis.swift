@@ -16,7 +16,7 @@ final class TestRedis: Sendable {
     static let isThere: Bool = {
         if ProcessInfo.processInfo.environment["COUNTERSIGN_NO_SKIPS"] == "1" { return true }
         if (try? TestRedis()) != nil { return true }
-        FileHandle.standardError.write(Data("skipped: RedisTests: no Redis server can be started\n".utf8))
+        FileHandle.standardError.write(Data("skipped: ReplayTests: no Redis server can be started\n".utf8))
         return false
     }()
 
@@ -119,6 +119,30 @@ final class TestDeployment {
 
     func start(_ url: String, window: Int = 300, patience: Int = 5_000) async throws -> TestNode {
         let node = try node(url, window: window, patience: patience)
+        try node.replay.start()
+        try await node.untilReady()
+        return node
+    }
+}
+
+extension TestDeployment {
+    func node(_ address: PostgreSQLAddress, window: Int = 300, clock: any TimeSource = SystemTime()) throws
+        -> TestNode
+    {
+        let notes = notes
+        let store = StorePlace.postgreSQL(address).open(
+            inspecting: .header, authenticatingBy: deployment.rows)
+        let replay = try PostgreSQLReplayGuard(
+            address, secret: deployment.replaySecret, store: store,
+            retention: .init(window: window, lifetime: 0), patience: 5_000, clock: clock
+        ) { note in notes.with { $0.append(note) } }
+        return try TestNode(replay)
+    }
+
+    func start(_ address: PostgreSQLAddress, window: Int = 300, clock: any TimeSource = SystemTime())
+        async throws -> TestNode
+    {
+        let node = try node(address, window: window, clock: clock)
         try node.replay.start()
         try await node.untilReady()
         return node

@@ -1,6 +1,7 @@
 import CountersignGate
 import CountersignSchemes
 import CountersignWire
+import DatabaseFixture
 import Foundation
 import Testing
 
@@ -12,7 +13,7 @@ import Testing
         switch kind {
         case .file: true
         case .redis: TestRedis.isThere
-        case .postgreSQL: TestPostgreSQL.isThere
+        case .postgreSQL: TestDatabases.isThere
         }
     }
 
@@ -44,7 +45,7 @@ import Testing
                 (guarding, again, nodes) = (one.replay, two.replay, [one, two])
                 (self.deployment, self.server) = (deployment, server)
             case .postgreSQL:
-                let address = try #require(TestPostgreSQL.shared).make()
+                let address = try #require(TestDatabases.shared).make()
                 let deployment = try TestDeployment(address)
                 let one = try await deployment.start(address)
                 let two = try await deployment.start(address)

@@ -5,19 +5,20 @@ import CountersignMemory
 import CountersignSQL
 import CountersignSchemes
 import CountersignWire
+import DatabaseFixture
 import Testing
 
 @testable import CountersignReplay
 
 /// Two nodes over one PostgreSQL database: what it loses is refused by both, and a minute's table is never
 /// there again without its entries. Each test shows that its fault happened.
-@Suite(.enabled(if: TestPostgreSQL.isThere), .serialized) struct PostgreSQLReplayGuardTests {
-    let server: TestPostgreSQL
+@Suite(.enabled(if: TestDatabases.isThere), .serialized) struct PostgreSQLReplayGuardTests {
+    let server: TestDatabases
     let address: PostgreSQLAddress
     let deployment: TestDeployment
 
     init() throws {
-        server = try #require(TestPostgreSQL.shared)
+        server = try #require(TestDatabases.shared)
         address = try server.make()
         deployment = try TestDeployment(address)
     }

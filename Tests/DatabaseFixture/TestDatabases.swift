@@ -1,27 +1,22 @@
 import CountersignMemory
-import CountersignSchemes
-import CountersignSeal
-import CountersignWire
+import CountersignSQL
 import Foundation
-import Testing
-
-@testable import CountersignSQL
 
 /// Databases of a PostgreSQL server of the tests' own, which `Tests/Support/postgres.py` starts, and stops
 /// when this process ends.
-final class TestDatabases: Sendable {
+package final class TestDatabases: Sendable {
     /// Nil where no server can be started. With COUNTERSIGN_NO_SKIPS=1, as in CI, that fails the tests.
-    static let shared: TestDatabases? = {
+    package static let shared: TestDatabases? = {
         do {
             return try TestDatabases()
         } catch {
-            FileHandle.standardError.write(Data("skipped: PostgreSQLTests: \(error)\n".utf8))
+            FileHandle.standardError.write(Data("skipped: tests over PostgreSQL: \(error)\n".utf8))
             return nil
         }
     }()
 
     /// Whether the tests run: where there is a server, or where its absence is a failure.
-    static let isThere =
+    package static let isThere =
         shared != nil || ProcessInfo.processInfo.environment["COUNTERSIGN_NO_SKIPS"] == "1"
 
     private let folder: String
@@ -30,7 +25,7 @@ final class TestDatabases: Sendable {
     /// Its standard input ends with this process.
     private let input: Pipe
 
-    struct Failure: Error, CustomStringConvertible {
+    private struct Failure: Error, CustomStringConvertible {
         let description: String
     }
 
@@ -53,20 +48,34 @@ final class TestDatabases: Sendable {
     }
 
     /// Makes an empty database.
-    func make() throws -> PostgreSQLAddress {
+    package func make() throws -> PostgreSQLAddress {
         let name = count.with { count in
             count += 1
             return "d\(count)"
         }
-        try PostgreSQLConnection(to: address(of: "postgres")).execute("CREATE DATABASE \(name)")
-        return try address(of: name)
-    }
-
-    private func address(of database: String) throws -> PostgreSQLAddress {
+        try run("CREATE DATABASE \(name)", in: "postgres")
         let socket = folder.split(separator: "/").map { "%2F\($0)" }.joined()
-        guard let address = PostgreSQLAddress(url: "postgres://postgres@\(socket):\(port)/\(database)") else {
+        guard let address = PostgreSQLAddress(url: "postgres://postgres@\(socket):\(port)/\(name)") else {
             throw Failure(description: "no address")
         }
         return address
+    }
+
+    /// Runs commands in another session; returns their output.
+    @discardableResult
+    package func run(_ sql: String, in database: String) throws -> String {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [
+            "psql", "-h", folder, "-p", port, "-U", "postgres", "-d", database, "-XAtq", "-v",
+            "ON_ERROR_STOP=1", "-c", sql,
+        ]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw Failure(description: "psql: \(sql)") }
+        return String(decoding: data, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     }
 }
