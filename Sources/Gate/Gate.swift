@@ -112,6 +112,8 @@ package final class Gate: Sendable {
             judgement.refusal = error
             throw error
         }
+        // What a lookup has found may not be true any more when the body has arrived.
+        if case .some = judgement.finding, request.bodyState == .awaited { judgement.finding = nil }
         // Other requests use the workspace before the body arrives.
         if judgement.claim?.refersToWorkspace == true { judgement.fresh = nil }
     }

@@ -85,10 +85,6 @@ package final class Judgement: @unchecked Sendable {
         self.verificationKey = candidate
     }
 
-    /// Call when the judgement is about to wait for the request's body: what a lookup has found may not be
-    /// true any more when that has come.
-    package func forgetFinding() { if case .some = finding { finding = nil } }
-
     func reset() {
         step = .authority
         detectedSchemes = nil

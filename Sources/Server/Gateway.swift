@@ -281,10 +281,7 @@ final class Gateway: Handler, @unchecked Sendable {
             if let proof = judgement.proof { exchange.recordProof(proof) }
             try exchange.checkOverload()
             if request.bodyState == .awaited {
-                guard try exchange.readArrivedBody(atMost: limits.heldBodyBytes) else {
-                    judgement.forgetFinding()
-                    return nil
-                }
+                guard try exchange.readArrivedBody(atMost: limits.heldBodyBytes) else { return nil }
                 takeBody(of: exchange, into: &request)
             }
         }

@@ -1,9 +1,9 @@
+import CountersignGate
 import CountersignSchemes
 import CountersignWire
 import Testing
 
 @testable import CountersignAuthority
-@testable import CountersignGate
 
 /// An event loop never reads the store of sessions itself where that is a server: what is not in memory is
 /// noted, read on another thread, and found when the judgement begins again.
@@ -74,22 +74,6 @@ import Testing
         scene.lookups.begin(with: finding)
         #expect(throws: OperationalError.needsStore) { try scene.lookups.uploadTicket(text.span) }
         #expect(scene.lookups.isNoted)
-    }
-
-    @Test("what was found before a wait for the body is looked up again after it")
-    func waitForBody() async throws {
-        let scene = try SessionScene()
-        let session = try await scene.signIn(scene.addAccount("anna"))
-        let judgement = scene.gate.beginJudgement()
-        defer { scene.gate.endJudgement(judgement) }
-        scene.lookups.begin(with: nil)
-        #expect(throws: OperationalError.needsStore) { try scene.lookups.deviceKey(of: session.token.id) }
-        let lookup = try #require(scene.gate.takeDeferredLookup())
-        try await scene.gate.finish(lookup, for: judgement)
-        #expect(judgement.finding != nil)
-        judgement.forgetFinding()
-        scene.lookups.begin(with: judgement.finding)
-        #expect(throws: OperationalError.needsStore) { try scene.lookups.deviceKey(of: session.token.id) }
     }
 
     @Test("a lookup that fails refuses the request, and its nonce is not spent")

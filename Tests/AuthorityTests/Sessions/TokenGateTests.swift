@@ -60,6 +60,32 @@ import Testing
         #expect(await judge("GET", from: "https://evil.example") == .success("id:42"))
     }
 
+    @Test("a token that is renewed while the body of its request is awaited has expired when that arrives")
+    func renewedBeforeBody() async throws {
+        let scene = try TokenScene()
+        let grant = try await scene.grant()
+        var draft = Draft(method: "POST", target: Array("/api".utf8), authority: SessionScene.authority)
+        draft.fields = [.init(name: "authorization", value: "Bearer \(grant.token.text)")]
+        draft.body = Array("body".utf8)
+        var request = try draft.request()
+        request.bodyState = .awaited
+        let judgement = scene.gate.beginJudgement()
+        defer { scene.gate.endJudgement(judgement) }
+        try await scene.gate.waitingForLookups(of: judgement) { () throws(Refusal) in
+            try scene.gate.judgeHead(of: request, recordingIn: judgement)
+        }
+        scene.bearers.base.clock.now += BearerSessions.sameAnswerSeconds + 1
+        let renewed = try await scene.bearers.renew(grant.loginToken, .keeping)
+        #expect(renewed.token.text != grant.token.text)
+        request.bodyState = .whole
+        do throws(Refusal) {
+            _ = try await scene.gate.judge(request, recordingIn: judgement)
+            Issue.record("the token before the renewal was accepted")
+        } catch {
+            #expect(error.code == .tokenExpired)
+        }
+    }
+
     @Test("the user that a request states must be the token's", arguments: ["7", "43", "24", "042", "42 0"])
     func statedUser(_ other: String) async throws {
         let scene = try TokenScene()
@@ -79,7 +105,7 @@ private struct TokenScene {
     static let otherHost = "other.example.com"
 
     let bearers: BearerScene
-    private let gate: Gate
+    let gate: Gate
 
     init() throws {
         let settings = [
@@ -93,11 +119,14 @@ private struct TokenScene {
             other, settings: settings + ["legacy-host=\(TokenScene.otherHost)"], requiring: .signed, at: 5)
         gate = Gate(
             allowedHosts: AllowedHosts([SessionScene.authority, TokenScene.otherHost]), keys: base.keys,
-            sessions: base.live, replay: base.replay, clock: base.clock)
+            sessions: base.lookups, replay: base.replay, lookups: base.lookups, clock: base.clock)
     }
 
     /// The token of a new session that was opened without a signature.
-    func open() async throws -> String {
+    func open() async throws -> String { try await grant().token.text }
+
+    /// The same with the login token, which renews it.
+    func grant() async throws -> BearerGrant {
         let base = bearers.base
         var login = BearerLogin(
             account: bearers.account.number, app: base.app, release: nil,
@@ -105,7 +134,7 @@ private struct TokenScene {
             credential: nil, renewing: .keeping)
         login.opening = .unsigned
         let policy = try bearers.policy()
-        return try #require(try await bearers.bearers.open(login, policy: policy, at: base.now)).token.text
+        return try #require(try await bearers.bearers.open(login, policy: policy, at: base.now))
     }
 
     func bearer() async throws -> [Draft.Field] {
