@@ -1,7 +1,6 @@
 import CountersignAuthority
 import CountersignHTTP
 import CountersignMemory
-import CountersignSeal
 import CountersignWire
 
 /// What a drill has a server treat as away.

@@ -57,7 +57,7 @@ package struct RedisAddress: Sendable, Equatable {
         // A user has a password, in one place.
         guard url.user == nil || (url.password == nil) != (passwordFile == nil) else { return nil }
         user = url.user?.isEmpty == true ? nil : url.user
-        password = url.password
+        password = url.password.map { ServicePassword($0) }
         var servers: [Server] = []
         for place in url.hosts.split(separator: ",", omittingEmptySubsequences: false) {
             guard let server = RedisAddress.server(place), !servers.contains(server) else { return nil }

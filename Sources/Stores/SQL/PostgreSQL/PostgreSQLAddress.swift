@@ -31,7 +31,7 @@ package struct PostgreSQLAddress: Sendable, Equatable {
         self.host = host
         self.port = port
         user = url.user
-        password = url.password
+        password = url.password.map { ServicePassword($0) }
         self.database = database
         let isLocal = PostgreSQLAddress.isLocal(host)
         switch parameters["sslmode"] {

@@ -1,13 +1,11 @@
-import CountersignWire
-
-/// The address of a service as a URL of the form `SCHEME://[USER[:PASSWORD]@]HOSTS[/PATH][?NAME=VALUE…]`. Each
-/// service reads the hosts and the path itself. Source: RFC 3986 §3, without fragments.
+/// The address of a service as a URL of the form `SCHEME://[USER[:PASSWORD]@]HOSTS[/PATH][?NAME=VALUE…]`.
+/// Each service reads the hosts and the path itself. Source: RFC 3986 §3, without fragments.
 package struct ServiceURL {
     package let scheme: String
     /// Decoded, and possibly empty; nil without `@`.
     package let user: String?
-    /// Not empty; nil without `:` before `@`.
-    package let password: ServicePassword?
+    /// Decoded and not empty; nil without `:` before `@`. Keep it as a secret.
+    package let password: String?
     /// As written.
     package let hosts: Substring
     /// As written, without the first slash; nil without a slash.
@@ -39,7 +37,7 @@ package struct ServiceURL {
             return
         }
         guard let decoded = PercentEncoding.decodedText(secret), !decoded.isEmpty else { return nil }
-        password = ServicePassword(decoded)
+        password = decoded
     }
 
     private static func parameters(in query: Substring?, of names: Set<String>) -> [String: String]? {
