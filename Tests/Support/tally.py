@@ -2,7 +2,7 @@
 
 Usage: tally.py FILE STATUS [EARLIER]. The first line has the three numbers, and each further line names a failed test
 with the first line of its message. A step that failed counts as a failure even if no test of its file did, and a
-step that left no file, or an empty one, counts as one test. EARLIER is the JUnit file of a run before, of which a
+step that left no file, or one that is empty or broken off, counts as one test. EARLIER is the JUnit file of a run before, of which a
 part ran once more: of its tests those count that FILE does not have.
 
 tally.py --files FILE prints the Python files below Tests that have a failed test, on one line; nothing where one of
@@ -17,7 +17,13 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def cases(path: pathlib.Path) -> list[ET.Element]:
-    return list(ET.parse(path).iter("testcase")) if path.is_file() else []
+    """The tests of a JUnit file; none if it is absent, or broken off because its writer ended."""
+    if not path.is_file():
+        return []
+    try:
+        return list(ET.parse(path).iter("testcase"))
+    except ET.ParseError:
+        return []
 
 
 def name(case: ET.Element) -> tuple[str, str]:
