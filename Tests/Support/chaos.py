@@ -17,11 +17,11 @@ from collections.abc import Callable
 
 from chaos_clients import AHEAD, Administrator, Client, Keyed, Prober, Replayer, User
 from chaos_cluster import ChaosCluster, ChaosNode
-from chaos_faults import FAULTS, LINKS, LOSSES, Injection
+from chaos_faults import FAULTS, LINKS, LOSSES, Injection, faults_with
 from history import RECOVERY, Fault, Final, History, Violation, violations
 from products import BINARY
 
-# How long such signatures are refused after a loss of Redis. Source: ReplayEpoch.floor, the window and 15 s, of which AHEAD is gained.
+# How long such signatures are refused after a loss of the replay guard. Source: ReplayEpoch.floor, the window and 15 s, of which AHEAD is gained.
 FLOOR = 60 + 15 - AHEAD + 2
 # Logouts before the other clients begin, by whose time lost notifications are noticed.
 QUIET_LOGOUTS = 12
@@ -32,7 +32,7 @@ class Run:
 
     def __init__(self, seed: str, seconds: float, *, faults: list[str | Injection] | None = None, nodes: int = 3,
                  options: dict[int, list[str]] | None = None, binary: str = BINARY, note: Callable[[str], None] = print,
-                 most_stop: float = 20, keeps_evidence: bool = False):
+                 most_stop: float = 20, keeps_evidence: bool = False, replay: str = "redis"):
         self.seconds, self.faults, self.note, self.most_stop, self.keeps_evidence = seconds, faults, note, most_stop, keeps_evidence
         self.random = random.Random(seed)
         self.history, self.is_over = History(), threading.Event()
@@ -40,7 +40,7 @@ class Run:
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-chaos-", dir="/tmp"))
         # PostgreSQL's user goes through it.
         self.folder.chmod(0o755)
-        self.cluster = ChaosCluster(self.folder, nodes, options or {}, binary)
+        self.cluster = ChaosCluster(self.folder, nodes, options or {}, binary, replay)
         self.for_clients = (self.cluster, self.history, self.is_over, seed)
         # Until when signatures are refused by design.
         self.floor = 0.0
@@ -95,7 +95,7 @@ class Run:
         time.sleep(2)
         has_promoted = False
         while (planned if planned is not None else time.monotonic() < end):
-            names = [name for name in FAULTS if not (has_promoted and name == "promote-standby")]
+            names = [name for name in faults_with(self.cluster.replay_server) if not (has_promoted and name == "promote-standby")]
             chosen = planned.pop(0) if planned else self.random.choice(names)
             has_promoted |= chosen == "promote-standby"
             # Short ones are as likely as long ones.
@@ -130,7 +130,7 @@ class Run:
             return node.epoch() > epoch
 
         # A node is not back as long as it has not found the loss.
-        self.watch(happened.ready, lambda node: node.is_ready() and (name not in LOSSES or is_raised(node)), happened.healed + 2 * RECOVERY)
+        self.watch(happened.ready, lambda node: node.is_ready() and (name not in LOSSES[self.cluster.replay_server] or is_raised(node)), happened.healed + 2 * RECOVERY)
         is_floor_raised = False
         for _ in range(2):
             if not is_floor_raised and any(map(is_raised, self.cluster.nodes)):
@@ -176,12 +176,13 @@ def main() -> int:
                         help="of the first run; the others' follow from it (default: a new one, printed)")
     parser.add_argument("--seconds", type=float, default=40, metavar="T", help="of faults in a run (40)")
     parser.add_argument("--nodes", type=int, default=3, choices=range(2, 10), metavar="N", help="2 to 9 (3)")
+    parser.add_argument("--replay", default="redis", choices=LOSSES, help="the replay guard's server (redis)")
     parser.add_argument("--faults", default=None, metavar="NAME,…", help=f"only these, in this order: {', '.join(FAULTS)}")
     options = parser.parse_args()
     faults = options.faults.split(",") if options.faults else None
     for name in faults or []:
-        if name not in FAULTS:
-            parser.error(f"--faults {name}: expected some of {', '.join(FAULTS)}")
+        if name not in faults_with(options.replay):
+            parser.error(f"--faults {name}: expected some of {', '.join(faults_with(options.replay))}")
     seed = options.seed or secrets.token_hex(4)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     violated = suffered = 0
@@ -190,7 +191,8 @@ def main() -> int:
         own = seed if number == 0 else f"{seed}.{number}"
         begun = time.monotonic()
         print(f"run {number + 1} of {options.runs}, seed {own}", flush=True)
-        run = Run(own, options.seconds, faults=faults, nodes=options.nodes, keeps_evidence=True, note=lambda text: print(text, flush=True))
+        run = Run(own, options.seconds, faults=faults, nodes=options.nodes, keeps_evidence=True, replay=options.replay,
+                  note=lambda text: print(text, flush=True))
         found = run.check()
         suffered += len(run.history.faults)
         print(f"  {run.summary()}; {time.monotonic() - begun:.0f} s", flush=True)

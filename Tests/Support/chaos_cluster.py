@@ -41,8 +41,8 @@ class ChaosNode(example.Node):
     def environment(self) -> dict:
         store = f"postgres://{example.USER}:{self.cluster.password}@127.0.0.1:{self.database.port}/{example.DATABASE}"
         places = ",".join(f"127.0.0.1:{link.port}" for link in self.redis)
-        return {"COUNTERSIGN_STORE": store, "COUNTERSIGN_DATA": str(self.data),
-                "COUNTERSIGN_REPLAY": f"redis://:{self.cluster.password}@{places}"}
+        replay = f"redis://:{self.cluster.password}@{places}" if self.cluster.replay_server == "redis" else self.cluster.replay_server
+        return {"COUNTERSIGN_STORE": store, "COUNTERSIGN_DATA": str(self.data), "COUNTERSIGN_REPLAY": replay}
 
     def start(self) -> None:
         self.cluster.begin(
@@ -55,19 +55,19 @@ class ChaosNode(example.Node):
         return self.cluster.processes[self.name]
 
     def epoch(self) -> float:
-        """Of the replay guard: a higher one means that Redis may have forgotten requests."""
+        """Of the replay guard: a higher one means that it may have forgotten requests."""
         token = (self.data / "admin-token").read_text().strip()
         request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}/metrics", headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(request, timeout=5) as answer:
-            return float(re.search(r"^countersign_replay_redis_epoch (\S+)", answer.read().decode(), re.M)[1])
+            return float(re.search(rf"^countersign_replay_{self.cluster.replay_server}_epoch (\S+)", answer.read().decode(), re.M)[1])
 
 
 class ChaosCluster(example.Cluster):
-    """`options` are more options of `serve`, of a node by its number."""
+    """`replay` is the replay guard's server, "redis" or "postgres", and `options` are more options of `serve`, of a node by its number."""
 
-    def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], binary: str):
+    def __init__(self, folder: pathlib.Path, nodes: int, options: dict[int, list[str]], binary: str, replay: str = "redis"):
         super().__init__(folder, 0, free_port())
-        self.binary = binary
+        self.binary, self.replay_server = binary, replay
         self.options, self.backend = options, Backend()
         self.authority = f"{example.AUTHORITY}:{self.port}"
         self.nodes = [ChaosNode(self, number) for number in range(nodes)]
@@ -82,7 +82,8 @@ class ChaosCluster(example.Cluster):
         # A commit waits for the standby, which is to come back soon after the primary did.
         self.sql("standby", "ALTER SYSTEM SET wal_retrieve_retry_interval = '500ms'")
         self.sql("standby", "SELECT pg_reload_conf()")
-        self.start_redis()
+        if self.replay_server == "redis":
+            self.start_redis()
         first = self.nodes[0]
         first.command("app", "add", "demo", "--require", "signed")
         first.command("app", "policy", "demo", "--set", "password-login=on", "--set", "slots=single")

@@ -129,7 +129,8 @@ def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
 
 def link_fault(mode: str) -> Injection:
     def break_link(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
-        node, what = chance.choice(cluster.nodes), chance.choice(["PostgreSQL", "Redis"])
+        node = chance.choice(cluster.nodes)
+        what = chance.choice(["PostgreSQL", "Redis"]) if cluster.replay_server == "redis" else "PostgreSQL"
         links = [node.database] if what == "PostgreSQL" else node.redis
         for link in links:
             link.set(mode, chance.uniform(0.05, 1.0))
@@ -151,8 +152,14 @@ for mode in ("cut", "delay", "half-close", "hold"):
     LINKS.append(f"{mode}-link")
     FAULTS[LINKS[-1]] = link_fault(mode)
 
-# After these, Redis may have forgotten requests, and the floor is raised. A stopped or unreachable Redis forgets nothing.
-LOSSES = {"flush-redis", "restart-redis", "promote-replica"}
+# After these, the replay guard's server may have forgotten requests, and the floor is raised. One that is stopped or unreachable
+# forgets nothing, and neither does a PostgreSQL that is restarted.
+LOSSES = {"redis": {"flush-redis", "restart-redis", "promote-replica"}, "postgres": {"promote-standby"}}
+
+
+def faults_with(replay: str) -> list[str]:
+    """The names of the faults that a cluster with this replay guard can suffer."""
+    return [name for name in FAULTS if replay == "redis" or name not in LOSSES["redis"]]
 
 
 def forget_unnoticed(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
