@@ -4,7 +4,8 @@ import CountersignThreads
 import CountersignWire
 
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
-/// installs its result. The next request sees a change made by another process.
+/// installs its result. The next request sees a change made by another process. A node of several finds
+/// nothing while its lease does not last.
 ///
 /// Unchecked, because `snapshot` is guarded by a lock beside it: `lock` lets event loops read at the same
 /// time, and is held whenever `snapshot` is read or replaced.
@@ -29,6 +30,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     }
 
     private let deployment: Deployment
+    private let lease: NodeLease?
     /// Guards `snapshot`.
     private let lock = ReadWriteLock()
     private var snapshot: Snapshot
@@ -38,17 +40,22 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     /// Allows one reload at a time, so that a change costs one read of the store and not one per request.
     private let reloadLock = ReadWriteLock()
 
-    package init(_ deployment: Deployment) throws(OperationalError) {
+    /// `lease` is that of a node of several; nil for a deployment's only process, and for commands.
+    package init(_ deployment: Deployment, lease: NodeLease? = nil) throws(OperationalError) {
         self.deployment = deployment
+        self.lease = lease
         snapshot = try ReleaseKeyDirectory.load(deployment)
     }
 
+    /// Nil while nothing is found, so that nothing found before is used.
     package var generation: ReleaseGeneration? {
-        ReleaseGeneration(store: deployment.generation.current, memory: edition.value)
+        if let lease, !lease.isFresh { return nil }
+        return ReleaseGeneration(store: deployment.generation.current, memory: edition.value)
     }
 
     /// Fails closed if the store cannot be read after a change: an old key may just have been retired.
     package func release(for id: KeyID) throws(OperationalError) -> AppRelease? {
+        try lease?.requireFresh()
         let generation = deployment.generation.current
         let (isCurrent, key) = lock.read { (snapshot.generation == generation, snapshot.keys[id]) }
         if isCurrent { return key }
@@ -74,6 +81,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
     }
 
     package func app(at host: Span<UInt8>) throws(OperationalError) -> HostedApp? {
+        try lease?.requireFresh()
         let generation = deployment.generation.current
         if lock.read({ snapshot.generation != generation }) {
             try reload { $0.generation != self.deployment.generation.current }

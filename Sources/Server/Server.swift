@@ -52,7 +52,8 @@ public enum Server {
         defer { rowStore.close() }
         let rowWatch = RowWatch(deployment, store: rowStore, log: log)
         try rowWatch.verifyBeforeStart()
-        let keys = try ReleaseKeyDirectory(deployment)
+        let lease = configuration.store.isShared ? NodeLease() : nil
+        let keys = try ReleaseKeyDirectory(deployment, lease: lease)
         try composition.prepare(deployment)
         let replays = try ReplayService(
             deployment, keys: keys, location: configuration.replay, database: configuration.store.database,
@@ -74,7 +75,7 @@ public enum Server {
             note: { log?.note(subject: "store", message: $0) },
             didFail: { storeReadiness.writerDidFail() })
         let membership = try membership(
-            of: configuration, deployment: deployment, handOver: handOver,
+            of: configuration, deployment: deployment, lease: lease, handOver: handOver,
             status: NodeStatus(readiness, log: log), drill: drills.store, composition: composition)
         let tellingWriter = NodeStoreWriter(
             writer: HandoverStoreWriter(
@@ -93,7 +94,7 @@ public enum Server {
             deployment: deployment, keys: keys,
             reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
             writer: tellingWriter,
-            replay: replay, lease: membership?.lease, isRemote: membership != nil, log: log)
+            replay: replay, lease: lease, isRemote: membership != nil, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter,
@@ -199,10 +200,12 @@ public enum Server {
 
     /// Nil unless other machines can open the store.
     private static func membership(
-        of configuration: Configuration, deployment: Deployment, handOver: HandoverState, status: NodeStatus,
-        drill: OutageDrill, composition: any ServerComposition
+        of configuration: Configuration, deployment: Deployment, lease: NodeLease?, handOver: HandoverState,
+        status: NodeStatus, drill: OutageDrill, composition: any ServerComposition
     ) throws(OperationalError) -> NodeMembership? {
-        guard let channel = configuration.store.openChannel(interruptedBy: drill) else { return nil }
+        guard let lease, let channel = configuration.store.openChannel(interruptedBy: drill) else {
+            return nil
+        }
         var host = [CChar](repeating: 0, count: 256)
         gethostname(&host, host.count - 1)
         let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -214,7 +217,7 @@ public enum Server {
             composition.channel(channel), named: "\(machine)/\(configuration.listen)",
             replayGuard: configuration.replay.shared?.rawValue
                 ?? "file \(machine) \(file.st_dev) \(file.st_ino)",
-            policy: configuration.outage, status: status, handOver: handOver)
+            lease: lease, policy: configuration.outage, status: status, handOver: handOver)
     }
 
     /// Records when the meter began, so that a scheme without requests is reported as unused since a day, and

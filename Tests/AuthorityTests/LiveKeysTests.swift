@@ -32,6 +32,29 @@ import Testing
         #expect(try keys.release(for: id)?.policy.window(for: .messageSignatures) == 7)
     }
 
+    /// Another node may have retired the release.
+    @Test func nothingIsFoundWithoutTheLease() throws {
+        let folder = TemporaryFolder()
+        let deployment = try deployment(folder.data)
+        let app = try #require(AppName("demo"))
+        _ = try deployment.addApp(app, settings: ["legacy-host=shop.example"], at: 5)
+        _ = try deployment.addRelease(draft(app, id: "r_1"), at: 6)
+        let (id, host) = (try #require(KeyID("r_1")), Array("shop.example".utf8))
+        let lease = NodeLease()
+        let keys = try ReleaseKeyDirectory(deployment, lease: lease)
+        for isFresh in [false, true, false] {
+            if isFresh { lease.renew(until: NodeLease.now + 60_000) } else { lease.lapse() }
+            #expect((keys.generation != nil) == isFresh)
+            guard isFresh else {
+                #expect(throws: OperationalError.self) { try keys.release(for: id) }
+                #expect(throws: OperationalError.self) { try keys.app(at: host.span) }
+                continue
+            }
+            #expect(try keys.release(for: id)?.id == id)
+            #expect(try keys.app(at: host.span) != nil)
+        }
+    }
+
     @Test(
         "the longest window of schemes whose requests are remembered",
         arguments: [

@@ -17,6 +17,7 @@ from backend import Backend, Seen
 from bearer import PREFIX
 from clock import Clock
 from gateway import run
+from link import Link
 from nodes import DEBUG, HOST, Cluster, Node, sent, wait_until
 from person import Person
 from postgres import Postgres, programs
@@ -220,7 +221,7 @@ def test_a_node_that_is_stopped_serves_no_ended_session(server, tmp_path, note):
 
 
 @pytest.mark.parametrize("rule", ["grace:2", "closed"])
-def test_sessions_are_refused_without_the_store(rule, tmp_path):
+def test_requests_are_refused_without_the_store(rule, tmp_path):
     server = Postgres()
     try:
         with Cluster(tmp_path, server.create("away"), ("--outage", rule), accounts=1) as cluster:
@@ -237,14 +238,38 @@ def test_sessions_are_refused_without_the_store(rule, tmp_path):
                 assert took < 2 if rule == "closed" else 1 < took < 4, took
                 wait_until(lambda: "nodes" in node.causes(), 5, "it is ready")
                 assert "countersign_node_fresh 0" in node.asked("/metrics")[1]
-                assert code(sent(line, cluster.key.request("GET", "/"))) == "ok", "no session, so nothing that may have ended"
+                assert code(sent(line, cluster.key.request("GET", "/"))) == "unavailable", "the release may have been retired"
                 server.start()
                 wait_until(lambda: asked() == "ok", 10, "it does not go on")
+                assert code(sent(line, cluster.key.request("GET", "/"))) == "ok"
                 wait_until(lambda: node.causes() == [], 5, "it is not ready")
             notes = " ".join(node.notes())
             assert "the store is not heard" in notes and "the lease has lapsed" in notes and "heard again" in notes
     finally:
         server.remove()
+
+
+def test_a_release_that_is_retired_while_a_node_is_cut_off(server, tmp_path):
+    store = server.create("retired")
+    with Link(server.port) as link:
+        environments = {1: {"COUNTERSIGN_STORE": server.local_address("retired", link.port)}}
+        with Cluster(tmp_path, store, ("--outage", "grace:2"), ("--outage", "grace:2"), accounts=0, environments=environments) as cluster:
+            first, second = cluster.nodes
+            key = cluster.add_release("2.0")
+            with second.connect() as line:
+                asked = lambda: code(sent(line, key.request()))
+                assert asked() == "ok"
+                link.set("cut")
+                assert link.touched > 0 and asked() == "ok"
+                begun = time.monotonic()
+                first.admin("release", "retire", key.key_id, "--at", "now", "--update-url", "https://example.com/")
+                took = time.monotonic() - begun
+                assert asked() == "unavailable"
+                # The lease that was running, and no more than that.
+                assert 0.5 < took < 6, took
+                link.set("pass")
+                wait_until(lambda: asked() != "unavailable", 10, "it does not go on")
+                assert asked() == "update-required"
 
 
 def test_what_was_acknowledged_holds_while_the_store_is_killed(tmp_path, is_long, note):

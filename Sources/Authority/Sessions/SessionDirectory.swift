@@ -84,6 +84,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     package func session(
         for token: SessionToken, reads: StoreReads
     ) throws(OperationalError) -> (Session, SigningKey)? {
+        try lease?.requireFresh()
         try refreshIfChanged(reads: reads)
         var entry = shard(of: token.id).cachedEntry(for: token)
         if entry == nil { entry = try makeCacheEntry(for: token, reads: reads) }
@@ -270,6 +271,7 @@ extension SessionDirectory {
     package func session(
         bearing text: Span<UInt8>, reads: StoreReads
     ) throws(OperationalError) -> Session? {
+        try lease?.requireFresh()
         let session = try findSession(bearing: text, reads: reads)
         try lease?.requireFresh()
         return session

@@ -15,7 +15,7 @@ final class Readiness: Sendable {
         /// The shared replay guard: its server, or a loop's connection to it.
         case replay
         case upstream
-        /// The lease has lapsed: the store is not heard, and sessions are refused.
+        /// The lease has lapsed: the store is not heard, and requests are refused.
         case nodes
         /// The clock differs from the store's.
         case clock

@@ -91,8 +91,8 @@ extension Setting {
         Setting(
             "outage", placeholder: "RULE",
             meaning:
-                "sessions while a PostgreSQL store is away: `grace:SECONDS` serves those in memory for so "
-                + "long (default 5), `closed` refuses them at once",
+                "requests while a PostgreSQL store is away: `grace:SECONDS` judges by what is in memory for "
+                + "so long (default 5), `closed` refuses at once",
             expected: "closed, or grace:SECONDS of 1 to \(OutagePolicy.mostSeconds)",
             set: { configuration, text in OutagePolicy(text).map { configuration.outage = $0 } },
             show: { .string($0.outage.text) }),

@@ -38,7 +38,7 @@ final class NodeMembership: @unchecked Sendable {
     /// Milliseconds that a change waits at least for the other nodes, whose leases may be longer.
     private static let leastWait: Int64 = 6_000
 
-    let lease = NodeLease()
+    let lease: NodeLease
     private let channel: any NodeChannel
     private let policy: OutagePolicy
     private let status: NodeStatus
@@ -60,10 +60,12 @@ final class NodeMembership: @unchecked Sendable {
     private var isFollowing = true
 
     init(
-        _ channel: any NodeChannel, named name: String, replayGuard: String, policy: OutagePolicy,
-        status: NodeStatus, handOver: HandoverState
+        _ channel: any NodeChannel, named name: String, replayGuard: String, lease: NodeLease,
+        policy: OutagePolicy, status: NodeStatus, handOver: HandoverState
     ) throws(OperationalError) {
-        (self.channel, self.policy, self.status, self.handOver) = (channel, policy, status, handOver)
+        (self.channel, self.lease, self.policy, self.status, self.handOver) = (
+            channel, lease, policy, status, handOver
+        )
         node = Node(
             id: Hex.encode(SystemRandom().bytes(8).span), name: name, replayGuard: replayGuard,
             lease: policy.lease)
@@ -179,7 +181,7 @@ final class NodeMembership: @unchecked Sendable {
         waiting.refuse(waitingUntil: NodeLease.now)
     }
 
-    /// Sessions are refused at once where this build cannot use the schema, which another node has migrated.
+    /// Requests are refused at once where this build cannot use the schema, which another node has migrated.
     private func verify(_ level: Int64, of schema: any SchemaStore) throws(OperationalError) {
         do {
             try schema.verifySchema()

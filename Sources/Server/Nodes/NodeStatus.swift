@@ -37,7 +37,7 @@ final class NodeStatus {
         if !isSilent { note("the store is not heard: \(error.message)") }
         isSilent = true
         guard !isFresh else { return }
-        if !isLapsed { note("the lease has lapsed: requests of sessions are refused") }
+        if !isLapsed { note("the lease has lapsed: requests are refused") }
         isLapsed = true
         readiness.set(.nodes, detail: "the store is not heard, and sessions are refused: \(error.message)")
     }

@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// How long a node of several serves sessions that it has in memory, after it has last heard the store.
+/// How long a node of several judges requests by what it has in memory, after it has last heard the store.
 package enum OutagePolicy: Sendable, Equatable {
     /// As long as the connection to the store is not known to be lost, and at most a second.
     case closed

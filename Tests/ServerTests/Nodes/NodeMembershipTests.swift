@@ -18,7 +18,7 @@ import Testing
 
     private func started(_ policy: OutagePolicy) throws -> NodeMembership {
         let membership = try NodeMembership(
-            channel, named: "here", replayGuard: "file", policy: policy,
+            channel, named: "here", replayGuard: "file", lease: NodeLease(), policy: policy,
             status: NodeStatus(readiness, log: nil), handOver: HandoverState())
         try membership.start(
             .init(
