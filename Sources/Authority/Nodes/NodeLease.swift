@@ -3,11 +3,12 @@ import Glibc
 import Synchronization
 
 /// Until when this process may judge requests by what it has in memory. Past that time the other nodes take
-/// the end of a session, a retirement or a change of policy for known everywhere, and this one may not know it.
+/// the end of a session, a retirement or a change of policy for known everywhere, and this one may not know
+/// it.
 ///
-/// Ask before something is looked up. What is found then is at least as new as what was acknowledged when the
-/// lease began to last, since a node counts a lease as its own only after it has looked at the store. Asked
-/// afterwards alone, the lease may have begun between the two, and the finding be older.
+/// Ask before something is looked up. What is found then is at least as new as what was acknowledged when
+/// the lease began to last, since a node counts a lease as its own only after it has looked at the store.
+/// Asked afterwards alone, the lease may have begun between the two, and the finding be older.
 ///
 /// The clock goes on while the process is stopped or the machine sleeps.
 package final class NodeLease: Sendable {
