@@ -32,6 +32,8 @@ from sites import Servers, Site, rates
 
 BODY = 512
 IDLE_SECONDS = 3
+# The accounts of each number of nodes have numbers of their own.
+MOST_CLIENTS = 1_000_000
 
 
 def medians(samples: list[dict[str, float]]) -> dict[str, float]:
@@ -67,7 +69,7 @@ def sites_of(folder: pathlib.Path, servers: Servers, options) -> tuple[list[dict
         row |= requests_of(site, options.rounds, options.requests, options.keyed)
         if clients:
             options.tell(f"{name}: sign-ups, logins and refreshes")
-            row |= logins.measured(site, clients)
+            row |= logins.measured(site, clients, first=nodes * MOST_CLIENTS)
         return row
 
     with Site(folder / "sqlite", None) as site:
@@ -77,8 +79,7 @@ def sites_of(folder: pathlib.Path, servers: Servers, options) -> tuple[list[dict
             site.keep(count)
             before = servers.redis_bytes()
             keys = servers.redis.keys()
-            # The app's accounts are new each time only if they are made once.
-            rows.append(row(site, text, "postgres", count, options.clients if count == 1 else 0))
+            rows.append(row(site, text, "postgres", count, 0 if count == 2 else options.clients))
             if count == 1:
                 entry = (servers.redis_bytes() - before) / max(1, servers.redis.keys() - keys)
     return rows, entry

@@ -52,11 +52,12 @@ class Clients:
             self.process.communicate()
 
 
-def measured(site: Site, count: int) -> dict[str, dict[str, float]]:
+def measured(site: Site, count: int, first: int = 0) -> dict[str, dict[str, float]]:
     """Of sign-ups, logins and refreshes: microseconds of CPU by group of processes, and how many a second. The two requests of a flow
-    reach different nodes, if there are several. Where a request had a 503, it begins again with other accounts."""
+    reach different nodes, if there are several. The accounts have numbers from `first`. Where a request had a 503, it begins again with
+    other accounts."""
     attempts = itertools.count()
-    return repeated(lambda: measured_once(site, count, next(attempts) * count), "sign-ups and logins")
+    return repeated(lambda: measured_once(site, count, first + next(attempts) * count), "sign-ups and logins")
 
 
 def measured_once(site: Site, count: int, first: int) -> dict[str, dict[str, float]]:
@@ -92,7 +93,8 @@ def sent(site: Site, step: str, bodies: list[bytes], *, shift: int) -> tuple[lis
             (folder / f"requests-{index}").write_bytes(b"".join(framed(request) for request in requests))
             commands.append([
                 LOAD, "--port", nodes[(index + shift) % len(nodes)].port, "--authority", HOST, "--requests", len(part), "--connections",
-                min(len(part), CONNECTIONS // len(nodes)), "--prepared", folder / f"requests-{index}", "--answers", folder / f"answers-{index}"])
+                min(len(part), CONNECTIONS // len(nodes)), "--prepared", folder / f"requests-{index}", "--answers",
+                folder / f"answers-{index}"])
         # None of these reaches the backend.
         results, taken = site.meter().during(lambda: checked_together(site.backend, commands, len(bodies), 0, passed=0))
         answers = [answer for index in range(len(parts)) for answer in unframed((folder / f"answers-{index}").read_bytes())]
