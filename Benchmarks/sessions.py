@@ -19,8 +19,8 @@ from sites import CONNECTIONS, OPTIONS, Servers
 
 # Different sessions that send the requests of a round: as many at each size, evenly over all. As many others warm the node up.
 SENDERS = 500
-# The share of a core below which a node is at rest.
-IDLE_SHARE = 0.05
+# The share of a core below which nodes and database are at rest, after so many seconds in a row.
+IDLE_SHARE, QUIET_SECONDS = 0.15, 5
 # Seconds for a command that fills or moves a million.
 PATIENCE = 1_200
 
@@ -53,16 +53,16 @@ class FilledNode:
         self.options = ["--release", filled["release"], "--secret", decode_secret(filled["request_key"]).hex()]
 
     def settle(self) -> float:
-        """Waits until the node has nothing to do, and returns the seconds of CPU until then: after a start it verifies all rows, in the
-        background if they are many, and that is no request's cost."""
-        meter = CPUMeter({"gateway": lambda: [self.node.process.pid]})
-        total, end = 0.0, time.monotonic() + PATIENCE
-        while True:
+        """Waits until node and database have nothing to do, and returns the node's seconds of CPU until then: after a start it verifies
+        all rows, in the background if they are many, and that is no request's cost. PostgreSQL sorts them before the node has any."""
+        meter = CPUMeter({"gateway": lambda: [self.node.process.pid], "postgres": self.servers.postgres.pids})
+        total, quiet, end = 0.0, 0, time.monotonic() + PATIENCE
+        while quiet < QUIET_SECONDS:
+            assert time.monotonic() < end, "the node does not come to rest"
             _, taken = meter.during(lambda: time.sleep(1))
             total += taken["gateway"]
-            if taken["gateway"] < IDLE_SHARE:
-                return total
-            assert time.monotonic() < end, "the node does not come to rest"
+            quiet = quiet + 1 if sum(taken.values()) < IDLE_SHARE else 0
+        return total
 
     def bytes_of_database(self) -> int:
         return int(self.servers.postgres.sql(f"SELECT pg_database_size('{self.database}')"))
