@@ -57,17 +57,31 @@ class Backend:
 def checked(backend: Backend, command: list, requests: int, body_bytes: int, *, passed: int) -> dict:
     """Runs load.c, which checks every answer, and compares what the backend had: `passed` requests, each once, with
     `body_bytes` of bodies in all."""
+    return checked_together(backend, [command], requests, body_bytes, passed=passed)[0]
+
+
+def checked_together(backend: Backend, commands: list[list], requests: int, body_bytes: int, *, passed: int) -> list[dict]:
+    """The same of several that run at once; `requests` are those of all of them."""
     before = backend.seen()
-    done = subprocess.run([*map(str, command)], capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode:
+    running = [subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+               for command in commands]
+    results, faults = [], ""
+    for process in running:
+        out, err = process.communicate()
+        if process.returncode:
+            faults += err[:2000]
+        else:
+            results.append(json.loads(out))
+    if faults or len(results) < len(running):
         # The backend ends where it cannot read a request, and the proxy's answer is then the smaller news.
         ended = backend.has_ended()
-        raise Lie((backend.process.stderr.read().decode(errors="replace")[:2000] if ended else "") + done.stderr[:2000])
-    after, result = backend.seen(), json.loads(done.stdout)
+        raise Lie((backend.process.stderr.read().decode(errors="replace")[:2000] if ended else "") + faults)
+    after = backend.seen()
     had = {name: after[name] - before[name] for name in after}
-    if result["requests"] != requests or had != {"requests": passed, "bytes": body_bytes}:
-        raise Lie(f"{result['requests']} answers to {requests} requests, and the backend had {had}")
-    return result
+    answers = sum(result["requests"] for result in results)
+    if answers != requests or had != {"requests": passed, "bytes": body_bytes}:
+        raise Lie(f"{answers} answers to {requests} requests, and the backend had {had}")
+    return results
 
 
 # Who calls: prepares the app `bench` and a key, and returns the options of load.c.

@@ -15,6 +15,11 @@
  * Idempotency-Key of its own: with one key for all, a server that does a keyed request once would answer all but the
  * first out of its memory. --sources N makes the connections from N addresses, of which --source K is the first.
  * --status expects a refusal, whose body contains TEXT.
+ *
+ * --key-ids FILE has a key id in each line, which the requests use in turn in place of --key-id: sessions that share one
+ * secret. --prepared FILE has whole requests, each behind its length (four bytes, little-endian), which are sent as they
+ * are, once each, in place of those above; then an answer is checked for its status and framing alone, and --answers FILE
+ * gets the bodies of all answers in the order of the requests, each behind its length.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -45,7 +50,7 @@
 
 static int port, sources = 1, first_source, total = 10000, connections = 64, body_length, is_keyed, uses_tls, answer_length, status = 200;
 static const char *authority = "127.0.0.1", *scheme = "message-signatures", *key_id = "", *release, *secret_hex = "",
-                  *device_key_file, *contained = "";
+                  *device_key_file, *contained = "", *key_ids_file, *prepared_file, *answers_file;
 
 static void fail(const char *what) {
     fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
@@ -138,6 +143,9 @@ struct request {
     char *bytes;
     int length;
     uint64_t head_sum, body_sum;
+    /* The body of its answer, if it was prepared. */
+    char *answer;
+    uint32_t answer_length;
 };
 
 /* What all schemes say of one request. */
@@ -149,6 +157,9 @@ struct plan {
 };
 
 static struct request *requests;
+/* The key ids that take turns; none without --key-ids. */
+static char **key_ids;
+static int key_id_count;
 static char *shared_body, body_digest[96];
 static unsigned int key_prefix;
 
@@ -290,6 +301,7 @@ static uint64_t head_checksum(const char *head, const struct plan *plan) {
 
 static void write_request(int index) {
     char key[32];
+    if (key_id_count) key_id = key_ids[index % key_id_count];
     TEXT(target, 512);
     TEXT(fields, 2048);
     TEXT(form, 8192);
@@ -326,10 +338,62 @@ static void write_request(int index) {
     request->body_sum = !form.length && index ? requests[0].body_sum : checksum(0, body, length);
 }
 
+/* A whole file, with a NUL behind it. */
+static char *read_file(const char *path, long *length) {
+    FILE *file = fopen(path, "rb");
+    if (!file || fseek(file, 0, SEEK_END) || (*length = ftell(file)) < 0 || fseek(file, 0, SEEK_SET)) fail(path);
+    char *bytes = malloc(*length + 1);
+    if (!bytes || fread(bytes, 1, *length, file) != (size_t)*length) fail(path);
+    bytes[*length] = 0;
+    fclose(file);
+    return bytes;
+}
+
+static void read_key_ids(void) {
+    long length;
+    char *at = read_file(key_ids_file, &length);
+    key_ids = calloc(length / 2 + 1, sizeof *key_ids);
+    for (char *line; (line = strsep(&at, "\n"));)
+        if (*line) key_ids[key_id_count++] = line;
+    if (!key_id_count) fail("no key ids");
+}
+
+static void read_prepared(void) {
+    long length;
+    char *bytes = read_file(prepared_file, &length), *end = bytes + length;
+    requests = calloc(total, sizeof *requests);
+    for (int i = 0; i < total; i++) {
+        uint32_t count;
+        if (end - bytes < (long)sizeof count) fail("fewer requests than expected");
+        memcpy(&count, bytes, sizeof count);
+        bytes += sizeof count;
+        if (count > (size_t)(end - bytes)) fail("a request that is cut off");
+        requests[i].bytes = bytes;
+        requests[i].length = count;
+        bytes += count;
+    }
+    if (bytes != end) fail("more requests than expected");
+}
+
+static void write_answers(void) {
+    FILE *file = fopen(answers_file, "wb");
+    if (!file) fail(answers_file);
+    for (int i = 0; i < total; i++) {
+        fwrite(&requests[i].answer_length, sizeof requests[i].answer_length, 1, file);
+        fwrite(requests[i].answer, 1, requests[i].answer_length, file);
+    }
+    if (ferror(file) || fclose(file)) fail(answers_file);
+}
+
 static void write_requests(void) {
     unsigned char hash[32];
     char text[64];
+    if (prepared_file) {
+        read_prepared();
+        return;
+    }
     read_keys();
+    if (key_ids_file) read_key_ids();
     if (!release) release = key_id;
     shared_body = malloc(body_length + 1);
     /* Letters and digits, so that it can be a value of a form; no two parts of it are alike. */
@@ -445,6 +509,13 @@ static void check_answer(struct connection *c, const char *body, int length) {
     char expected[128];
     struct request *request = &requests[c->request];
     if (atoi(c->buffer + 9) != status) fault("another status than expected", c->request, c->buffer, c->filled);
+    if (prepared_file) {
+        request->answer = malloc(length + 1);
+        if (!request->answer) fail("memory");
+        memcpy(request->answer, body, length);
+        request->answer_length = length;
+        return;
+    }
     if (status != 200) {
         if (!memmem(body, length, contained, strlen(contained)))
             fault("not the expected refusal", c->request, c->buffer, c->filled);
@@ -502,7 +573,8 @@ static void read_options(int argc, char **argv) {
         {"port", 1, 0, 'p'},       {"authority", 1, 0, 'a'},  {"scheme", 1, 0, 'm'},   {"key-id", 1, 0, 'k'},
         {"release", 1, 0, 'r'},    {"secret", 1, 0, 's'},     {"requests", 1, 0, 'n'}, {"connections", 1, 0, 'c'},
         {"body", 1, 0, 'b'},       {"answer", 1, 0, 'w'},     {"status", 1, 0, 'e'},   {"contains", 1, 0, 't'},
-        {"device-key", 1, 0, 'd'}, {"sources", 1, 0, 'o'},    {"source", 1, 0, 'f'},
+        {"device-key", 1, 0, 'd'}, {"sources", 1, 0, 'o'},    {"source", 1, 0, 'f'},   {"key-ids", 1, 0, 'i'},
+        {"prepared", 1, 0, 'q'},   {"answers", 1, 0, 'g'},
         {"tls", 0, &uses_tls, 1},  {"keyed", 0, &is_keyed, 1}, {0, 0, 0, 0}};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
@@ -520,6 +592,9 @@ static void read_options(int argc, char **argv) {
         case 'e': status = atoi(optarg); break;
         case 't': contained = optarg; break;
         case 'd': device_key_file = optarg; break;
+        case 'i': key_ids_file = optarg; break;
+        case 'q': prepared_file = optarg; break;
+        case 'g': answers_file = optarg; break;
         case 0: break;
         default: exit(2);
         }
@@ -557,6 +632,7 @@ int main(int argc, char **argv) {
         }
     }
     clock_gettime(CLOCK_MONOTONIC, &stop);
+    if (answers_file) write_answers();
     double seconds = (stop.tv_sec - start.tv_sec) + (stop.tv_nsec - start.tv_nsec) / 1e9;
     qsort(latencies, done, sizeof *latencies, ascending);
     printf("{\"requests\":%d,\"reopened\":%d,\"seconds\":%.3f,\"per_second\":%.0f,\"median_us\":%.0f,\"p99_us\":%.0f}\n", done,

@@ -29,34 +29,37 @@ package struct SessionBench {
         package var revocationMilliseconds: Double
     }
 
-    static let start: Int64 = 1_800_000_000
     static let refreshes = 2_000
 
     let deployment: Deployment
     let makeStore: (StoreInspection) -> any Store
+    /// When everything was made, whole Unix seconds.
+    let start: Int64
     let device: BenchDevice
     let app: AppName
     let release: Release
 
     /// `deployment` is used by this benchmark alone, in a temporary folder; `makeStore` opens another
-    /// connection to its store.
+    /// connection to its store. `start` is when everything is said to have been made, in whole Unix seconds.
     package init(
-        _ deployment: Deployment, makeStore: @escaping (StoreInspection) -> any Store
+        _ deployment: Deployment, at start: Int64 = 1_800_000_000,
+        makeStore: @escaping (StoreInspection) -> any Store
     ) throws(OperationalError) {
         guard let app = AppName("bench"), let platform = Platform("ios"), let version = Version("1.0"),
             let id = KeyID("r_bench")
         else { throw OperationalError(.failed, message: "bench: names") }
         self.deployment = deployment
+        self.start = start
         self.makeStore = makeStore
         self.app = app
         device = try BenchDevice()
         _ = try deployment.addApp(
             app, settings: ["slots=unlimited", "token-lifetime=24h"], requiring: .signed,
-            at: SessionBench.start)
+            at: start)
         let draft = ReleaseDraft(
             app: app, platform: platform, version: version, scheme: .messageSignatures, id: id,
             secret: Secret(random: 32))
-        release = try deployment.addRelease(draft, at: SessionBench.start).release
+        release = try deployment.addRelease(draft, at: start).release
     }
 
     /// `progress` receives a description of each stage.
@@ -83,7 +86,7 @@ package struct SessionBench {
         }
         progress("measuring")
         let uses = try measureUses(of: ids, directory: live)
-        let replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: SessionBench.start)
+        let replay = try ReplayFile(path: deployment.folder.replay, expecting: nil, now: start)
         let life = SessionLifecycle(deployment, directory: live, writer: writer, replay: replay)
         let rate = try await measureRefreshes(of: ids, lifecycle: life, keys: keys)
         let revocation = try await measureRevocation(of: ids, directory: live, keys: keys, replay: replay)
@@ -177,7 +180,7 @@ extension SessionBench {
 
     private func opening(_ session: StoredSession) -> (any Store) throws(OperationalError) -> Void {
         { (store: any Store) throws(OperationalError) -> Void in
-            _ = try store.open(session, proving: [1], slots: .single, at: SessionBench.start)
+            _ = try store.open(session, proving: [1], slots: .single, at: start)
         }
     }
 
@@ -187,7 +190,7 @@ extension SessionBench {
             guard let name = try? AccountName(normalizing: "account-\(number)@example.com") else {
                 throw OperationalError(.failed, message: "bench: account name")
             }
-            var draft = AccountDraft(app: app, name: name, created: SessionBench.start, tombstone: nil)
+            var draft = AccountDraft(app: app, name: name, created: start, tombstone: nil)
             draft.registration = StoredRegistration(credential: [1], sealedRecord: [])
             drafts.append(draft)
         }
@@ -204,12 +207,12 @@ extension SessionBench {
         }
         var credentials = DeviceCredentials(
             signingKey: device.signingPoint, agreementKey: device.agreementPoint,
-            epochBegan: SessionBench.start,
+            epochBegan: start,
             sealedRoot: deployment.seal(device.root, of: id, in: app, epoch: 0))
         credentials.release = release.id
         return StoredSession(
             id: id, account: account.number, app: app, platform: release.platform, deviceClass: .phone,
-            deviceName: "phone", created: SessionBench.start, credentials: .device(credentials))
+            deviceName: "phone", created: start, credentials: .device(credentials))
     }
 }
 
@@ -246,13 +249,14 @@ extension SessionBench {
         // The writer opens its connection and checks every page at its first change, once in a server's
         // life.
         _ = try? await life.writer.write { (store) throws(OperationalError) in try store.sessionChange() }
+        let start = start
         let began = SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID)
         let answered = await withTaskGroup(of: Int.self) { group in
             for lane in 0..<8 {
                 group.addTask {
                     var answered = 0
                     for index in stride(from: lane, to: requests.count, by: 8) {
-                        if (try? await life.refresh(requests[index], at: SessionBench.start)) != nil {
+                        if (try? await life.refresh(requests[index], at: start)) != nil {
                             answered += 1
                         }
                     }
@@ -270,7 +274,7 @@ extension SessionBench {
     private func refresh(of id: SessionID, from release: AppRelease) -> RefreshRequest {
         var request = RefreshRequest(
             release: release, token: SessionToken(id: id, epoch: 0),
-            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: SessionBench.start,
+            attempt: SystemRandom().bytes(RefreshTranscript.attemptCount), time: start,
             counter: 1,
             nonce: SystemRandom().bytes(RefreshTranscript.nonceCount), mac: [], signature: [])
         let transcript = request.transcript
@@ -289,7 +293,7 @@ extension SessionBench {
         let host = "api.example.com"
         let gate = Gate(
             allowedHosts: AllowedHosts([host]), keys: keys, sessions: live, replay: replay,
-            clock: FixedClock(now: SessionBench.start))
+            clock: FixedClock(now: start))
         let admin = makeStore(.header)
         defer { admin.close() }
         var times: [Double] = []
@@ -299,12 +303,12 @@ extension SessionBench {
                 SessionToken(id: id, epoch: 0), key: SigningKey(device.root.requestKey), release: release.id)
             do {
                 try MessageSignatures().sign(
-                    &draft, as: signer, at: SessionBench.start, nonce: "revoked\(number)")
+                    &draft, as: signer, at: start, nonce: "revoked\(number)")
             } catch { throw OperationalError(.failed, message: "bench: \(error.detail)") }
             let request = draft.request()
             let recorded = deployment.auditDraft(for: .sessionRevoke, on: .session(id, of: app))
             _ = try admin.end(
-                .one(id), with: SessionTermination(.revoked, at: SessionBench.start), recording: recorded)
+                .one(id), with: SessionTermination(.revoked, at: start), recording: recorded)
             deployment.generation.advance()
             let began = SessionBench.seconds(CLOCK_MONOTONIC)
             do throws(Refusal) {

@@ -30,7 +30,7 @@ enum Tool {
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
         .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .benchVerdict,
-        .bench, .lab,
+        .benchFill, .benchClients, .bench, .lab,
         .version,
     ]
 
