@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 /// status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .restart, .appAdd, .appList, .appPolicy, .appMessages,
+        .serve, .reload, .restart, .appAdd, .appList, .appPolicy, .appMessages,
         .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
         .routeSet, .routeList, .routeRemove, .routeTest,
         .accountAdd, .accountList, .accountShow, .accountLock, .accountUnlock, .accountRemove,
