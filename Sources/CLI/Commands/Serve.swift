@@ -13,6 +13,7 @@ extension Command {
             file (limit_head). Options count before the environment, the environment before the file. \
             SIGTERM lets the
             requests in flight finish, and ends with status 0; SIGHUP does what `countersign reload` does.
+            `countersign settings` lists the settings with their defaults, units and effect.
             """
     ) { (run) throws(OperationalError) in
         #if SABOTAGE
@@ -73,12 +74,15 @@ extension Command {
                 meaning: "print every problem of the settings and of the files that they name, and stop"),
             .flag("json", meaning: "print the problems as JSON"),
         ]
+        let settings = Setting.all.map { setting in
+            Option(
+                name: setting.name, kind: .value(setting.value), meaning: setting.meaning,
+                form: ValueForm(setting.kind))
+        }
         #if SABOTAGE
-            return options + [.sabotage]
-                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
+            return options + [.sabotage] + settings
         #else
-            return options
-                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
+            return options + settings
         #endif
     }
 }

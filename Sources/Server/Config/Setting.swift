@@ -86,6 +86,18 @@ extension Setting {
     /// The default as text; empty if there is none, or if it depends on other settings or the machine.
     package var fallback: String { Setting.text(of: show(Configuration())) }
 
+    /// What a number counts; empty for none.
+    package var unit: String { if case .number(let unit) = kind { unit.rawValue } else { "" } }
+
+    /// `a reload`, `a restart`, or both with the changes that need the latter.
+    package var effectText: String {
+        switch effect {
+        case .onReload: "a reload"
+        case .onRestart: "a restart"
+        case .onReloadExcept(let condition): "a reload; a restart \(condition.purpose)"
+        }
+    }
+
     /// A shown value as it is written on the command line; empty for `null`.
     static func text(of value: JSONValue) -> String {
         switch value {
