@@ -10,7 +10,7 @@ import Glibc
 /// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
 /// later changes run on the loops.
 final class Service: @unchecked Sendable {
-    /// As configured: `plan` may lower a limit of it.
+    /// As configured; ``planned(_:workers:log:)`` may lower a limit of it.
     private let running: RunningConfiguration
     private let log: EventLog?
     private let composition: any ServerComposition

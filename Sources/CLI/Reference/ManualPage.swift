@@ -33,8 +33,8 @@ struct ManualPage {
         lines += [".B countersign", ".I COMMAND", "[options]"]
         section("DESCRIPTION")
         paragraph(
-            "Countersign proves that each request comes from a live version of your app, unread, unchanged and "
-                + "once. `countersign COMMAND --help`, and countersign-COMMAND(1), describe a command.")
+            "Countersign proves that each request comes from a live version of your app, unread, unchanged "
+                + "and once. `countersign COMMAND --help`, and countersign-COMMAND(1), describe a command.")
         section("COMMANDS")
         for command in commands {
             lines += [".TP", ".B \(ManualPage.escaped(command.name))"]

@@ -156,7 +156,7 @@ private struct SettingsReader {
                     ConfigurationProblem(
                         message: "\(path): `\(shown)`: no such setting; known are \(known)",
                         origin: .init(place: path, file: path, line: line), found: shown,
-                        expected: "one of \(known)"))
+                        expected: "the key of a setting"))
                 continue
             }
             let origin = ConfigurationProblem.Origin(

@@ -13,8 +13,31 @@ package struct ReloadReport: Sendable, Equatable {
     package var isApplied: Bool { problems.isEmpty }
 
     static func refused(_ message: String) -> ReloadReport {
-        ReloadReport(problems: [ConfigurationProblem(message: message, origin: nil)])
+        refused([ConfigurationProblem(message: message, origin: nil)])
     }
+
+    /// A report of bounded size: the settings file may be large, and wrong in each of its lines.
+    static func refused(_ problems: [ConfigurationProblem]) -> ReloadReport {
+        var shown: [ConfigurationProblem] = []
+        var count = 0
+        for var problem in problems {
+            if problem.message.utf8.count > mostMessageBytes {
+                problem.message = "\(problem.message.prefix(mostMessageBytes / 4))…"
+            }
+            count += problem.message.utf8.count
+            guard shown.isEmpty || count <= mostProblemBytes else { break }
+            shown.append(problem)
+        }
+        if shown.count < problems.count {
+            let text =
+                "and \(problems.count - shown.count) more; `countersign serve --check-config` shows all"
+            shown.append(ConfigurationProblem(message: text, origin: nil))
+        }
+        return ReloadReport(problems: shown)
+    }
+
+    private static let mostMessageBytes = 4_000
+    private static let mostProblemBytes = 8_000
 
     /// One line for the log.
     var line: String {

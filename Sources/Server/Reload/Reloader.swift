@@ -42,7 +42,7 @@ final class Reloader: Sendable {
         do {
             let reading = Configuration.read(from: try sources.readingFileAgain())
             let errors = reading.check(environment: sources.environment).filter { $0.severity == .error }
-            guard errors.isEmpty else { return ReloadReport(problems: errors) }
+            guard errors.isEmpty else { return .refused(errors) }
             let old = running.current
             let merged = old.reloaded(from: reading.configuration)
             // What waits for a restart must not make the rest contradict itself.
