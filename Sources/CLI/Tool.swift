@@ -15,7 +15,7 @@ enum ExitStatus: Int32, Sendable {
 /// status.
 enum Tool {
     static let commands: [Command] = [
-        .serve, .restart, .appAdd, .appList, .appPolicy, .appMessages,
+        .serve, .reload, .restart, .appAdd, .appList, .appPolicy, .appMessages,
         .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
         .routeSet, .routeList, .routeRemove, .routeTest,
         .accountAdd, .accountList, .accountShow, .accountLock, .accountUnlock, .accountRemove,
@@ -30,8 +30,7 @@ enum Tool {
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
         .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .benchVerdict,
-        .benchFill, .benchClients, .bench, .lab,
-        .version,
+        .benchFill, .benchClients, .bench, .lab, .settings, .manual, .completion, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)
@@ -74,4 +73,6 @@ extension Command {
 /// What this is.
 enum Product {
     static let version = "0.1.0"
+    /// When this version's manual pages changed last.
+    static let date = "2026-11-26"
 }

@@ -23,20 +23,15 @@ final class EventLog: Sendable {
 
     /// Nil if the settings turn the log off.
     convenience init?(_ target: LogTarget, sampling: RefusalSampler.Settings) throws(OperationalError) {
-        switch target {
-        case .off: return nil
-        case .standardError: try self.init(path: nil, sampling: sampling)
-        case .file(let path): try self.init(path: path, sampling: sampling)
-        }
+        guard let sink = try Sink(target) else { return nil }
+        try self.init(sink, sampling: sampling)
     }
 
-    /// `path` nil: standard error.
-    private init(path: String?, sampling: RefusalSampler.Settings) throws(OperationalError) {
+    private init(_ sink: Sink, sampling: RefusalSampler.Settings) throws(OperationalError) {
         let queue = Monitor(EventLogQueue(sampler: RefusalSampler(sampling)))
         self.queue = queue
-        let descriptor = if let path { try EventLogWriter.open(path) } else { Int32(2) }
         thread = try WorkerThreads(purpose: "to write the log on") {
-            var writer = EventLogWriter(queue, path: path, descriptor: descriptor)
+            var writer = EventLogWriter(queue, sink: sink)
             writer.run()
         }
     }
@@ -83,9 +78,34 @@ final class EventLog: Sendable {
         write(Array(line.text.utf8), urgency: .now)
     }
 
-    /// Opens the file again after it was renamed, as daemons do on SIGHUP.
-    func reopen() {
-        queue.with { $0.mustReopen = true }
+    /// An opened place to write to.
+    final class Sink: Sendable {
+        fileprivate let descriptor: Int32
+        /// Whether the descriptor is the writer's to close; standard error's is not.
+        fileprivate let isFile: Bool
+
+        /// Nil where the log is off. Throws if a file cannot be opened.
+        init?(_ target: LogTarget) throws(OperationalError) {
+            switch target {
+            case .off: return nil
+            case .standardError: (descriptor, isFile) = (STDERR_FILENO, false)
+            case .file(let path): (descriptor, isFile) = (try EventLogWriter.open(path), true)
+            }
+        }
+
+        deinit { if isFile { close(descriptor) } }
+    }
+
+    /// Writes to `sink` from the next batch on, as daemons do on SIGHUP after their file was renamed, and
+    /// samples by other settings. The summary of the lines that were left out so far is written.
+    func continueTo(_ sink: Sink, sampling: RefusalSampler.Settings) {
+        queue.with { queue in
+            if sampling != queue.sampler.settings {
+                _ = queue.appendSummary()
+                queue.sampler = RefusalSampler(sampling)
+            }
+            queue.nextSink = sink
+        }
         queue.wakeOne()
     }
 
@@ -108,7 +128,7 @@ private struct EventLogQueue {
     var dropped = 0
     var isUrgent = false
     var isStopping = false
-    var mustReopen = false
+    var nextSink: EventLog.Sink?
 
     init(sampler: RefusalSampler) { self.sampler = sampler }
 
@@ -156,13 +176,11 @@ private struct EventLogWriter {
     private static let pauseMilliseconds = 100
 
     private let queue: Monitor<EventLogQueue>
-    private let path: String?
-    private var descriptor: Int32
+    private var sink: EventLog.Sink
 
-    init(_ queue: Monitor<EventLogQueue>, path: String?, descriptor: Int32) {
+    init(_ queue: Monitor<EventLogQueue>, sink: EventLog.Sink) {
         self.queue = queue
-        self.path = path
-        self.descriptor = descriptor
+        self.sink = sink
     }
 
     static func open(_ path: String) throws(OperationalError) -> Int32 {
@@ -177,18 +195,18 @@ private struct EventLogWriter {
     mutating func run() {
         var batch: [UInt8] = []
         while true {
-            queue.wait { $0.pending.isEmpty && !$0.isStopping && !$0.mustReopen ? nil : () }
+            queue.wait { $0.pending.isEmpty && !$0.isStopping && $0.nextSink == nil ? nil : () }
             // Lets a batch gather, unless a line is urgent.
             queue.wait(milliseconds: EventLogWriter.pauseMilliseconds) { queue -> Void? in
-                let isDue = queue.isUrgent || queue.isStopping || queue.mustReopen
+                let isDue = queue.isUrgent || queue.isStopping || queue.nextSink != nil
                 return isDue || queue.pending.count >= EventLog.batchBytes ? () : nil
             }
-            let (lost, isLast, mustReopen) = queue.with { queue in
+            let (lost, isLast, next) = queue.with { queue in
                 swap(&batch, &queue.pending)
-                defer { (queue.dropped, queue.isUrgent, queue.mustReopen) = (0, false, false) }
-                return (queue.dropped, queue.isStopping, queue.mustReopen)
+                defer { (queue.dropped, queue.isUrgent, queue.nextSink) = (0, false, nil) }
+                return (queue.dropped, queue.isStopping, queue.nextSink)
             }
-            if mustReopen { reopen() }
+            if let next { sink = next }
             if lost > 0 { batch.append(contentsOf: "{\"log\":\"dropped\",\"lines\":\(lost)}\n".utf8) }
             write(batch)
             batch.removeAll(keepingCapacity: true)
@@ -196,17 +214,12 @@ private struct EventLogWriter {
         }
     }
 
-    private mutating func reopen() {
-        guard let path, let fresh = try? EventLogWriter.open(path) else { return }
-        close(descriptor)
-        descriptor = fresh
-    }
-
     private func write(_ batch: [UInt8]) {
         var written = 0
         while written < batch.count {
             let count = batch.withUnsafeBytes {
-                Glibc.write(descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written)
+                Glibc.write(
+                    sink.descriptor, $0.baseAddress.unsafelyUnwrapped + written, batch.count - written)
             }
             if count < 0, errno == EINTR { continue }
             // A sink that is gone or full loses lines; the service does not stop because of its log.

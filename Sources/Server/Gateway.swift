@@ -24,12 +24,12 @@ final class Gateway: Handler, @unchecked Sendable {
     private let signing: ResponseSigner
     let backend: Backend
     let routes: RouteTable
-    private let decider: DecideEndpoint?
-    let limits: Limits
-    let proxies: TrustedProxies
+    private var decider: DecideEndpoint?
+    private(set) var limits: Limits
+    private(set) var proxies: TrustedProxies
     private let log: EventLog?
     let clock: any TimeSource
-    let identity: CallerIdentityFields
+    private(set) var identity: CallerIdentityFields
     let idempotency: IdempotencyCoordinator
     let requestCounter: LoopRequestCounter
     private var events: SplitMix64
@@ -61,6 +61,24 @@ final class Gateway: Handler, @unchecked Sendable {
         self.log = log
         self.clock = clock
         events = SplitMix64(seed: seed)
+    }
+
+    /// What a reload replaces. Requests in flight may use the earlier value of one and the later one of
+    /// another.
+    struct Replacement {
+        var limits: Limits
+        var proxies: TrustedProxies
+        var identity: CallerIdentityFields
+        var rules: HeadRules
+    }
+
+    /// Called on the loop.
+    func replace(by replacement: Replacement) {
+        limits = replacement.limits
+        proxies = replacement.proxies
+        identity = replacement.identity
+        decider = decider?.replacing(
+            proxies: replacement.proxies, limits: replacement.limits, rules: replacement.rules)
     }
 
     func handle(_ exchange: any Exchange) async {

@@ -63,7 +63,7 @@ struct RefusalSampler {
 
     private static let sureLines = 2
 
-    private let settings: Settings
+    let settings: Settings
     private var windowEnd = Int64.min
     private var lines = 0
     private var counts: [Subject: Count] = [:]

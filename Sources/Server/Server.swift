@@ -19,15 +19,20 @@ public enum Server {
     private static let reconcileMilliseconds = 2_000
 
     /// Serves until told to stop; returns once drained. Call from the main thread, which handles the signals.
+    /// A reload reads `sources` again.
     package static func run(
-        _ configuration: Configuration, start: Start = .alone, environment: [String: String]
+        _ configuration: Configuration, from sources: Configuration.Sources, start: Start = .alone,
+        environment: [String: String]
     ) throws(OperationalError) {
-        try run(configuration, start: start, environment: environment, composition: SoundComposition())
+        try run(
+            configuration, from: sources, start: start, environment: environment,
+            composition: SoundComposition())
     }
 
     /// The same from the parts that `composition` chooses.
     static func run(
-        _ configuration: Configuration, start: Start, environment: [String: String],
+        _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
+        environment: [String: String],
         composition: any ServerComposition
     ) throws(OperationalError) {
         Signals.block()
@@ -102,17 +107,18 @@ public enum Server {
                 authenticatingBy: deployment.rows, interruptedBy: drills.store), replay: replay,
             sharing: inheritance?.limits,
             handOver: handOver, log: log, composition: composition)
+        let running = RunningConfiguration(configuration)
         let routes = RouteTable(
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
                 .time(signedBy: signing), .pins(PinManifestCache(deployment)),
             ]
-                + sessions.routes + UploadRoutes(sessions.life, configuration: configuration).routes
+                + sessions.routes + UploadRoutes(sessions.life, running: running).routes
                 + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
-            configuration, log: log, signing: signing, meter: meter, replay: replays.backend,
+            running, log: log, signing: signing, meter: meter, replay: replays.backend,
             rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
@@ -138,20 +144,22 @@ public enum Server {
         try service.start()
         rowWatch.run()
         announce(service)
+        let reloader = Reloader(
+            sources: sources, running: running, service: service, handOver: handOver, log: log)
         let relations = HandoverCoordinator(
             handOver: handOver, service: service, replay: replays.backend.file,
             limits: accounts.services.limits,
-            sessions: sessions.live, requests: requests, readiness: readiness, log: log)
+            sessions: sessions.live, requests: requests, readiness: readiness, log: log,
+            reloader: reloader)
         try relations.begin(in: deployment.folder, after: inheritance)
 
         var observed = ObserveModeReporter(keys, log: log)
         observed.logChanges(at: SystemTime().now)
         var turn = MainThreadSchedule(milliseconds: reconcileMilliseconds)
-        while !relations.shouldEnd(deadline: configuration.deadlines.drain) {
+        while !relations.shouldEnd(deadline: running.current.deadlines.drain) {
             switch Signals.next(milliseconds: turn.patience(isShort: handOver.hasHandedOver)) {
             case .drain: relations.endGracefully()
-            case .reload:
-                logFailure(of: "reload", log: log) { () throws(OperationalError) in try service.reload() }
+            case .reload: _ = reloader.reload()
             case .none: break
             }
             guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }

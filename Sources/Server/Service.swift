@@ -3,14 +3,20 @@ import CountersignGate
 import CountersignHTTP
 import CountersignReplay
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Glibc
 
 /// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
 /// later changes run on the loops.
 final class Service: @unchecked Sendable {
-    private let configuration: Configuration
+    /// As configured; ``planned(_:workers:log:)`` may lower a limit of it.
+    private let running: RunningConfiguration
     private let log: EventLog?
+    private let composition: any ServerComposition
+    private let assertionKeys: AssertionKeys
+    /// The hosts that requests may be addressed to.
+    private let authorities: [String]
     let sockets: ListeningSockets
     private let registry = ConnectionRegistry()
     private var workers: [LoopWorker] = []
@@ -26,7 +32,7 @@ final class Service: @unchecked Sendable {
 
     /// Opens the ports and prepares one worker per core; accepts no connection before ``start()``.
     init(
-        _ configuration: Configuration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
+        _ running: RunningConfiguration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
         replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
@@ -35,17 +41,14 @@ final class Service: @unchecked Sendable {
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
         // At least one worker for each socket that was taken over: no other process accepts from those.
+        let configured = running.current
         let count = max(
-            configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
-        var configuration = configuration
-        let plan = FileDescriptorBudget(
-            available: FileDescriptorLimits.raiseLimit(), connections: configuration.limits.connections,
-            upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
-            workers: count)
-        configuration.limits.connections = plan.connections
-        if let warning = plan.warning { Service.warn(warning, about: "limits", in: log) }
-        self.configuration = configuration
+            configured.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
+        let configuration = Service.planned(configured, workers: count, log: log)
+        self.running = running
         self.log = log
+        self.composition = composition
+        self.assertionKeys = assertionKeys
         self.sockets = sockets
         let tls = try Certificate.context(for: configuration)
         spkiPin = tls?.spkiPin
@@ -53,29 +56,21 @@ final class Service: @unchecked Sendable {
             let (descriptors, port) = try sockets.open(configuration.listen, atLeast: count)
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
+            self.authorities = authorities
             let target = try Service.upstream(configuration, workers: count)
             upstream = target
-            var rules = configuration.headRules
-            rules.defaultAuthority = authorities.first
-            // A proxy that asks for a decision forwards such fields, and backends read `_` as `-`:
-            // `Countersign_Account`.
-            if configuration.decide != nil { rules.underscoreFields = .refuse }
-            var settings = Listener.Settings(
-                limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
-            let proxies = TrustedProxies(configuration.trustedProxies)
-            settings.proxyProtocol = configuration.proxyProtocol
-            settings.servingPath = configuration.servingPath
-            settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
+            let settings = Service.listenerSettings(configuration, authorities: authorities, tls: tls)
             let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
                 try DecideEndpoint(dialect, configuration: configuration, secretAt: decideSecret)
             }
             for index in 0..<count {
                 let loop = try EventLoop()
                 replay.shared?.attach(to: loop)
+                let pool = Service.pool(
+                    target, on: loop, configuration: configuration, part: (index, count))
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
-                    backend: Service.backend(
-                        target, on: loop, configuration: configuration, part: (index, count)),
+                    backend: pool.map { .upstream($0) } ?? .echo,
                     identity: composition.identityFields(
                         Service.asserter(
                             assertionKeys, configuration: configuration, authorities: authorities),
@@ -90,7 +85,8 @@ final class Service: @unchecked Sendable {
                     descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
                     registry: registry,
                     handler: composition.handler(gateway, replay: replay.current))
-                workers.append(LoopWorker(loop: loop, listeners: [listener]))
+                workers.append(
+                    LoopWorker(loop: loop, listeners: [listener], gateway: gateway, upstream: pool))
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
@@ -118,6 +114,8 @@ final class Service: @unchecked Sendable {
         }
     }
 
+    private var configuration: Configuration { running.current }
+
     /// `https://127.0.0.1:8443`, with the port that was picked.
     var url: String {
         let scheme = configuration.tls == .off ? "http" : "https"
@@ -142,16 +140,83 @@ final class Service: @unchecked Sendable {
         }
     }
 
-    /// Loads renewed certificates, the listener's and the backend's, and opens the log again.
-    func reload() throws(OperationalError) {
-        log?.reopen()
-        let tls = try Certificate.context(for: configuration)
-        for worker in workers {
-            guard let listener = worker.listeners.first else { continue }
-            worker.loop.perform { listener.replace(tls: tls) }
-        }
-        if let upstream { upstream.replace(tls: try configuration.upstreamTLS()) }
+    /// All that a reload can fail on, done: what remains is to put the results in place.
+    struct PreparedReload {
+        fileprivate let configuration: Configuration
+        fileprivate let tls: TLSContext?
+        fileprivate let upstreamTLS: TLSContext?
+        /// Nil where the host and the port stay.
+        fileprivate let destination: UpstreamTarget.Replacement?
+        fileprivate let log: EventLog.Sink?
     }
+
+    /// Reads the files that `configuration` names. Changes nothing of the running server.
+    func prepareReload(to configuration: Configuration) throws(OperationalError) -> PreparedReload {
+        try configuration.checkUpstream(workers: workers.count)
+        let tls = try Certificate.context(for: configuration)
+        let upstreamTLS = try configuration.upstreamTLS()
+        var destination: UpstreamTarget.Replacement?
+        if let url = configuration.upstream, let old = running.current.upstream,
+            url.host != old.host || url.port != old.port
+        {
+            do {
+                destination = try .init(host: url.host, port: Int(url.port), tls: upstreamTLS)
+            } catch {
+                throw OperationalError(.failed, message: "--upstream: \(error.description)")
+            }
+        }
+        let sink = try EventLog.Sink(configuration.log)
+        return PreparedReload(
+            configuration: configuration, tls: tls, upstreamTLS: upstreamTLS, destination: destination,
+            log: sink)
+    }
+
+    /// Puts the settings in place on every loop, and returns once they are. A request in flight may see the
+    /// earlier value of one setting and the later one of another.
+    func apply(_ reload: PreparedReload) {
+        let configuration = Service.planned(reload.configuration, workers: workers.count, log: log)
+        if let sink = reload.log { log?.continueTo(sink, sampling: configuration.logSampling) }
+        if let destination = reload.destination {
+            upstream?.replace(by: destination)
+        } else {
+            upstream?.replace(tls: reload.upstreamTLS)
+        }
+        let settings = Service.listenerSettings(configuration, authorities: authorities, tls: reload.tls)
+        let remaining = Monitor(workers.count)
+        for (index, worker) in workers.enumerated() {
+            let limits = configuration.upstreamSettings.limits.part(index, of: workers.count)
+            worker.loop.perform { [composition, assertionKeys, authorities] in
+                worker.upstream?.replace(limits: limits, deadlines: configuration.deadlines)
+                let proxies = TrustedProxies(configuration.trustedProxies)
+                worker.gateway?.replace(
+                    by: Gateway.Replacement(
+                        limits: configuration.limits, proxies: proxies,
+                        identity: composition.identityFields(
+                            Service.asserter(
+                                assertionKeys, configuration: configuration, authorities: authorities),
+                            proxies: proxies,
+                            callerFields: ForbiddenCallerFields(
+                                keeping: configuration.forwardedCallerFields)),
+                        rules: configuration.headRules))
+                for listener in worker.listeners { listener.replace(settings: settings) }
+                remaining.with { $0 -= 1 }
+                remaining.wakeOne()
+            }
+        }
+        if let administration {
+            let settings = Service.adminSettings(configuration)
+            let probe = probe
+            administration.loop.perform {
+                for listener in administration.listeners { listener.replace(settings: settings) }
+                probe?.replace(deadlines: configuration.deadlines)
+            }
+        }
+        running.replace(by: reload.configuration)
+        // A loop that has ended, because the server is stopping, does not answer.
+        _ = remaining.wait(milliseconds: Service.applyMilliseconds) { $0 == 0 ? () : nil }
+    }
+
+    private static let applyMilliseconds = 5_000
 
     private var allWorkers: [LoopWorker] { workers + (administration.map { [$0] } ?? []) }
 
@@ -198,6 +263,43 @@ final class Service: @unchecked Sendable {
 
     // MARK: Parts
 
+    /// The settings with as many client connections as the process may have open files for.
+    private static func planned(_ configuration: Configuration, workers: Int, log: EventLog?) -> Configuration
+    {
+        var configuration = configuration
+        let plan = FileDescriptorBudget(
+            available: FileDescriptorLimits.raiseLimit(), connections: configuration.limits.connections,
+            upstreams: configuration.upstream == nil ? 0 : configuration.upstreamSettings.limits.connections,
+            workers: workers)
+        configuration.limits.connections = plan.connections
+        if let warning = plan.warning { warn(warning, about: "limits", in: log) }
+        return configuration
+    }
+
+    private static func listenerSettings(
+        _ configuration: Configuration, authorities: [String], tls: TLSContext?
+    ) -> Listener.Settings {
+        var rules = configuration.headRules
+        rules.defaultAuthority = authorities.first
+        // A proxy that asks for a decision forwards such fields, and backends read `_` as `-`:
+        // `Countersign_Account`.
+        if configuration.decide != nil { rules.underscoreFields = .refuse }
+        var settings = Listener.Settings(
+            limits: configuration.limits, deadlines: configuration.deadlines, tls: tls, rules: rules)
+        let proxies = TrustedProxies(configuration.trustedProxies)
+        settings.proxyProtocol = configuration.proxyProtocol
+        settings.servingPath = configuration.servingPath
+        settings.isTrustedProxy = { proxies.isTrusted(peer: $0.text) }
+        return settings
+    }
+
+    private static func adminSettings(_ configuration: Configuration) -> Listener.Settings {
+        var limits = Limits()
+        limits.connections = Service.adminConnections
+        limits.addressConnections = Service.adminConnections
+        return Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
+    }
+
     /// Sets the process not ready until the backend was reached once.
     private static func probe(
         _ target: UpstreamTarget, on loop: EventLoop, configuration: Configuration, readiness: Readiness
@@ -236,27 +338,23 @@ final class Service: @unchecked Sendable {
         return target
     }
 
-    private static func backend(
+    private static func pool(
         _ target: UpstreamTarget?, on loop: EventLoop, configuration: Configuration,
         part: (index: Int, count: Int)
-    ) -> Gateway.Backend {
-        guard let target else { return .echo }
+    ) -> UpstreamPool? {
+        guard let target else { return nil }
         let limits = configuration.upstreamSettings.limits.part(part.index, of: part.count)
-        return .upstream(
-            UpstreamPool(target: target, loop: loop, limits: limits, deadlines: configuration.deadlines))
+        return UpstreamPool(target: target, loop: loop, limits: limits, deadlines: configuration.deadlines)
     }
 
     private static func admin(
         at address: HostPort, sockets: ListeningSockets, loop: EventLoop, configuration: Configuration,
         routes: AdminRoutes
     ) throws -> Listener {
-        var limits = Limits()
-        limits.connections = Service.adminConnections
-        limits.addressConnections = Service.adminConnections
-        let settings = Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
         let descriptor = try sockets.openAdmin(address).copy()
         return Listener(
-            descriptor: descriptor, loop: loop, settings: settings, registry: ConnectionRegistry(),
+            descriptor: descriptor, loop: loop, settings: adminSettings(configuration),
+            registry: ConnectionRegistry(),
             handler: routes)
     }
 
@@ -271,6 +369,9 @@ final class Service: @unchecked Sendable {
 struct LoopWorker {
     let loop: EventLoop
     let listeners: [Listener]
+    /// Nil for the administrators' listener, as is `upstream`, which is nil for the built-in echo, too.
+    var gateway: Gateway?
+    var upstream: UpstreamPool?
 
     func drain() {
         for listener in listeners { loop.perform { listener.drain() } }

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignLab
+import CountersignServer
 import CountersignWire
 import Foundation
 import Testing
@@ -49,6 +50,12 @@ import Testing
             name: "policy keys", page: "docs/operate/policy-keys.md", step: "step 4 of \"Add a policy key\"",
             columns: ["key and values", "default", "meaning"],
             rows: PolicyKey.all.map { ["`\($0.name)=\($0.value)`", $0.fallback, $0.meaning] }),
+        Table(
+            name: "settings", page: "docs/operate/settings.md", step: "step 3 of \"Add a setting\"",
+            columns: ["setting", "default", "unit", "applied by", "meaning", "values"],
+            rows: Setting.all.map {
+                ["`\($0.flag)`", $0.fallback, $0.unit, $0.effectText, $0.meaning, $0.expected]
+            }),
         Table(
             name: "attacks", page: "docs/lab.md", step: "step 4 of \"Add an attack\"",
             columns: ["attack", "column", "the attacker"],

@@ -48,6 +48,8 @@ struct Option: Sendable {
     var letter: Character?
     var kind: Kind
     var meaning: String
+    /// What completion offers as the value; nil for what the placeholder says.
+    var form: ValueForm?
 
     static func flag(_ name: String, meaning: String, letter: Character? = nil) -> Option {
         Option(name: name, letter: letter, kind: .flag, meaning: meaning)

@@ -12,7 +12,8 @@ extension Command {
             the settings
             file (limit_head). Options count before the environment, the environment before the file. \
             SIGTERM lets the
-            requests in flight finish, and ends with status 0; SIGHUP reloads.
+            requests in flight finish, and ends with status 0; SIGHUP does what `countersign reload` does.
+            `countersign settings` lists the settings with their defaults, units and effect.
             """
     ) { (run) throws(OperationalError) in
         #if SABOTAGE
@@ -25,7 +26,20 @@ extension Command {
             for value in run.arguments.values(setting.name) { sources.flags.append((setting.name, value)) }
         }
         if let path = run.arguments.value("config") ?? run.environment["COUNTERSIGN_CONFIG"] {
-            sources.file = (path, try Console.readFile(path, limit: 1 << 20))
+            do throws(OperationalError) {
+                sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
+            } catch {
+                guard run.arguments.has("check-config") else { throw error }
+                var reading = Configuration.read(from: sources)
+                reading.problems.insert(
+                    ConfigurationProblem(message: error.message, origin: .init(place: path, file: path)),
+                    at: 0)
+                return try run.report(reading.check(environment: run.environment.variables))
+            }
+        }
+        if run.arguments.has("check-config") {
+            let reading = Configuration.read(from: sources)
+            return try run.report(reading.check(environment: run.environment.variables))
         }
         let configuration = try Configuration(from: sources)
         if run.arguments.has("print-config") {
@@ -35,9 +49,11 @@ extension Command {
         let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
         #if SABOTAGE
             try Server.run(
-                configuration, start: start, environment: run.environment.variables, faults: faults)
+                configuration, from: sources, start: start, environment: run.environment.variables,
+                faults: faults)
         #else
-            try Server.run(configuration, start: start, environment: run.environment.variables)
+            try Server.run(
+                configuration, from: sources, start: start, environment: run.environment.variables)
         #endif
         return .success
     }
@@ -53,18 +69,53 @@ extension Command {
                     + "start as ever "
                     + "where none does"),
             .flag("print-config", meaning: "print the settings that result, and stop"),
+            .flag(
+                "check-config",
+                meaning: "print every problem of the settings and of the files that they name, and stop"),
+            .flag("json", meaning: "print the problems as JSON"),
         ]
+        let settings = Setting.all.map { setting in
+            Option(
+                name: setting.name, kind: .value(setting.value), meaning: setting.meaning,
+                form: ValueForm(setting.kind))
+        }
         #if SABOTAGE
-            return options + [.sabotage]
-                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
+            return options + [.sabotage] + settings
         #else
-            return options
-                + Setting.all.map { .value($0.name, placeholder: $0.value, meaning: $0.meaning) }
+            return options + settings
         #endif
     }
 }
 
+extension Invocation {
+    /// What `--check-config` found: status 2 if `serve` would not start.
+    fileprivate func report(_ problems: [ConfigurationProblem]) throws(OperationalError) -> ExitStatus {
+        let isValid = !problems.contains { $0.severity == .error }
+        try print(["valid": .bool(isValid), "problems": .array(problems.map(\.json))]) {
+            (problems.map(\.text) + [isValid ? "the settings are valid" : "the settings are not valid"])
+                .joined(separator: "\n")
+        }
+        return isValid ? .success : .usage
+    }
+}
+
 extension Command {
+    static let reload = Command(
+        words: ["reload"], summary: "apply changed settings and certificates to the running server",
+        options: [.data, .json],
+        notes: """
+            The running server reads its settings file again, with the options and the environment that it
+            was started with, and the certificates, keys and log that the settings name. If anything is
+            wrong, it applies nothing and goes on; the status is 1 then. Otherwise it applies all that needs
+            no restart, and names what does. SIGHUP does the same; the report is in the log.
+            """
+    ) { (run) throws(OperationalError) in
+        let folder = try DataFolder(run.configuration().data, absence: .fail)
+        let report = try ReloadRequest(folder).run()
+        try run.console.print(run.arguments.has("json") ? report.json : report.text)
+        return report.isApplied ? .success : .failed
+    }
+
     static let restart = Command(
         words: ["restart"], summary: "replace the running server by a new process, without an outage",
         options: [.data, .json],

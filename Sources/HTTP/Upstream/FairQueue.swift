@@ -9,7 +9,8 @@ struct FairQueue<Caller: Hashable, Element> {
     private var lines: [Caller: FIFOQueue<Element>] = [:]
     /// The callers with entries, in the order of their turns.
     private var turns = FIFOQueue<Caller>()
-    private let limit: Int
+    /// Entries of all callers. A lower one removes no entry.
+    var limit: Int
     private(set) var count = 0
 
     init(limit: Int) { self.limit = limit }

@@ -15,12 +15,12 @@ struct UpstreamDialer {
     let target: UpstreamTarget
     let loop: EventLoop
     /// Seconds for each address, including the TLS handshake.
-    let patience: Int
+    var patience: Int
 
     /// Tries the candidate addresses in order until one accepts the connection.
     func connect() async throws(Refusal) -> UpstreamConnection {
         let route = target.route(at: loop.seconds)
-        var last = Refusal(.upstreamFailed, detail: "\(target.host): no address is known for it")
+        var last = Refusal(.upstreamFailed, detail: "\(route.host): no address is known for it")
         for address in route.addresses {
             let descriptor = address.beginConnect()
             guard descriptor >= 0 else {
@@ -32,7 +32,7 @@ struct UpstreamDialer {
                 continue
             }
             do {
-                let stream = try await open(descriptor, to: address, tls: route.tls)
+                let stream = try await open(descriptor, to: address, by: route)
                 target.didConnect(to: address, at: loop.seconds)
                 return UpstreamConnection(stream: stream, generation: route.generation)
             } catch {
@@ -46,13 +46,13 @@ struct UpstreamDialer {
     private static let localFailures = [EMFILE, ENFILE, ENOMEM, ENOBUFS, EADDRNOTAVAIL]
 
     private func open(
-        _ descriptor: Int32, to address: SocketAddress, tls: TLSContext?
+        _ descriptor: Int32, to address: SocketAddress, by route: UpstreamTarget.Route
     ) async throws(Refusal) -> Stream {
         let stream = Stream(descriptor: descriptor, loop: loop)
         stream.deadline = loop.seconds + Int64(patience) + 1
         do {
             try await stream.finishConnect()
-            if let tls { try await stream.startTLS(tls, as: .client(host: target.host)) }
+            if let tls = route.tls { try await stream.startTLS(tls, as: .client(host: route.host)) }
             return stream
         } catch {
             let reason = stream.handshakeFailure

@@ -35,9 +35,9 @@ package final class UpstreamPool: @unchecked Sendable {
 
     let target: UpstreamTarget
     let loop: EventLoop
-    let deadlines: Deadlines
-    private let limits: UpstreamLimits
-    private let dialer: UpstreamDialer
+    private(set) var deadlines: Deadlines
+    private var limits: UpstreamLimits
+    private var dialer: UpstreamDialer
     private var idle: [(connection: UpstreamConnection, until: Int64)] = []
     /// Connections that are open or opening, including idle ones.
     private var open = 0
@@ -63,6 +63,19 @@ package final class UpstreamPool: @unchecked Sendable {
         waiting = FairQueue(limit: limits.waiting)
         generation = target.generation
         loop.onTick { [self] in tick() }
+    }
+
+    /// Replaces the settings, of this loop, and closes the idle connections to a destination that the target
+    /// no longer has. Called on the loop.
+    package func replace(limits: UpstreamLimits, deadlines: Deadlines) {
+        self.limits = limits
+        self.deadlines = deadlines
+        dialer.patience = deadlines.upstreamConnect
+        waiting.limit = limits.waiting
+        // A response of an earlier destination says nothing about the current one.
+        toldAnswer = lastAnswer
+        generation = target.generation
+        sweep(loop.seconds)
     }
 
     // MARK: Taking a connection
@@ -261,7 +274,8 @@ package final class UpstreamPool: @unchecked Sendable {
     private func sweep(_ now: Int64) {
         idle.removeAll { connection, until in
             let stream = connection.stream
-            var isUsable = until > now && connection.generation == generation
+            var isUsable =
+                until > now && connection.generation == generation && open <= limits.connections
             if isUsable, stream.hasUnreadSignal {
                 // A TLS message is no reason to close; `isQuiet()` has consumed it.
                 isUsable = stream.isQuiet()

@@ -13,7 +13,7 @@ package final class UpstreamProbe: @unchecked Sendable {
 
     private let target: UpstreamTarget
     private let loop: EventLoop
-    private let dialer: UpstreamDialer
+    private var dialer: UpstreamDialer
     private let report: @Sendable (_ failure: String?) -> Void
     private var isProbing = false
     private var failures = 0
@@ -30,9 +30,19 @@ package final class UpstreamProbe: @unchecked Sendable {
         self.target = target
         self.loop = loop
         self.report = report
-        let patience = min(deadlines.upstreamConnect, UpstreamProbe.longestPatience)
-        dialer = UpstreamDialer(target: target, loop: loop, patience: patience)
+        dialer = UpstreamDialer(
+            target: target, loop: loop, patience: UpstreamProbe.patience(within: deadlines))
         loop.onTick { [self] in check() }
+    }
+
+    private static func patience(within deadlines: Deadlines) -> Int {
+        min(deadlines.upstreamConnect, longestPatience)
+    }
+
+    /// Replaces the deadlines, and checks at the next tick. Called on the loop.
+    package func replace(deadlines: Deadlines) {
+        dialer.patience = UpstreamProbe.patience(within: deadlines)
+        nextProbe = .min
     }
 
     /// Checks now instead of at the next tick.

@@ -3,42 +3,63 @@ import CountersignThreads
 import Glibc
 
 /// The destination of verified requests: a backend's host and port, and its TLS settings. Shared by all
-/// loops.
+/// loops; may be replaced while they run.
 ///
 /// The addresses are resolved at the start and periodically, never while a request waits.
 package final class UpstreamTarget: Sendable {
     /// What a new connection needs: candidate addresses and the current TLS settings.
     struct Route {
+        var host: String
         var addresses: [SocketAddress]
         var tls: TLSContext?
         var generation: Int
     }
 
     private struct State {
+        var host: String
+        var port: Int
         var addresses = UpstreamAddressList()
         var tls: TLSContext?
-        /// Incremented when the TLS settings are replaced.
+        /// Incremented when the host, the port or the TLS settings are replaced.
         var generation = 0
         /// When the upstream last answered or took a connection, on the loops' clock; nil before it ever did.
         var lastSuccess: Int64?
     }
 
-    package let host: String
-    package let port: Int
+    package var host: String { state.with { $0.host } }
     private let state: Locked<State>
 
     package init(host: String, port: Int, tls: TLSContext?) {
-        self.host = host
-        self.port = port
-        state = Locked(State(tls: tls))
+        state = Locked(State(host: host, port: port, tls: tls))
+    }
+
+    /// Another destination, whose name was resolved.
+    package struct Replacement: Sendable {
+        fileprivate let host: String
+        fileprivate let port: Int
+        fileprivate let addresses: [SocketAddress]
+        fileprivate let tls: TLSContext?
+
+        /// Throws if the name cannot be resolved. Blocks; must not be called on a loop.
+        package init(host: String, port: Int, tls: TLSContext?) throws(HTTPError) {
+            self.host = host
+            self.port = port
+            self.tls = tls
+            addresses = try SocketAddress.resolve(host: host, port: port)
+        }
     }
 
     // MARK: Addresses
 
     /// Resolves the host, and keeps the old addresses if that fails. Blocks; must not be called on a loop.
     package func resolve() throws(HTTPError) {
+        let (host, port) = state.with { ($0.host, $0.port) }
         let addresses = try SocketAddress.resolve(host: host, port: port)
-        state.with { $0.addresses.replace(with: addresses) }
+        state.with { state in
+            // The destination may have been replaced meanwhile.
+            guard state.host == host, state.port == port else { return }
+            state.addresses.replace(with: addresses)
+        }
     }
 
     /// Resolves now, and every half minute on a separate thread for the lifetime of the process. A name
@@ -65,11 +86,26 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
+    /// Replaces the destination for new connections. Open connections close when they become idle.
+    package func replace(by replacement: Replacement) {
+        state.with {
+            $0.host = replacement.host
+            $0.port = replacement.port
+            $0.addresses = UpstreamAddressList()
+            $0.addresses.replace(with: replacement.addresses)
+            $0.tls = replacement.tls
+            $0.generation += 1
+            $0.lastSuccess = nil
+        }
+    }
+
     var generation: Int { state.with { $0.generation } }
 
     func route(at now: Int64) -> Route {
         state.with {
-            Route(addresses: $0.addresses.candidates(at: now), tls: $0.tls, generation: $0.generation)
+            Route(
+                host: $0.host, addresses: $0.addresses.candidates(at: now), tls: $0.tls,
+                generation: $0.generation)
         }
     }
 

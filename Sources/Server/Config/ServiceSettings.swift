@@ -61,21 +61,22 @@ extension Setting {
                 + "registrations that fail"
         ),
         number(
-            "login-pending", at: \.logins.pending, in: 16...1_000_000,
+            "login-pending", at: \.logins.pending, in: 16...1_000_000, unit: .count, effect: .onRestart,
             meaning: "logins begun and not finished, 2 KiB each"),
         number(
-            "login-queue", at: \.logins.queue, in: 1...1_000_000,
+            "login-queue", at: \.logins.queue, in: 1...1_000_000, unit: .count, effect: .onRestart,
             meaning: "callers that wait for their login to be computed"),
         Setting(
             "login-hashes", placeholder: "N",
             meaning: "passwords hashed at once, 19 MiB each (default: one for every two cores)",
             expected: "a whole number from 1 to 256",
+            kind: .number(.count), effect: .onRestart,
             set: { configuration, text in
                 wholeNumber(text, in: 1...256).map { configuration.logins.hashes = $0 }
             },
             show: { $0.logins.hashes.map { .integer(Int64($0)) } ?? .null }),
         number(
-            "login-hash-queue", at: \.logins.hashQueue, in: 0...100_000,
+            "login-hash-queue", at: \.logins.hashQueue, in: 0...100_000, unit: .count, effect: .onRestart,
             meaning: "callers that wait for a hash"),
     ]
 
@@ -86,6 +87,7 @@ extension Setting {
         Setting(
             name, placeholder: "N/TIME", meaning: "\(meaning): N at once, and one more each TIME",
             expected: "attempts at once (1 to 1000000) and seconds for one more (1 to 86400), such as 10/60s",
+            effect: .onRestart,
             set: { configuration, text in
                 let parts = text.split(separator: "/", omittingEmptySubsequences: false)
                 guard parts.count == 2, parts[1].hasSuffix("s"),
@@ -125,33 +127,40 @@ extension Setting {
             meaning: "where requests with an Idempotency-Key are kept: `log`, files of the data folder, or "
                 + "`store`, rows of the store; what is kept in the other one is moved",
             expected: "log or store",
+            kind: .choice(["log", "store"]), effect: .onRestart,
             set: { configuration, text in
                 IdempotencySettings.Storage(rawValue: text).map { configuration.idempotency.storage = $0 }
             },
             show: { .string($0.idempotency.storage.rawValue) }),
         number(
-            "limit-kept-answer", at: \.idempotency.answerBytes, in: 0...(1 << 20),
+            "limit-kept-answer", at: \.idempotency.answerBytes, in: 0...(1 << 20), unit: .bytes,
+            effect: .onRestart,
             meaning: "bytes of an answer to an Idempotency-Key that are kept for later copies"),
         number(
-            "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000,
+            "limit-kept-keys", at: \.idempotency.bounds.all.keys, in: 100...1_000_000_000, unit: .count,
+            effect: .onRestart,
             meaning:
                 "Idempotency-Keys kept in one day; a tenth for callers of one release without a session, "
                 + "half for all callers without a session"
         ),
         number(
-            "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000,
+            "limit-kept-few-keys", at: \.idempotency.bounds.fewKeys, in: 0...1_000_000, unit: .count,
+            effect: .onRestart,
             meaning:
                 "keys up to which an account, or a network of callers without a session, has a reserve "
                 + "of an eighth"
         ),
         number(
-            "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46),
+            "limit-kept-bytes", at: \.idempotency.bounds.all.bytes, in: (1 << 20)...(1 << 46), unit: .bytes,
+            effect: .onRestart,
             meaning: "bytes of their answers, shared in the same way"),
         number(
             "limit-kept-account-keys", at: \.idempotency.bounds.account.keys, in: 1...1_000_000_000,
+            unit: .count, effect: .onRestart,
             meaning: "keys of one account's sessions"),
         number(
             "limit-kept-account-bytes", at: \.idempotency.bounds.account.bytes, in: (64 << 10)...(1 << 46),
+            unit: .bytes, effect: .onRestart,
             meaning: "bytes of their answers"),
     ]
 }
@@ -160,15 +169,16 @@ extension Setting {
     /// How many log lines are written about callers that have proved nothing.
     static let logSampling: [Setting] = [
         number(
-            "log-sample", at: \.logSampling.burst, in: 0...1_000_000,
+            "log-sample", at: \.logSampling.burst, in: 0...1_000_000, unit: .count, effect: .onReload,
             meaning: "lines of each cause and address in ten seconds, for callers that have proved nothing; "
                 + "the rest is counted. 0: every line"
         ),
         number(
-            "log-sample-seconds", at: \.logSampling.window, in: 1...3600,
+            "log-sample-seconds", at: \.logSampling.window, in: 1...3600, unit: .seconds, effect: .onReload,
             meaning: "seconds for which they are sampled and counted, in place of ten"),
         number(
-            "log-sample-lines", at: \.logSampling.mostLines, in: 1...10_000_000,
+            "log-sample-lines", at: \.logSampling.mostLines, in: 1...10_000_000, unit: .count,
+            effect: .onReload,
             meaning: "such lines of all causes and addresses together"),
     ]
 }

@@ -73,6 +73,9 @@ public struct StoreLocation: Sendable, Equatable {
 
     var isFile: Bool { if case .sqlite = place { true } else { false } }
 
+    /// The path of an SQLite database; nil for a database of a server.
+    var file: String? { if case .sqlite(let path) = place { path } else { nil } }
+
     /// Nil unless this is a file and `target` a database.
     func move(to target: StoreLocation, authenticatingBy rows: RowAuthenticator) -> StoreMove? {
         StoreMove(from: place, to: target.place, rows: rows)

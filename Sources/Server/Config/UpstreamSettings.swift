@@ -28,12 +28,14 @@ extension Setting {
             "upstream-ca", placeholder: "FILE",
             meaning: "the authorities that may vouch for an https backend (default: the system's)",
             expected: "the path of a PEM file",
+            kind: .file, effect: .onReload,
             set: { $0.upstreamSettings.authorities = $1 },
             show: { .optional($0.upstreamSettings.authorities) }),
         Setting(
             "upstream-certificate", placeholder: "CERT,KEY",
             meaning: "PEM files of a certificate to show to an https backend that asks",
             expected: "CERTIFICATE,KEY",
+            effect: .onReload,
             set: { configuration, text in
                 let paths = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
                 guard paths.count == 2, !paths[0].isEmpty, !paths[1].isEmpty else { return nil }
@@ -42,9 +44,11 @@ extension Setting {
             show: { .optional($0.upstreamSettings.identity.map { "\($0.certificate),\($0.key)" }) }),
         number(
             "limit-upstream-connections", at: \.upstreamSettings.limits.connections, in: 1...65_536,
+            unit: .count, effect: .onReload,
             meaning: "open connections to the backend, divided among the workers"),
         number(
-            "limit-upstream-waiting", at: \.upstreamSettings.limits.waiting, in: 0...65_536,
+            "limit-upstream-waiting", at: \.upstreamSettings.limits.waiting, in: 0...65_536, unit: .count,
+            effect: .onReload,
             meaning:
                 "requests that wait while all of them are in use, divided among the workers; "
                 + "a further one is refused"
@@ -76,22 +80,31 @@ extension Configuration {
 
     /// Rejects settings that cannot work together.
     func checkUpstream(workers: Int) throws(OperationalError) {
-        let limit = upstreamSettings.limits.connections
-        guard limit >= workers else {
-            throw OperationalError(
-                .usage,
-                message:
-                    "--limit-upstream-connections: \(limit): "
-                    + "expected at least one for each of \(workers) workers"
-            )
+        if let first = upstreamContradictions(workers: workers).first {
+            throw OperationalError(.usage, message: first.message)
         }
-        guard upstream?.isTLS != true else { return }
+    }
+
+    /// Settings that cannot work together, by name.
+    func upstreamContradictions(workers: Int) -> [(name: String, message: String)] {
+        var found: [(name: String, message: String)] = []
+        let limit = upstreamSettings.limits.connections
+        if limit < workers {
+            found.append(
+                (
+                    "limit-upstream-connections",
+                    "--limit-upstream-connections: \(limit): "
+                        + "expected at least one for each of \(workers) workers"
+                ))
+        }
+        guard upstream?.isTLS != true else { return found }
         for (name, isSet) in [
             ("upstream-ca", upstreamSettings.authorities != nil),
             ("upstream-certificate", upstreamSettings.identity != nil),
         ] where isSet {
-            throw OperationalError(.usage, message: "--\(name): expected an https:// URL in --upstream")
+            found.append((name, "--\(name): expected an https:// URL in --upstream"))
         }
+        return found
     }
 }
 

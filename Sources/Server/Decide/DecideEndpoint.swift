@@ -71,6 +71,20 @@ final class DecideEndpoint: Sendable {
         self.rules = rules
     }
 
+    /// The same with other proxies, limits and rules. Where no proxy is left, no caller may ask.
+    func replacing(proxies: TrustedProxies, limits: Limits, rules: HeadRules) -> DecideEndpoint {
+        DecideEndpoint(copying: self, proxies: proxies, limits: limits, rules: rules)
+    }
+
+    private init(copying other: DecideEndpoint, proxies: TrustedProxies, limits: Limits, rules: HeadRules) {
+        dialect = other.dialect
+        secret = other.secret
+        path = other.path
+        self.proxies = proxies
+        self.limits = limits
+        self.rules = rules
+    }
+
     /// Whether a request calls this route and comes from a proxy that may ask. For all other callers the
     /// route does not exist.
     func isCalled(by request: borrowing Request, from peer: String) -> Bool {

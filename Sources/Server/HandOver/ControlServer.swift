@@ -20,6 +20,8 @@ final class ControlServer: @unchecked Sendable {
         var resumeAccepting: @Sendable () -> Void
         /// Gives up the listening sockets: the successor has ended in order.
         var closeListeners: @Sendable () -> Void
+        /// Applies the settings anew.
+        var reload: @Sendable () -> ReloadReport
         /// Wakes the main thread to look at changes.
         var wake: @Sendable () -> Void
         var note: @Sendable (String) -> Void
@@ -28,6 +30,8 @@ final class ControlServer: @unchecked Sendable {
     /// Milliseconds that a successor has to load everything.
     private static let patience = 600_000
     private static let tick = 100
+    /// Milliseconds that a connection has for its message.
+    private static let messagePatience = 5_000
 
     private let folder: DataFolder
     private let handOver: HandoverState
@@ -62,21 +66,36 @@ final class ControlServer: @unchecked Sendable {
             handOver.tick()
             var item = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
             guard poll(&item, 1, Int32(ControlServer.tick)) > 0 else { continue }
-            let number = cs_accept_closing_on_exec(socket.number)
-            guard number >= 0 else { continue }
-            do {
-                try serve(ControlConnection(FileDescriptor(owning: number)))
-            } catch {
-                operations.note(error.message)
-            }
+            serveNext(within: ControlServer.messagePatience)
         }
     }
 
-    private func serve(_ connection: ControlConnection) throws(OperationalError) {
-        switch try connection.receive(within: 5_000) {
+    private func serveNext(within milliseconds: Int) {
+        let number = cs_accept_closing_on_exec(socket.number)
+        guard number >= 0 else { return }
+        do {
+            try serve(ControlConnection(FileDescriptor(owning: number)), within: milliseconds)
+        } catch {
+            operations.note(error.message)
+        }
+    }
+
+    /// Answers one conversation that waits while this server hands over: a second restart and a reload are
+    /// refused, which is better than no answer.
+    private func serveWaiting() {
+        var item = pollfd(fd: socket.number, events: Int16(POLLIN), revents: 0)
+        guard poll(&item, 1, 0) > 0 else { return }
+        serveNext(within: ControlServer.tick)
+    }
+
+    private func serve(
+        _ connection: ControlConnection, within milliseconds: Int
+    ) throws(OperationalError) {
+        switch try connection.receive(within: milliseconds) {
         case .message("take-over 1", _): try handOver(to: connection)
         case .message("restart", _): try startSuccessor(for: connection)
         case .message("who", _): try connection.send("serving \(getpid())")
+        case .message("reload", _): try operations.reload().send(over: connection)
         case .message("look", _):
             operations.wake()
             try connection.send("ok")
@@ -92,7 +111,11 @@ final class ControlServer: @unchecked Sendable {
         // From here on both processes may serve, as far as this one knows, so this one announces its changes
         // to the other.
         handOver.begin()
-        defer { handOver.end() }
+        handOver.isHandingOver = true
+        defer {
+            handOver.isHandingOver = false
+            handOver.end()
+        }
         do {
             for offer in try operations.offers() { try connection.send(offer.name, with: offer.descriptor) }
             try connection.send("end")
@@ -114,6 +137,7 @@ final class ControlServer: @unchecked Sendable {
     private func accepts(_ connection: ControlConnection) throws(OperationalError) -> Bool {
         for _ in 0..<ControlServer.patience / ControlServer.tick where mayGoOn {
             handOver.tick()
+            serveWaiting()
             switch try connection.receive(within: ControlServer.tick) {
             case .message("accepting", _): return true
             case .message, .end: return false
@@ -129,6 +153,7 @@ final class ControlServer: @unchecked Sendable {
         while mayGoOn {
             handOver.tick()
             reap()
+            serveWaiting()
             switch (try? connection.receive(within: ControlServer.tick)) ?? .end {
             case .nothing: break
             case .message("bye", _):

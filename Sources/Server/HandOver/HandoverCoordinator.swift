@@ -20,6 +20,7 @@ final class HandoverCoordinator {
     private let requests: KeyedRequestStorage
     private let readiness: Readiness
     private let log: EventLog?
+    private let reloader: Reloader
     private var control: ControlServer?
     private var predecessor: ControlConnection?
     private let watch = PredecessorWatch()
@@ -29,8 +30,10 @@ final class HandoverCoordinator {
 
     init(
         handOver: HandoverState, service: Service, replay: ReplayFile, limits: LoginLimits,
-        sessions: SessionDirectory, requests: KeyedRequestStorage, readiness: Readiness, log: EventLog?
+        sessions: SessionDirectory, requests: KeyedRequestStorage, readiness: Readiness, log: EventLog?,
+        reloader: Reloader
     ) {
+        self.reloader = reloader
         self.sessions = sessions
         self.requests = requests
         self.handOver = handOver
@@ -107,7 +110,7 @@ final class HandoverCoordinator {
 
     private func operations() -> ControlServer.Operations {
         let (service, replay, limits, sessions, log) = (service, replay, limits, sessions, log)
-        let requests = requests
+        let (requests, reloader) = (requests, reloader)
         return ControlServer.Operations(
             offers: { () throws(OperationalError) in
                 try HandoverCoordinator.waitForSessionWrites(sessions)
@@ -123,7 +126,8 @@ final class HandoverCoordinator {
                     + service.sockets.adminListeners.map { ("admin-listener", $0) }
             },
             stopAccepting: { service.stopAccepting() }, resumeAccepting: { service.resumeAccepting() },
-            closeListeners: { service.closeListeners() }, wake: { Signals.wake() },
+            closeListeners: { service.closeListeners() }, reload: { reloader.reload() },
+            wake: { Signals.wake() },
             note: { log?.note(subject: "restart", message: $0) })
     }
 }

@@ -12,6 +12,7 @@ final class HandoverState: Sendable {
     private let others = Atomic<Int>(0)
     private let isHandedOver = Atomic<Bool>(false)
     private let areOtherNodes = Atomic<Bool>(false)
+    private let isHandingOverNow = Atomic<Bool>(false)
     private let waiters = Locked<[UnsafeContinuation<Void, Never>]>([])
 
     /// Set while another process may judge, run keyed requests and change sessions.
@@ -28,6 +29,12 @@ final class HandoverState: Sendable {
     func end() {
         others.subtract(1, ordering: .acquiringAndReleasing)
         tick()
+    }
+
+    /// Set from the request of a successor until it has ended, or this process has.
+    var isHandingOver: Bool {
+        get { isHandingOverNow.load(ordering: .acquiring) }
+        set { isHandingOverNow.store(newValue, ordering: .releasing) }
     }
 
     /// Set while a successor accepts connections, and this server answers only on its open ones.

@@ -9,11 +9,12 @@
     extension Server {
         /// Serves with these faults, from the first request to the last.
         package static func run(
-            _ configuration: Configuration, start: Start, environment: [String: String],
+            _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
+            environment: [String: String],
             faults: [Sabotage]
         ) throws(OperationalError) {
             try run(
-                configuration.planted(faults), start: start, environment: environment,
+                configuration.planted(faults), from: sources, start: start, environment: environment,
                 composition: FaultyComposition(faults: Set(faults)))
         }
     }

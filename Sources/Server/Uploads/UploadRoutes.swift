@@ -7,16 +7,17 @@ import CountersignWire
 /// Source: docs/protocol.md, "Upload tickets"; decision 0047.
 struct UploadRoutes: Sendable {
     private let sessions: SessionLifecycle
-    /// Bytes of a body that the gateway forwards.
-    private let mostBytes: Int
+    /// Bytes of a body that the gateway forwards, as a reload has set them last.
+    private let mostBytes: @Sendable () -> Int
     /// The prefix of the authority's own routes: no ticket is valid for these.
     private let prefix: [UInt8]
 
-    init(_ sessions: SessionLifecycle, configuration: Configuration) {
-        self.init(sessions, mostBytes: configuration.limits.bodyBytes, prefix: configuration.prefix)
+    init(_ sessions: SessionLifecycle, running: RunningConfiguration) {
+        self.init(
+            sessions, mostBytes: { running.current.limits.bodyBytes }, prefix: running.current.prefix)
     }
 
-    init(_ sessions: SessionLifecycle, mostBytes: Int, prefix: String) {
+    init(_ sessions: SessionLifecycle, mostBytes: @escaping @Sendable () -> Int, prefix: String) {
         self.sessions = sessions
         self.mostBytes = mostBytes
         self.prefix = Array(prefix.utf8)
@@ -41,7 +42,7 @@ struct UploadRoutes: Sendable {
         let members = try RequestBodyMembers(of: call.request.body)
         let host = call.request.head.span.extracting(call.request.authority.range)
         let asked = try UploadRequest(
-            members, authority: host.indices.map { ASCII.lowercased(host[$0]) }, mostBytes: mostBytes)
+            members, authority: host.indices.map { ASCII.lowercased(host[$0]) }, mostBytes: mostBytes())
         guard asked.lifetime <= policy.uploadTicketLifetime else {
             throw members.malformed(
                 "expires_in", expected: "at most \(policy.uploadTicketLifetime) (policy upload-ticket-max)")

@@ -31,6 +31,13 @@ package struct RedisAddress: Sendable, Equatable {
     /// Nil for the system's authorities.
     let authorityFile: String?
 
+    /// The files that the address names, by the parameter's name.
+    package var files: [(name: String, path: String)] {
+        [("passfile", passwordFile), ("cafile", authorityFile)].compactMap { name, path in
+            path.map { (name, $0) }
+        }
+    }
+
     /// The form that ``init(url:)`` accepts, for messages.
     package static let form =
         "redis://[[USER]:PASSWORD@]HOST[:PORT][,HOST[:PORT]…][/DATABASE][?passfile=FILE], where HOST is this "

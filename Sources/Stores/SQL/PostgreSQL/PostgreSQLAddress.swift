@@ -45,6 +45,15 @@ package struct PostgreSQLAddress: Sendable, Equatable {
         self.parameters = parameters
     }
 
+    /// The files that the address names, by the parameter's name.
+    package var files: [(name: String, path: String)] {
+        ["sslrootcert", "sslcert", "sslkey", "passfile"].compactMap { name in
+            parameters[name].map { (name, $0) }
+        }
+        // `system` is no file but libpq's word for the system's authorities.
+        .filter { $0 != ("sslrootcert", "system") }
+    }
+
     /// Whether the server is on this machine, so that no other one can read what is sent to it.
     var isLocal: Bool { PostgreSQLAddress.isLocal(host) }
 

@@ -1,0 +1,240 @@
+import CountersignGate
+import CountersignReplay
+import CountersignWire
+import Glibc
+
+extension Configuration {
+    /// The inputs from which the settings are read.
+    package struct Sources: Sendable {
+        /// In the order given, by setting name; the last one counts.
+        package var flags: [(name: String, value: String)] = []
+        package var environment: [String: String] = [:]
+        /// The settings file, if one was named: its path, for messages, and its bytes.
+        package var file: (path: String, bytes: [UInt8])?
+
+        package init() {}
+
+        /// Bytes of a settings file.
+        package static let mostFileBytes = 1 << 20
+
+        /// The same flags and environment with the file as it is now. Throws a usage error if it cannot be
+        /// read; a pipe cannot be read twice.
+        func readingFileAgain() throws(OperationalError) -> Sources {
+            guard let path = file?.path else { return self }
+            // Opening a pipe must not wait for a writer.
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard descriptor >= 0 else {
+                throw OperationalError(
+                    .usage, message: "\(path): cannot open: \(String(cString: strerror(errno)))")
+            }
+            let opened = FileDescriptor(owning: descriptor)
+            var status = stat()
+            guard fstat(opened.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                throw OperationalError(.usage, message: "\(path): expected a regular file to read again")
+            }
+            var bytes = [UInt8](repeating: 0, count: Sources.mostFileBytes + 1)
+            var count = 0
+            while count < bytes.count {
+                let read = bytes.withUnsafeMutableBytes {
+                    Glibc.read(opened.number, $0.baseAddress.map { $0 + count }, $0.count - count)
+                }
+                if read < 0, errno == EINTR { continue }
+                guard read >= 0 else {
+                    throw OperationalError(
+                        .usage, message: "\(path): cannot read: \(String(cString: strerror(errno)))")
+                }
+                if read == 0 { break }
+                count += read
+            }
+            guard count <= Sources.mostFileBytes else {
+                throw OperationalError(
+                    .usage, message: "\(path): over \(Sources.mostFileBytes) bytes")
+            }
+            var sources = self
+            sources.file = (path, Array(bytes[..<count]))
+            return sources
+        }
+    }
+
+    /// The settings that sources give, with everything that is wrong with them.
+    package struct Reading: Sendable {
+        /// With the defaults in the place of values that are invalid.
+        package var configuration = Configuration()
+        package var problems: [ConfigurationProblem] = []
+        /// Where the value of each setting that is not the default was given, by name.
+        package var origins: [String: ConfigurationProblem.Origin] = [:]
+
+        /// The settings; throws the first problem.
+        func checked() throws(OperationalError) -> Configuration {
+            if let problem = problems.first {
+                throw OperationalError(.usage, message: problem.message)
+            }
+            return configuration
+        }
+    }
+
+    /// Flags take precedence over `COUNTERSIGN_*`, then the file, then the defaults. An invalid value throws
+    /// a usage error that names the source and the expected format; no value is ignored silently.
+    package init(from sources: Sources) throws(OperationalError) {
+        self = try Configuration.read(from: sources).checked()
+    }
+
+    /// Reads all sources, and goes on after a problem.
+    ///
+    /// Ignores environment variables that are no setting: Kubernetes gives every pod
+    /// `COUNTERSIGN_SERVICE_HOST` and the like if a service is called countersign.
+    package static func read(from sources: Sources) -> Reading {
+        var reader = SettingsReader()
+        if let file = sources.file { reader.read(file: file.path, bytes: file.bytes) }
+        for setting in Setting.all {
+            guard let text = sources.environment[setting.variable] else { continue }
+            reader.apply(setting, value: text, from: .init(place: setting.variable))
+        }
+        for (name, text) in sources.flags {
+            guard let setting = Setting.all.first(where: { $0.name == name }) else {
+                reader.reading.problems.append(
+                    ConfigurationProblem(
+                        message: "--\(name): no such flag", origin: .init(place: "--\(name)")))
+                continue
+            }
+            reader.apply(setting, value: text, from: .init(place: setting.flag))
+        }
+        reader.finish()
+        return reader.reading
+    }
+
+    /// The settings as JSON, in the form of a settings file.
+    package var shown: JSONValue {
+        .object(Setting.all.map { (name: $0.key, value: $0.show(self)) })
+    }
+}
+
+/// Applies one source after the other to the defaults, and collects what is wrong.
+private struct SettingsReader {
+    var reading = Configuration.Reading()
+
+    mutating func apply(_ setting: Setting, value text: String, from origin: ConfigurationProblem.Origin) {
+        guard !text.isEmpty, !text.utf8.contains(0), setting.set(&reading.configuration, text) != nil else {
+            let shown = SettingsReader.quoted(text)
+            reading.problems.append(
+                ConfigurationProblem(
+                    message: "\(origin.place): `\(shown)`: expected \(setting.expected)", origin: origin,
+                    setting: setting.name, found: shown, expected: setting.expected))
+            return
+        }
+        reading.origins[setting.name] = origin
+    }
+
+    /// The settings in the file. JSON `null` leaves the default.
+    mutating func read(file path: String, bytes: [UInt8]) {
+        let document: JSONDocument
+        do {
+            document = try JSONReader.read(bytes, dialect: .comments)
+        } catch {
+            reading.problems.append(
+                ConfigurationProblem(
+                    message: "\(path): not JSON (comments are allowed): \(error)",
+                    origin: .init(
+                        place: path, file: path, line: SettingsReader.line(at: error.offset, in: bytes)),
+                    expected: "JSON; comments are allowed"))
+            return
+        }
+        guard let members = document.root.members else {
+            reading.problems.append(
+                ConfigurationProblem(
+                    message: "\(path): \(document.root.kind); expected an object with settings",
+                    origin: .init(place: path, file: path, line: 1), found: document.root.kind,
+                    expected: "an object with settings"))
+            return
+        }
+        for member in members {
+            let line = SettingsReader.line(at: member.value.raw.range.lowerBound, in: bytes)
+            guard let setting = Setting.all.first(where: { $0.key == member.name }) else {
+                let known = Setting.all.map(\.key).joined(separator: ", ")
+                let shown = SettingsReader.quoted(member.name)
+                reading.problems.append(
+                    ConfigurationProblem(
+                        message: "\(path): `\(shown)`: no such setting; known are \(known)",
+                        origin: .init(place: path, file: path, line: line), found: shown,
+                        expected: "the key of a setting"))
+                continue
+            }
+            let origin = ConfigurationProblem.Origin(
+                place: "\(path): \(setting.key)", file: path, line: line)
+            guard let text = SettingsReader.text(of: member.value, in: document) else {
+                reading.problems.append(
+                    ConfigurationProblem(
+                        message:
+                            "\(path): \(setting.key): \(member.value.kind); expected \(setting.expected)",
+                        origin: origin, setting: setting.name, found: member.value.kind,
+                        expected: setting.expected))
+                continue
+            }
+            if let text = text { apply(setting, value: text, from: origin) }
+        }
+    }
+
+    /// What follows from several settings together.
+    mutating func finish() {
+        var configuration = reading.configuration
+        if reading.origins["store"] == nil { configuration.store = .default(in: configuration.data) }
+        // An invalid value is reported already, and the default in its place contradicts nothing.
+        let isCertain = !reading.problems.contains {
+            ["store", "replay", "idempotency"].contains($0.setting)
+        }
+        if !configuration.store.isShared {
+            if configuration.replay.shared == .postgreSQL, isCertain {
+                reject(
+                    "replay",
+                    message: "--replay postgres: expected --store postgres://…, whose database it uses")
+            }
+        } else {
+            if reading.origins["idempotency"] != nil, configuration.idempotency.storage != .store, isCertain {
+                reject(
+                    "idempotency",
+                    message:
+                        "--idempotency log: expected store, as the database is PostgreSQL: a copy of a keyed "
+                        + "request may arrive at another gateway")
+            }
+            configuration.idempotency.storage = .store
+        }
+        reading.configuration = configuration
+    }
+
+    private mutating func reject(_ name: String, message: String) {
+        reading.problems.append(
+            ConfigurationProblem(message: message, origin: reading.origins[name], setting: name))
+    }
+
+    /// The number of the line, from 1, that has the byte at `offset`.
+    private static func line(at offset: Int, in bytes: [UInt8]) -> Int {
+        bytes.prefix(offset).count { $0 == UInt8(ascii: "\n") } + 1
+    }
+
+    /// A member's value in the form of a flag: a list of strings is joined by commas. The outer nil stands
+    /// for a kind of value that no setting has, the inner one for `null`.
+    private static func text(of value: JSON, in document: JSONDocument) -> String?? {
+        switch value.content {
+        case .null: return .some(nil)
+        case .string(let text): return text
+        case .number: return document.text(of: value)
+        case .array(let elements):
+            let texts = elements.compactMap(\.string)
+            // Written out: with `?:` both branches would merge into the inner optional, and an invalid list
+            // would read as null.
+            guard texts.count == elements.count else { return nil }
+            return texts.joined(separator: ",")
+        case .bool, .object: return nil
+        }
+    }
+
+    /// The given value for an error message: with a URL's password masked, and cut to a bounded length.
+    private static func quoted(_ text: String) -> String {
+        var shown = text
+        if let start = text.firstRange(of: "://"), let at = text[start.upperBound...].lastIndex(of: "@") {
+            shown = "\(text[..<start.upperBound])***\(text[at...])"
+        }
+        let escaped = JSONValue.string(shown.count > 200 ? "\(shown.prefix(200))…" : shown).text
+        return String(escaped.dropFirst().dropLast())
+    }
+}

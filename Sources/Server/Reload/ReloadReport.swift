@@ -1,0 +1,171 @@
+import CountersignAuthority
+import CountersignWire
+
+/// What a reload did: either all of it, or nothing because of problems.
+package struct ReloadReport: Sendable, Equatable {
+    /// Settings whose value is another one than that of the running server.
+    package var changes: [SettingChange] = []
+    /// Paths that were read or opened again: certificates, keys, the log.
+    package var files: [String] = []
+    /// Not empty if nothing was applied.
+    package var problems: [ConfigurationProblem]
+
+    package var isApplied: Bool { problems.isEmpty }
+
+    static func refused(_ message: String) -> ReloadReport {
+        refused([ConfigurationProblem(message: message, origin: nil)])
+    }
+
+    /// A report of bounded size: the settings file may be large, and wrong in each of its lines.
+    static func refused(_ problems: [ConfigurationProblem]) -> ReloadReport {
+        var shown: [ConfigurationProblem] = []
+        var count = 0
+        for var problem in problems {
+            if problem.message.utf8.count > mostMessageBytes {
+                problem.message = "\(problem.message.prefix(mostMessageBytes / 4))…"
+            }
+            count += problem.message.utf8.count
+            guard shown.isEmpty || count <= mostProblemBytes else { break }
+            shown.append(problem)
+        }
+        if shown.count < problems.count {
+            let text =
+                "and \(problems.count - shown.count) more; `countersign serve --check-config` shows all"
+            shown.append(ConfigurationProblem(message: text, origin: nil))
+        }
+        return ReloadReport(problems: shown)
+    }
+
+    private static let mostMessageBytes = 4_000
+    private static let mostProblemBytes = 8_000
+
+    /// One line for the log.
+    var line: String {
+        guard isApplied else {
+            return "nothing was applied: \(problems.map(\.text).joined(separator: "; "))"
+        }
+        let applied = changes.filter { !$0.needsRestart }.map(\.text)
+        let waiting = changes.filter(\.needsRestart).map(\.text)
+        var parts = applied.isEmpty ? ["no setting to apply"] : ["applied \(applied.joined(separator: ", "))"]
+        if !waiting.isEmpty { parts.append("for a restart \(waiting.joined(separator: ", "))") }
+        if !files.isEmpty { parts.append("read again \(files.joined(separator: ", "))") }
+        return parts.joined(separator: "; ")
+    }
+
+    /// For people, a line for each setting, file or problem.
+    package var text: String {
+        guard isApplied else {
+            return (problems.map(\.text) + ["nothing was applied; the server goes on as before"])
+                .joined(separator: "\n")
+        }
+        var lines = changes.filter { !$0.needsRestart }.map { "applied: \($0.text)" }
+        lines += changes.filter(\.needsRestart).map { "needs a restart: \($0.text)" }
+        lines += files.map { "read again: \($0)" }
+        if changes.isEmpty { lines.append("no setting has changed") }
+        return lines.joined(separator: "\n")
+    }
+
+    package var json: JSONValue {
+        [
+            "applied": .bool(isApplied),
+            "changes": .array(changes.map(\.json)), "read_again": .strings(files),
+            "problems": .array(problems.map(\.json)),
+        ]
+    }
+}
+
+extension SettingChange {
+    /// `limit-head 16384 -> 8192`.
+    fileprivate var text: String { "\(name) \(old.isEmpty ? "-" : old) -> \(new.isEmpty ? "-" : new)" }
+
+    fileprivate var json: JSONValue {
+        [
+            "setting": .string(name), "old": .string(old), "new": .string(new),
+            "needs_restart": .bool(needsRestart),
+        ]
+    }
+}
+
+/// The report on its way through the control socket, whose messages are short: the status, then the text for
+/// people and the JSON text in parts, then `end`. One report is at most ``mostMessages`` messages, which fit
+/// into the socket's buffer: a client that does not read does not stop the server.
+extension ReloadReport {
+    private static let partBytes = 480
+    private static let mostMessages = 128
+
+    /// Sends it, with fewer changes if all would be too many messages.
+    func send(over connection: ControlConnection) throws(OperationalError) {
+        var report = self
+        while report.messages.count > ReloadReport.mostMessages, !report.isMinimal { report.shorten() }
+        for message in report.messages { try connection.send(message) }
+    }
+
+    private var isMinimal: Bool { changes.isEmpty && files.isEmpty && problems.count <= 1 }
+
+    private mutating func shorten() {
+        if problems.count > 1 { problems.removeLast(problems.count / 2) }
+        files.removeLast(files.count - files.count / 2)
+        changes.removeLast(changes.count - changes.count / 2)
+    }
+
+    private var messages: [String] {
+        ["reloaded \(isApplied ? "applied" : "refused")"]
+            + ReloadReport.parts(of: text).map { "text\n\($0)" }
+            + ReloadReport.parts(of: json.prettyText).map { "json\n\($0)" } + ["end"]
+    }
+
+    /// Pieces of at most ``partBytes`` bytes, cut between characters' scalars.
+    private static func parts(of text: String) -> [String] {
+        var parts: [String] = []
+        var part = String.UnicodeScalarView()
+        var count = 0
+        for scalar in text.unicodeScalars {
+            let width = UTF8.width(scalar)
+            if count + width > partBytes {
+                parts.append(String(part))
+                part = String.UnicodeScalarView()
+                count = 0
+            }
+            part.append(scalar)
+            count += width
+        }
+        if count > 0 { parts.append(String(part)) }
+        return parts
+    }
+}
+
+/// Makes a running server reload its settings.
+package struct ReloadRequest {
+    /// Milliseconds that a server has to read its files, and to resolve the name of a new backend.
+    private static let patience = 60_000
+    private let folder: DataFolder
+
+    package init(_ folder: DataFolder) { self.folder = folder }
+
+    /// What the server did, for people and as JSON.
+    package func run() throws(OperationalError) -> (isApplied: Bool, text: String, json: String) {
+        guard let connection = try ControlConnection(to: folder) else {
+            throw OperationalError(
+                .unreachable, message: "no server runs on \(folder.path); `countersign serve` starts one")
+        }
+        try connection.send("reload")
+        var (isApplied, text, json) = (false, "", "")
+        while true {
+            let message = try connection.expect(within: ReloadRequest.patience).message
+            if message == "end" { return (isApplied, text, json) }
+            // After a line's end, because a character that combines would join a space.
+            let value = String(message.dropFirst(5))
+            if message.hasPrefix("text\n") {
+                text += value
+            } else if message.hasPrefix("json\n") {
+                json += value
+            } else if message.hasPrefix("reloaded ") {
+                isApplied = message == "reloaded applied"
+            } else {
+                throw OperationalError(
+                    .failed,
+                    message: message.hasPrefix("failed ") ? String(message.dropFirst(7)) : message)
+            }
+        }
+    }
+}

@@ -1,0 +1,68 @@
+import CountersignMemory
+import CountersignWire
+
+/// The settings of the running server, as the last reload left them. Safe to share: a value under its lock.
+final class RunningConfiguration: Sendable {
+    private let value: Locked<Configuration>
+
+    init(_ configuration: Configuration) { value = Locked(configuration) }
+
+    var current: Configuration { value.with { $0 } }
+
+    func replace(by configuration: Configuration) { value.with { $0 = configuration } }
+}
+
+/// One setting whose value differs between the running server and what its sources say now.
+package struct SettingChange: Sendable, Equatable {
+    /// The setting's name.
+    package var name: String
+    /// The values as `--print-config` shows them, without passwords and cut to a bounded length; empty for
+    /// none.
+    package var old: String
+    package var new: String
+    /// Whether the change waits for a restart.
+    package var needsRestart: Bool
+}
+
+extension Configuration {
+    private static let mostShownCharacters = 200
+
+    /// The settings in which `new` differs from these, in the order of the table.
+    func changes(to new: Configuration) -> [SettingChange] {
+        Setting.all.compactMap { setting in
+            let (before, after) = (setting.show(self), setting.show(new))
+            // Two values of a store or a replay guard may differ in a password alone.
+            let isSecretChange =
+                setting.name == "store" && store != new.store
+                || setting.name == "replay" && replay != new.replay
+            guard before != after || isSecretChange else { return nil }
+            return SettingChange(
+                name: setting.name, old: Configuration.shortened(before), new: Configuration.shortened(after),
+                needsRestart: setting.needsRestart(from: self, to: new))
+        }
+    }
+
+    private static func shortened(_ value: JSONValue) -> String {
+        let text = Setting.text(of: value)
+        return text.count > mostShownCharacters ? "\(text.prefix(mostShownCharacters))…" : text
+    }
+
+    /// These settings with those of `new` that need no restart.
+    func reloaded(from new: Configuration) -> Configuration {
+        var result = self
+        result.limits = new.limits
+        result.deadlines = new.deadlines
+        result.headRules = new.headRules
+        result.upstreamSettings = new.upstreamSettings
+        result.assertionAudience = new.assertionAudience
+        result.trustedProxies = new.trustedProxies
+        result.forwardedCallerFields = new.forwardedCallerFields
+        result.proxyProtocol = new.proxyProtocol
+        result.logSampling = new.logSampling
+        let waiting = Set(changes(to: new).filter(\.needsRestart).map(\.name))
+        if !waiting.contains("upstream") { result.upstream = new.upstream }
+        if !waiting.contains("tls") { result.tls = new.tls }
+        if !waiting.contains("log") { result.log = new.log }
+        return result
+    }
+}

@@ -1,0 +1,371 @@
+"""`countersign reload` and SIGHUP apply changed settings atomically, and say what changed and what waits for a restart."""
+
+import json
+import pathlib
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+import time
+
+import pytest
+
+from backend import Backend
+from gateway import Gateway, run
+from needs import programs
+
+
+def until(holds, seconds: float = 15) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, "it does not come about"
+        time.sleep(0.05)
+
+
+class Site:
+    """A gateway with a settings file, before two backends that answer with their names."""
+
+    def __init__(self, folder: pathlib.Path, *options: object, **settings: object):
+        self.folder, self.path = folder, folder / "settings.json"
+        self.one, self.two = (Backend(self.answering(name)) for name in ("one", "two"))
+        self.settings = {"upstream": self.one.url, **settings}
+        self.write()
+        self.gateway = Gateway(folder, "--config", self.path, *options)
+
+    @staticmethod
+    def answering(name: str):
+        def answer(_, sock: socket.socket) -> None:
+            sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name.encode())
+        return answer
+
+    def write(self, **settings: object) -> None:
+        self.settings |= settings
+        self.path.write_text(json.dumps(self.settings))
+
+    def __enter__(self) -> "Site":
+        self.gateway.start()
+        self.gateway.add_app("demo")
+        self.gateway.key = self.gateway.add_release()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.gateway.__exit__()
+        self.one.close()
+        self.two.close()
+
+    def reload(self) -> tuple[int, dict]:
+        done = run("reload", "--json", "--data", self.gateway.data)
+        return done.returncode, json.loads(done.out)
+
+    def answer(self):
+        return self.gateway.send(self.gateway.key.request())
+
+    def notes(self) -> list[str]:
+        return [event["message"] for event in self.gateway.events() if event.get("log") == "reload"]
+
+
+def changed(report: dict) -> dict[str, tuple[str, str, bool]]:
+    return {change["setting"]: (change["old"], change["new"], change["needs_restart"]) for change in report["changes"]}
+
+
+def test_changed_settings_are_applied_and_named(tmp_path):
+    with Site(tmp_path, "--tls", "off", "--deadline-idle", 70) as site:
+        # Each worker has idle connections to the first backend, which must not be used again.
+        assert [site.answer().body for _ in range(8)] == [b"one"] * 8
+        site.write(upstream=site.two.url, limit_target=300, deadline_idle=9, workers=2, prefix="/other")
+        status, report = site.reload()
+        assert status == 0 and report["applied"] is True and report["problems"] == []
+        # --workers is 2 already, and the option --deadline-idle counts before the file.
+        assert changed(report) == {
+            "upstream": (site.one.url, site.two.url, False), "limit-target": ("8192", "300", False),
+            "prefix": ("/countersign/v1", "/other", True)}
+        assert [site.answer().body for _ in range(8)] == [b"two"] * 8
+        assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
+        assert site.gateway.send(b"GET /countersign/v1/time HTTP/1.1\r\nHost: localhost\r\n\r\n").status != 404
+        # What waits for a restart is named again, and the rest is not.
+        status, report = site.reload()
+        assert status == 0 and list(changed(report)) == ["prefix"]
+        until(lambda: len(site.notes()) == 2)
+        assert site.notes()[0].startswith(f"applied upstream {site.one.url} -> {site.two.url}, limit-target 8192 -> 300")
+        assert "for a restart prefix /countersign/v1 -> /other" in site.notes()[0]
+        text = run("reload", "--data", site.gateway.data)
+        assert text.returncode == 0 and "needs a restart: prefix /countersign/v1 -> /other\n" in text.out
+
+
+def test_limits_and_deadlines_of_open_connections(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site, site.gateway.connect() as line:
+        line.send(site.gateway.key.request())
+        assert line.answer().status == 200
+        site.write(deadline_idle=1)
+        assert site.reload()[0] == 0
+        line.send(site.gateway.key.request())
+        assert line.answer().status == 200
+        began = time.monotonic()
+        assert line.sock.recv(1) == b"" and time.monotonic() - began < 20
+        assert site.answer().status == 200
+
+
+@pytest.mark.parametrize(("content", "named"), [
+    ('{"upstream": ', "settings.json: not JSON"),
+    ('{\n"upstream": "%(two)s",\n"limit_target": 1}', "settings.json: limit_target: `1`"),
+    ('{"upstream": "%(two)s", "nonsense": 1}', "no such setting"),
+    ('{"upstream": "%(two)s", "tls": "/none/c.pem,/none/k.pem"}', "--tls: /none/c.pem: cannot open"),
+    ('{"upstream": "%(two)s", "log": "/none/log"}', "--log: /none/log"),
+    ('{"upstream": "http://nowhere.invalid:1"}', "--upstream: "),
+    ('{"upstream": "%(two)s", "upstream_ca": "/none/ca.pem"}', "--upstream-ca: "),
+    (None, "settings.json: cannot open"),
+], ids=["cut", "a value", "an unknown key", "no certificate", "no log", "no such host", "contradiction", "no file"])
+def test_a_broken_file_changes_nothing(tmp_path, content, named):
+    with Site(tmp_path, tls="off") as site:
+        if content is None:
+            site.path.unlink()
+        else:
+            site.path.write_text(content % {"two": site.two.url} if "%(" in content else content)
+        status, report = site.reload()
+        assert status == 1 and report["applied"] is False and report["changes"] == []
+        assert any(named in problem["message"] for problem in report["problems"]), report
+        assert site.answer().body == b"one"
+        site.gateway.process.send_signal(signal.SIGHUP)
+        until(lambda: len(site.notes()) == 2)
+        assert all(note.startswith("nothing was applied: ") for note in site.notes())
+        assert site.answer().body == b"one"
+        # With the file as it was, all is well.
+        site.write()
+        assert site.reload()[0] == 0
+
+
+def test_all_problems_are_reported(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        site.path.write_text('{"limit_target": 1,\n"nonsense": 2,\n"deadline_idle": 0}')
+        _, report = site.reload()
+        assert [problem["line"] for problem in report["problems"]] == [1, 2, 3]
+        done = run("reload", "--data", site.gateway.data)
+        assert done.returncode == 1 and f"{site.path}:3: deadline_idle: `0`: expected" in done.out
+        assert done.out.endswith("nothing was applied; the server goes on as before\n")
+
+
+def test_a_report_of_many_problems_is_bounded(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        site.path.write_text(json.dumps({f"name-{number}": 1 for number in range(2_000)}))
+        # One that asks and reads nothing keeps no other waiting.
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as idle:
+            idle.connect(str(site.gateway.data / "control"))
+            idle.send(b"reload")
+            until(lambda: site.notes())
+            status, report = site.reload()
+        assert status == 1 and 1 < len(report["problems"]) < 100
+        last = report["problems"][-1]["message"]
+        assert last == f"and {2_001 - len(report['problems'])} more; `countersign serve --check-config` shows all"
+        assert max(map(len, site.gateway.log_path.read_text().splitlines())) < 20_000
+        assert site.answer().status == 200
+        site.write(upstream_ca="/" + "x" * 900_000)
+        status, report = site.reload()
+        assert status == 1 and len(json.dumps(report)) < 20_000
+        del site.settings["upstream_ca"]
+        # A combining character at the start of a part, and others of several bytes.
+        site.write(assertion_audience="é\u0301" * 2_000)
+        status, report = site.reload()
+        assert status == 1 and report["problems"][0]["setting"] == "assertion-audience"
+
+
+def test_passwords_are_not_shown(tmp_path):
+    with Site(tmp_path, "--tls", "off", "--limit-body", 5_000) as site:
+        site.write(replay="redis://:hunter2@127.0.0.1:6379")
+        status, report = site.reload()
+        assert status == 0 and changed(report)["replay"] == ("file", "redis://:***@127.0.0.1:6379", True)
+        until(lambda: site.notes())
+        assert "hunter2" not in json.dumps(report) and "hunter2" not in site.gateway.log_path.read_text()
+        # Another password alone is a change, too: the running server has the file's guard still.
+        site.write(replay="redis://:hunter3@127.0.0.1:6379")
+        assert "replay" in changed(site.reload()[1])
+
+
+def make_certificate(folder: pathlib.Path, name: str) -> tuple[pathlib.Path, pathlib.Path]:
+    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", f"/CN={name}", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate],
+                   check=True, capture_output=True)
+    key.chmod(0o600)
+    return certificate, key
+
+
+def test_another_certificate(tmp_path):
+    (first, first_key), (second, second_key) = make_certificate(tmp_path, "first"), make_certificate(tmp_path, "second")
+    site = Site(tmp_path, tls=f"{first},{first_key}")
+    site.gateway.certificate = first
+
+    def shown() -> str:
+        return ssl.get_server_certificate(("127.0.0.1", site.gateway.port))
+
+    with site:
+        assert shown() == first.read_text()
+        site.write(tls=f"{second},{first_key}")
+        status, report = site.reload()
+        assert status == 1 and "is not the key of the certificate" in report["problems"][0]["message"]
+        assert shown() == first.read_text()
+        site.write(tls=f"{second},{second_key}")
+        status, report = site.reload()
+        assert status == 0 and report["read_again"][:2] == [str(second), str(second_key)]
+        assert shown() == second.read_text()
+        # A listener without TLS is another one.
+        site.write(tls="off")
+        status, report = site.reload()
+        assert status == 0 and changed(report)["tls"][2] is True
+        assert shown() == second.read_text()
+
+
+def test_another_log_and_another_sampling(tmp_path):
+    with Site(tmp_path, "--tls", "off", log=str(tmp_path / "first.jsonl")) as site:
+        stranger = f"GET / HTTP/1.1\r\nHost: 127.0.0.1:{site.gateway.port}\r\n\r\n".encode()
+        site.gateway.send(stranger)
+        until(lambda: (tmp_path / "first.jsonl").read_text())
+        site.write(log=str(tmp_path / "second.jsonl"), log_sample=1)
+        assert site.reload()[0] == 0
+        for _ in range(5):
+            site.gateway.send(stranger)
+        until(lambda: '"unsigned"' in (tmp_path / "second.jsonl").read_text())
+        size = (tmp_path / "first.jsonl").stat().st_size
+        site.gateway.send(site.gateway.key.request())
+        until(lambda: '"app":"demo"' in (tmp_path / "second.jsonl").read_text())
+        assert (tmp_path / "first.jsonl").stat().st_size == size
+        lines = [json.loads(line) for line in (tmp_path / "second.jsonl").read_text().splitlines()]
+        assert len([line for line in lines if line.get("code") == "unsigned" and "log" not in line]) == 1
+        # A renamed file is opened anew.
+        (tmp_path / "second.jsonl").rename(tmp_path / "third.jsonl")
+        site.gateway.process.send_signal(signal.SIGHUP)
+        until((tmp_path / "second.jsonl").exists)
+
+
+def test_trusted_proxies_and_rules_of_heads(tmp_path):
+    with Site(tmp_path, "--tls", "off", underscore_fields="keep") as site:
+        odd = [("odd_name", "1")]
+        assert site.gateway.send(site.gateway.key.request(fields=odd)).status == 200
+        assert site.one.seen[-1].get("odd_name") == "1"
+        forwarded = [("x-forwarded-for", "192.0.2.7")]
+        site.gateway.send(site.gateway.key.request(fields=forwarded))
+        assert site.one.seen[-1].get("countersign-client") == "127.0.0.1"
+        site.write(trusted_proxies="127.0.0.0/8", underscore_fields="refuse")
+        assert site.reload()[0] == 0
+        site.gateway.send(site.gateway.key.request(fields=forwarded))
+        assert site.one.seen[-1].get("countersign-client") == "192.0.2.7"
+        assert site.gateway.send(site.gateway.key.request(fields=odd)).status == 400
+        site.write(trusted_proxies=None)
+        assert site.reload()[0] == 0
+        site.gateway.send(site.gateway.key.request(fields=forwarded))
+        assert site.one.seen[-1].get("countersign-client") == "127.0.0.1"
+
+
+def test_a_reload_under_load_loses_no_request(tmp_path):
+    """Between two backends, while some clients keep their connections and others open one for each request."""
+    with Site(tmp_path, "--tls", "off", "--limit-address-requests", 10_000) as site:
+        stopping, wrong, answers = threading.Event(), [], {b"one": 0, b"two": 0}
+        lock = threading.Lock()
+
+        def send(keeps: bool) -> None:
+            try:
+                line = site.gateway.connect()
+                while not stopping.is_set():
+                    line.send(site.gateway.key.request())
+                    answer = line.answer()
+                    with lock:
+                        answers[answer.body] += 1
+                    if not keeps:
+                        line.sock.close()
+                        line = site.gateway.connect()
+                line.sock.close()
+            except Exception as error:  # noqa: BLE001 - whatever goes wrong is a lost request
+                wrong.append(repr(error))
+
+        threads = [threading.Thread(target=send, args=(number % 2 == 0,)) for number in range(6)]
+        for thread in threads:
+            thread.start()
+        try:
+            for number in range(20):
+                site.write(upstream=(site.two if number % 2 == 0 else site.one).url, deadline_head=10 + number)
+                status, report = site.reload()
+                assert status == 0 and "upstream" in changed(report), report
+                time.sleep(0.1)
+        finally:
+            stopping.set()
+            for thread in threads:
+                thread.join()
+        assert wrong == []
+        assert min(answers.values()) > 50, answers
+
+
+def test_reloads_at_once_come_one_after_the_other(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        reports, lock = [], threading.Lock()
+
+        def reload() -> None:
+            report = site.reload()
+            with lock:
+                reports.append(report)
+
+        site.write(limit_target=4_000)
+        threads = [threading.Thread(target=reload) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for _ in range(8):
+            site.gateway.process.send_signal(signal.SIGHUP)
+        for thread in threads:
+            thread.join()
+        assert [status for status, _ in reports] == [0] * 8
+        # One of them, or a signal, found the change; all others found it in place.
+        until(lambda: len(site.notes()) >= 9)
+        assert len([note for note in site.notes() if "limit-target 8192 -> 4000" in note]) == 1
+        assert site.answer().status == 200
+
+
+def test_a_reload_during_a_hand_over_is_refused(tmp_path):
+    """While the successor drains the old process, the signal to the old one changes nothing; the successor takes reloads."""
+    with Site(tmp_path, "--tls", "off") as site:
+        old = site.gateway.process
+        with site.gateway.connect() as line:
+            line.send(site.gateway.key.request())
+            assert line.answer().status == 200
+            with open(site.gateway.log_path, "ab") as log:
+                new = subprocess.Popen(site.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+            site.gateway.process = new
+            assert new.stdout.readline().startswith(b"listening on ")
+            old.send_signal(signal.SIGHUP)
+            until(lambda: site.notes())
+            assert site.notes()[-1].startswith("nothing was applied: a restart is under way")
+            site.write(limit_target=300)
+            until(lambda: run("reload", "--data", site.gateway.data).returncode == 0)
+            assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
+        assert old.wait(40) == 0
+
+
+def test_a_reload_while_the_successor_starts_is_refused(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        # A process that asks for the hand-over, and then says nothing more.
+        asker = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        asker.connect(str(site.gateway.data / "control"))
+        asker.send(b"take-over 1")
+        assert asker.recv(512)
+        status, report = site.reload()
+        assert status == 1 and "a restart is under way" in report["problems"][0]["message"]
+        asker.close()
+        until(lambda: site.reload()[0] == 0)
+        assert site.answer().status == 200
+
+
+def test_no_server(tmp_path):
+    (tmp_path / "data").mkdir(mode=0o700)
+    done = run("reload", "--data", tmp_path / "data")
+    assert done.returncode == 3 and "no server runs on" in done.err
+
+
+@programs("runuser")
+def test_only_the_server_s_user_may_ask(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        assert (site.gateway.data / "control").stat().st_mode & 0o777 == 0o600
+        for folder in (tmp_path, *tmp_path.parents):
+            if folder != pathlib.Path("/tmp") and str(folder).startswith("/tmp"):
+                folder.chmod(0o755)
+        done = run("reload", "--data", site.gateway.data, prefix=("runuser", "-u", "nobody", "--"))
+        assert done.returncode in (1, 3), done.err
+        time.sleep(0.3)
+        assert site.notes() == []
