@@ -110,8 +110,8 @@ def promote_replica(cluster: ChaosCluster, chance: random.Random, seconds: float
 
 @fault("stop")
 def stop(cluster: ChaosCluster, chance: random.Random, seconds: float) -> str:
-    """Any of the processes."""
-    name = chance.choice(sorted(cluster.processes))
+    """Any of the processes that are there; a primary is not after its standby was promoted."""
+    name = chance.choice(sorted(name for name, process in cluster.processes.items() if process.poll() is None))
     pids = family(cluster.processes[name])
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
