@@ -15,6 +15,8 @@ package protocol Exchange: AnyObject {
     var answeredStatus: Int? { get }
     /// Bytes of response bodies sent.
     var answeredBytes: Int { get }
+    /// Why the response was not delivered whole; nil unless that has happened.
+    var deliveryFailure: DeliveryFailure? { get }
 
     /// The shared counters of the client's address (IPv4 address or IPv6 /64), one object per address and
     /// process.

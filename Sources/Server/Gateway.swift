@@ -90,8 +90,7 @@ final class Gateway: Handler, @unchecked Sendable {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
-                gate.endJudgement(judgement)
-                return record(event, of: exchange)
+                return end(judgement, event: event, of: exchange)
             }
             switch routes.find(request) {
             case .elsewhere:
@@ -124,8 +123,11 @@ final class Gateway: Handler, @unchecked Sendable {
         return judgement
     }
 
+    /// Ends a request: its response was sent, or cannot be.
     private func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
         gate.endJudgement(judgement)
+        // A refusal is counted as it is written.
+        if event.refusal == nil { countEnd(of: event, on: exchange) }
         record(event, of: exchange)
     }
 
@@ -201,15 +203,12 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         event.caller = caller
         try Gateway.checkForwardable(request, from: caller)
-        // The last piece of a streamed body decides.
         if let ticket = caller.withheld?.ticket {
             return try await forwardUpload(
                 by: ticket, exchange: exchange, request: request, from: caller, judgement: judgement,
                 event: event.id)
         }
-        if request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
         try await forward(exchange, request: request, from: caller, judgement: judgement, event: event.id)
-        if !request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
@@ -238,7 +237,6 @@ final class Gateway: Handler, @unchecked Sendable {
                 exchange, request: &request, judgement: judgement,
                 for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
-            requestCounter.accept(judged.release, under: judged.edition)
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission != .release, judged.session == nil {
@@ -475,7 +473,7 @@ final class Gateway: Handler, @unchecked Sendable {
         to refusal: Refusal, disclosing disclosure: RefusalResponse.Disclosure, of request: Request,
         on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
-        count(refusal, caller: event.caller, named: judgement.release, request: request)
+        count(refusal, of: event, named: judgement.release, on: exchange)
         requestCounter.respond(with: refusal.code)
         if judgement.failedVerification,
             !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
@@ -561,21 +559,39 @@ final class Gateway: Handler, @unchecked Sendable {
         return isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds)
     }
 
-    /// The meter counts what the gateway answered. A caller that the gateway admitted stays counted as
-    /// admitted when the backend fails; once the signature was verified, only a streamed body's digest, a
-    /// `Connection` field and an upload ticket's claim can still lead to a refusal.
-    private func count(_ refusal: Refusal, caller: Caller?, named: AppRelease?, request: Request) {
-        let isLate =
-            switch refusal.code {
-            case .bodyMismatch, .malformed, .replayed, .badTicket: true
-            default: false
+    /// Counts a refused request. One that was admitted, or passed without proof, and then failed at the
+    /// backend or the client counts by that failure. `named` is the release that the request claims.
+    private func count(
+        _ refusal: Refusal, of event: RequestEvent, named: AppRelease?, on exchange: any Exchange
+    ) {
+        if event.isAdmitted, let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        if let caller = event.caller { return requestCounter.refuse(refusal.code, named: caller.release) }
+        if let passage = event.passage { return requestCounter.refuse(refusal.code, passedBy: passage) }
+        requestCounter.refuse(refusal.code, named: named)
+    }
+
+    private func count(_ failure: DeliveryFailure, of event: RequestEvent) {
+        event.failure = failure
+        if let release = event.caller?.release ?? event.namedRelease {
+            requestCounter.fail(failure, of: release)
+        } else if let passage = event.passage {
+            requestCounter.fail(failure, passedBy: passage)
+        }
+    }
+
+    /// Counts a request that was not refused, by how its response ended. The authority's open routes are not
+    /// counted.
+    private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
+        if let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        if let caller = event.caller {
+            guard caller.withheld?.ticket == nil else {
+                return requestCounter.acceptTicket(of: caller.release)
             }
-        guard let caller, !isLate else { return requestCounter.refuse(refusal.code, named: named) }
-        guard !request.isBodyWhole else { return }
-        if caller.withheld?.ticket == nil {
             requestCounter.accept(caller.release, under: caller.edition)
-        } else {
-            requestCounter.acceptTicket(of: caller.release)
+        } else if let passage = event.passage {
+            requestCounter.pass(passage)
+        } else if let release = event.namedRelease {
+            requestCounter.accept(release, under: .current)
         }
     }
 
@@ -587,7 +603,8 @@ final class Gateway: Handler, @unchecked Sendable {
         line = event.line(
             for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
             clock: &logClock, reusing: line)
-        log.write(line, urgency: event.refusal == nil ? .soon : .now)
+        let isFailed = event.refusal != nil || event.failure != nil
+        log.write(line, urgency: isFailed ? .now : .soon)
     }
 }
 
@@ -627,7 +644,6 @@ extension Gateway {
         event.caller = caller
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
-            requestCounter.accept(caller.release, under: caller.edition)
             let report = ForwardReport(gateway: self, judgement: judgement, event: event)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
                 return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
@@ -810,7 +826,6 @@ extension Gateway {
             }
         }
         event.passage = passage
-        requestCounter.pass(passage)
         let forwarding = ForwardedRequest(
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))

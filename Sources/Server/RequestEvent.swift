@@ -14,12 +14,20 @@ final class RequestEvent: @unchecked Sendable {
     private let began: UInt64
     var caller: Caller?
     var refusal: Refusal?
+    /// Why the response was not delivered. Nil for a request that was refused before it was admitted: there
+    /// the refusal is the outcome, whether or not the client has received it.
+    var failure: DeliveryFailure?
     /// Why the request was forwarded although it proved nothing.
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
     var original: DecideSubject?
     /// Whether a legacy client sent a right password: such a client signs nothing.
     var isSignedIn = false
+    /// The release that such a client names.
+    var namedRelease: AppRelease?
+
+    /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
+    var isAdmitted: Bool { caller != nil || passage != nil }
 
     /// Whether anything was proved about the caller. Other lines are sampled.
     var isProven: Bool { caller != nil || isSignedIn }
@@ -53,7 +61,7 @@ final class RequestEvent: @unchecked Sendable {
             }
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
-        line.add("code", value: refusal?.code.name ?? "ok")
+        line.add("code", value: cause(on: exchange).name)
         if let refusal, !refusal.detail.isEmpty || !refusal.remedy.isEmpty {
             let detail = [refusal.detail, refusal.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
             // The text in place of a key id or a name may be a token that was put there by mistake.
@@ -83,11 +91,16 @@ final class RequestEvent: @unchecked Sendable {
         return line.bytes
     }
 
+    /// How the event ended, as the log names it.
+    private func cause(on exchange: any Exchange) -> RefusalSampler.Cause {
+        if let failure { return .failed(failure) }
+        if let refusal { return .refused(refusal.code) }
+        return .answered(status: exchange.answeredStatus ?? 0)
+    }
+
     /// How the sampler counts the event.
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
-        let cause = refusal.map { RefusalSampler.Cause.refused($0.code) }
-        return RefusalSampler.Subject(
-            cause: cause ?? .answered(status: exchange.answeredStatus ?? 0), address: exchange.source.address)
+        RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
     private static func nanoseconds() -> UInt64 {

@@ -96,7 +96,7 @@ final class Service: @unchecked Sendable {
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
-                    drills: drills)
+                    drills: drills, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,

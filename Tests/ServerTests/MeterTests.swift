@@ -48,6 +48,15 @@ import Testing
         #expect(MeterOutcome(name: MeterOutcome.refused(code).name) == .refused(code))
     }
 
+    @Test("so has each failure", arguments: DeliveryFailure.allCases)
+    func failures(_ failure: DeliveryFailure) throws {
+        let meter = RequestMeter()
+        LoopRequestCounter(meter).fail(failure, of: try release("r_1"))
+        #expect(meter.totals() == [subject("r_1", .failed(failure)): 1])
+        #expect(MeterOutcome(name: MeterOutcome.failed(failure).name) == .failed(failure))
+        #expect(failure.ordinal == DeliveryFailure.allCases.firstIndex(of: failure))
+    }
+
     @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
         let meter = RequestMeter()
         let store = Book()

@@ -8,9 +8,18 @@ struct AdminRoutes: Handler {
     let metrics: Metrics
     let readiness: Readiness
     let drills: DrillControl
+    /// The loops that serve clients.
+    let loops: [EventLoop]
+
+    /// Milliseconds that `/metrics` waits for a loop that is busy.
+    private static let mostWait = 100
 
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
+        if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
+            // A response is counted when it has been sent: its client may be the one that asks.
+            await LoopBarrier.wait(for: loops, atMost: AdminRoutes.mostWait, on: exchange.loop)
+        }
         guard request.matches(request.path, text: "/drill"), request.matches(request.method, text: "POST"),
             token.isPresented(by: request)
         else { return await exchange.respond(answer(to: request)) }

@@ -139,7 +139,7 @@ struct Metrics: Sendable {
         page.describe(
             name, kind: .counter,
             help:
-                "Requests by the gate's verdict. The release of a refused request is a claim; "
+                "Requests by how they ended. The release of a refused request is a claim; "
                 + "it is empty for a request that names none."
         )
         let rows = meter.totals().map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
@@ -157,6 +157,7 @@ struct Metrics: Sendable {
             case .open: ("", "open")
             case .observed(let code): ("", "would-refuse-\(code.rawValue)")
             case .refused(let code): ("", code.rawValue)
+            case .failed(let failure): ("", failure.rawValue)
             }
         return [
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),

@@ -150,14 +150,13 @@ extension Gateway {
         judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
-        var (unsigned, isCounted) = (AppRelease?.none, false)
+        var unsigned: AppRelease?
         do {
             if found.isSigned {
                 let effect = found.call.effect
                 let judged = try await admit(
                     exchange, request: &request, judgement: judgement, for: .login, as: effect)
                 event.caller = judged
-                requestCounter.accept(judged.release, under: judged.edition)
                 caller = judged
             } else {
                 try gate.checkHost(of: request)
@@ -165,8 +164,7 @@ extension Gateway {
                 if let unsigned {
                     try unsigned.checkServed(
                         as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
-                    requestCounter.accept(unsigned, under: .current)
-                    isCounted = true
+                    event.namedRelease = unsigned
                 }
             }
             let call = RouteCall(
@@ -179,7 +177,7 @@ extension Gateway {
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
-            if !isCounted { requestCounter.refuse(error.code, named: unsigned) }
+            requestCounter.refuse(error.code, named: unsigned)
             let text = text(
                 for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
             await exchange.respond(RefusalResponse.unsignedLegacy(error, text: text, event: event.id))

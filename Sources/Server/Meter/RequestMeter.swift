@@ -83,6 +83,7 @@ final class ReleaseCounters: @unchecked Sendable {
         // The order of the codes in ``MeterOutcome/all``.
         case .refused(let code): 4 + code.ordinal
         case .observed(let code): 4 + codeCount + code.ordinal
+        case .failed(let failure): 4 + 2 * codeCount + failure.ordinal
         }
     }
 
@@ -121,16 +122,35 @@ package final class LoopRequestCounter: @unchecked Sendable {
         cells.count(.refused(code))
     }
 
+    /// Counts a request that proved nothing, was passed all the same, and then refused.
+    func refuse(_ code: Refusal.Code, passedBy passage: PassThrough) {
+        cells(of: passage).count(.refused(code))
+    }
+
     /// Counts a response to any caller.
     func respond(with code: Refusal.Code) { if code == .unavailable { meter.countUnavailable() } }
 
     /// Counts a request that was forwarded although it proved nothing.
     func pass(_ passage: PassThrough) {
-        let cells = passage.release.map { self.cells(of: $0) } ?? self.cells(of: passage.app)
         switch passage.cause {
-        case .open: cells.count(.open)
-        case .observed(let code): cells.count(.observed(code))
+        case .open: cells(of: passage).count(.open)
+        case .observed(let code): cells(of: passage).count(.observed(code))
         }
+    }
+
+    /// Counts a request of a release whose response was not delivered.
+    func fail(_ failure: DeliveryFailure, of release: AppRelease) {
+        cells(of: release).count(.failed(failure))
+    }
+
+    /// Counts the same of a request that proved nothing, to the app: such a request has only claimed its
+    /// release.
+    func fail(_ failure: DeliveryFailure, passedBy passage: PassThrough) {
+        cells(of: passage.app).count(.failed(failure))
+    }
+
+    private func cells(of passage: PassThrough) -> ReleaseCounters {
+        passage.release.map { cells(of: $0) } ?? cells(of: passage.app)
     }
 
     private func cells(of app: String) -> ReleaseCounters {

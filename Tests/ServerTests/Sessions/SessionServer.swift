@@ -181,6 +181,7 @@ private final class HeldExchange: Exchange {
     var answer: ServerResponse?
     var answeredStatus: Int? { answer?.status }
     var answeredBytes: Int { answer?.body.count ?? 0 }
+    let deliveryFailure: DeliveryFailure? = nil
 
     let source = AddressRecord(address: .unknown)
     private(set) var proof: CallerProof?
