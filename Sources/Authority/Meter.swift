@@ -72,6 +72,17 @@ package enum MeterOutcome: Sendable, Hashable {
         }
     }
 
+    /// How the metrics name the outcome: the key under which a request was accepted is not a part of it.
+    package var label: String {
+        switch self {
+        case .accepted, .acceptedUnderNextKey, .acceptedByTicket: "accepted"
+        case .open: "open"
+        case .observed(let code): "would-refuse-\(code.rawValue)"
+        case .refused(let code): code.rawValue
+        case .failed(let failure): failure.rawValue
+        }
+    }
+
     /// Whether the gate admitted the request, if it counts to a release: such a caller is cut off when its
     /// release or scheme is.
     package var isOfAdmitted: Bool {

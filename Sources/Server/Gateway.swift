@@ -112,6 +112,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// A judgement of a request, counted to the client that a trusted proxy names, if one does.
     private func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
+        requestCounter.begin()
         let judgement = gate.beginJudgement()
         if proxies.areNamed, !exchange.isClientUnnamed,
             let client = proxies.client(of: request, from: exchange.peer)
@@ -128,6 +129,18 @@ final class Gateway: Handler, @unchecked Sendable {
         gate.endJudgement(judgement)
         // A refusal is counted as it is written.
         if event.refusal == nil { countEnd(of: event, on: exchange) }
+        didEnd(event, of: exchange)
+        requestCounter.end()
+    }
+
+    /// Counts the durations, and writes the event.
+    private func didEnd(_ event: RequestEvent, of exchange: any Exchange) {
+        event.end()
+        event.counted?.record(
+            nanoseconds: event.nanoseconds, upstreamNanoseconds: exchange.upstreamNanoseconds)
+        if let operation = event.operation {
+            requestCounter.count(operation, refusal: event.refusal?.code, failure: event.failure)
+        }
         record(event, of: exchange)
     }
 
@@ -139,7 +152,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = gate.beginJudgement()
         await answer(refusal, on: exchange, judgement: judgement, event: event)
         gate.endJudgement(judgement)
-        record(event, of: exchange)
+        didEnd(event, of: exchange)
     }
 
     // MARK: Routing
@@ -237,6 +250,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 exchange, request: &request, judgement: judgement,
                 for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
+            event.operation = route.operation
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission != .release, judged.session == nil {
@@ -565,17 +579,19 @@ final class Gateway: Handler, @unchecked Sendable {
         _ refusal: Refusal, of event: RequestEvent, named: AppRelease?, on exchange: any Exchange
     ) {
         if event.isAdmitted, let failure = exchange.deliveryFailure { return count(failure, of: event) }
-        if let caller = event.caller { return requestCounter.refuse(refusal.code, named: caller.release) }
-        if let passage = event.passage { return requestCounter.refuse(refusal.code, passedBy: passage) }
-        requestCounter.refuse(refusal.code, named: named)
+        if event.caller == nil, let passage = event.passage {
+            event.counted = requestCounter.refuse(refusal.code, passedBy: passage)
+        } else {
+            event.counted = requestCounter.refuse(refusal.code, named: event.caller?.release ?? named)
+        }
     }
 
     private func count(_ failure: DeliveryFailure, of event: RequestEvent) {
         event.failure = failure
         if let release = event.caller?.release ?? event.namedRelease {
-            requestCounter.fail(failure, of: release)
+            event.counted = requestCounter.fail(failure, of: release)
         } else if let passage = event.passage {
-            requestCounter.fail(failure, passedBy: passage)
+            event.counted = requestCounter.fail(failure, passedBy: passage)
         }
     }
 
@@ -584,14 +600,14 @@ final class Gateway: Handler, @unchecked Sendable {
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
         if let failure = exchange.deliveryFailure { return count(failure, of: event) }
         if let caller = event.caller {
-            guard caller.withheld?.ticket == nil else {
-                return requestCounter.acceptTicket(of: caller.release)
-            }
-            requestCounter.accept(caller.release, under: caller.edition)
+            event.counted =
+                caller.withheld?.ticket == nil
+                ? requestCounter.countAccepted(caller.release, under: caller.edition)
+                : requestCounter.acceptTicket(of: caller.release)
         } else if let passage = event.passage {
-            requestCounter.pass(passage)
+            event.counted = requestCounter.pass(passage)
         } else if let release = event.namedRelease {
-            requestCounter.accept(release, under: .current)
+            event.counted = requestCounter.countAccepted(release, under: .current)
         }
     }
 

@@ -12,6 +12,12 @@ import Glibc
 final class RequestEvent: @unchecked Sendable {
     let id: EventID
     private let began: UInt64
+    /// How long the request took; 0 while it goes on.
+    private(set) var nanoseconds: UInt64 = 0
+    /// How the request was counted; nil if it is not.
+    var counted: CountedRequest?
+    /// What the request asks the authority to do, if the metrics count that.
+    var operation: AuthorityOperation?
     var caller: Caller?
     var refusal: Refusal?
     /// Why the response was not delivered. Nil for a request that was refused before it was admitted: there
@@ -36,6 +42,9 @@ final class RequestEvent: @unchecked Sendable {
         self.id = id
         began = RequestEvent.nanoseconds()
     }
+
+    /// Ends the request.
+    func end() { nanoseconds = RequestEvent.nanoseconds() &- began }
 
     /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
@@ -86,7 +95,7 @@ final class RequestEvent: @unchecked Sendable {
             line.add("session", value: session.id.description)
         }
         line.add("bytes", value: exchange.answeredBytes)
-        line.add("us", value: Int((RequestEvent.nanoseconds() - began) / 1_000))
+        line.add("us", value: Int(nanoseconds / 1_000))
         line.end()
         return line.bytes
     }

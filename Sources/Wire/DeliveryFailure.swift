@@ -1,8 +1,8 @@
 /// Why the response to an admitted request did not reach the client whole. The log, the meter and the metrics
 /// name the outcome of such a request by the raw value.
 ///
-/// A caller that can still be told gets the refusal `upstream-failed` or `unavailable`; after the response has
-/// begun, only the end of the connection tells it.
+/// A caller that can still be told gets the refusal `upstream-failed` or `unavailable`; after the response
+/// has begun, only the end of the connection tells it.
 package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// No connection to the backend: it is not listening, its name does not resolve, its certificate is not
     /// accepted, or it does not accept a connection in time.

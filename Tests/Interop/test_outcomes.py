@@ -84,7 +84,7 @@ def faulty(seen: Seen, sock: socket.socket) -> None:
         with contextlib.suppress(OSError):
             sock.sendall(head + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
     elif kind == "slow":
-        time.sleep(2.5)
+        time.sleep(5)
         ok(seen, sock)
     else:
         ok(seen, sock)

@@ -47,6 +47,10 @@ final class Connection: Exchange, @unchecked Sendable {
     var answeredStatus: Int?
     var answeredBytes = 0
     private(set) var deliveryFailure: DeliveryFailure?
+    private(set) var upstreamNanoseconds: UInt64?
+    /// When the request was sent to the upstream, in nanoseconds of the monotonic clock; nil while no
+    /// response is awaited.
+    private var upstreamBegan: Int64?
 
     var attachment: AnyObject?
     /// The party that the upstream connections of the requests count to.
@@ -236,6 +240,7 @@ final class Connection: Exchange, @unchecked Sendable {
         answeredStatus = nil
         answeredBytes = 0
         deliveryFailure = nil
+        upstreamNanoseconds = nil
         closesAfterAnswer = false
         releaseEmptyInput()
     }
@@ -577,6 +582,16 @@ final class Connection: Exchange, @unchecked Sendable {
             if !isAbandoned { didFailToDeliver(because: .clientAborted) }
             return Refusal(.malformed, detail: "the connection ended before the body did")
         }
+    }
+
+    /// Begins to measure the upstream.
+    func didBeginUpstream() { upstreamBegan = EventLoop.nanoseconds() }
+
+    /// Ends it, at the time at which the loop's present callback or job began: nothing else has waited since.
+    func didEndUpstream() {
+        guard let began = upstreamBegan else { return }
+        upstreamBegan = nil
+        upstreamNanoseconds = UInt64(max(0, loop.jobBegan &- began))
     }
 
     /// Records why the response is not delivered whole. The first reason is the cause of any further one.

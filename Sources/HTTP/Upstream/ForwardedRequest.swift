@@ -178,6 +178,7 @@ extension UpstreamPool {
         if case .refused(let refusal) = failure { return refusal }
         // The upstream may have received enough of the request to act on it.
         if !relay.hasSentNothing { relay.forwarding.observer?.requestMayHaveBeenProcessed() }
+        relay.connection.didEndUpstream()
         if let reason = failure.deliveryFailure { relay.connection.didFailToDeliver(because: reason) }
         return switch failure {
         case .refused(let refusal): refusal

@@ -134,6 +134,7 @@ final class UpstreamExchange: @unchecked Sendable {
     /// it without waiting. The rest stays in `unsent`.
     private func begin(on stream: Stream) throws(RelayError) {
         hasSentNothing = false
+        connection.didBeginUpstream()
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         let output = pool.loop.buffers.take()
         forwarding.writeHead(of: connection.request, to: output)
@@ -192,7 +193,9 @@ final class UpstreamExchange: @unchecked Sendable {
         pool.didAnswer()
         let status = connection.upstreamResponse.status
         if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }
-        return status >= 200
+        guard status >= 200 else { return false }
+        connection.didEndUpstream()
+        return true
     }
 
     private static let tooLargeHead = "its head is too large with what is added to it"

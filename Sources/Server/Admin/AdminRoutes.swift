@@ -38,7 +38,11 @@ struct AdminRoutes: Handler {
         else {
             return .otherMethod(allowed: "GET, HEAD")
         }
-        return ServerResponse(status: 200, type: PrometheusExposition.type, body: metrics.text())
+        let format = MetricsFormat(
+            accept: request.value(of: "accept").map {
+                request.head.span.extracting($0.range).text
+            } ?? "")
+        return ServerResponse(status: 200, type: format.contentType, body: metrics.text(as: format))
     }
 
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {

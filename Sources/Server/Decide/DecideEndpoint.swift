@@ -215,7 +215,7 @@ extension Gateway {
             await exchange.respond(answer)
         } catch {
             event.refusal = error
-            requestCounter.refuse(error.code, named: judgement.release)
+            event.counted = requestCounter.refuse(error.code, named: judgement.release)
             await exchange.respond(Gateway.answer(error, event: event.id, now: clock.now))
         }
     }

@@ -115,6 +115,15 @@ extension LegacyEndpoints.Match {
 }
 
 extension LegacyCall {
+    /// What the metrics count of it.
+    fileprivate var operation: AuthorityOperation? {
+        switch self {
+        case .login: .login
+        case .token: .refresh
+        case .logout, .signUp, .password: nil
+        }
+    }
+
     /// What a release in its read-only stage may still do, as on the authority's own routes: begin a session,
     /// keep it alive, or end it.
     var effect: ReleaseCheck.Effect {
@@ -151,6 +160,7 @@ extension Gateway {
     ) async throws(Refusal) {
         var caller: Caller?
         var unsigned: AppRelease?
+        event.operation = found.call.operation
         do {
             if found.isSigned {
                 let effect = found.call.effect
@@ -177,7 +187,7 @@ extension Gateway {
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
-            requestCounter.refuse(error.code, named: unsigned)
+            event.counted = requestCounter.refuse(error.code, named: unsigned)
             let text = text(
                 for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
             await exchange.respond(RefusalResponse.unsignedLegacy(error, text: text, event: event.id))
