@@ -599,11 +599,12 @@ final class Gateway: Handler, @unchecked Sendable {
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
         if let failure = exchange.deliveryFailure { return count(failure, of: event) }
-        if let caller = event.caller {
+        // Part by part: a caller is large, and is not copied here.
+        if let release = event.caller?.release, let edition = event.caller?.edition {
             event.counted =
-                caller.withheld?.ticket == nil
-                ? requestCounter.countAccepted(caller.release, under: caller.edition)
-                : requestCounter.acceptTicket(of: caller.release)
+                event.caller?.withheld?.ticket == nil
+                ? requestCounter.countAccepted(release, under: edition)
+                : requestCounter.acceptTicket(of: release)
         } else if let passage = event.passage {
             event.counted = requestCounter.pass(passage)
         } else if let release = event.namedRelease {

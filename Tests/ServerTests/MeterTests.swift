@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Testing
 

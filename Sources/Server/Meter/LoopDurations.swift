@@ -38,8 +38,9 @@ final class LoopDurations {
     private let owner: Owner
     private let meter: RequestMeter
     /// By ``ReleaseCounters/place(of:)``, for requests and for the backend.
-    private var requests = [DurationHistogram?](repeating: nil, count: MeterOutcome.all.count)
-    private var upstream = [DurationHistogram?](repeating: nil, count: MeterOutcome.all.count)
+    /// Unmanaged, so that recording counts no references: the meter keeps its histograms.
+    private var requests = [Unmanaged<DurationHistogram>?](repeating: nil, count: MeterOutcome.all.count)
+    private var upstream = [Unmanaged<DurationHistogram>?](repeating: nil, count: MeterOutcome.all.count)
 
     init(of owner: Owner, meter: RequestMeter) {
         self.owner = owner
@@ -50,13 +51,13 @@ final class LoopDurations {
     func record(_ outcome: MeterOutcome, nanoseconds: UInt64, upstreamNanoseconds: UInt64?) {
         let place = outcome.durationPlace
         if let histogram = requests[place] {
-            histogram.record(nanoseconds: nanoseconds)
+            histogram._withUnsafeGuaranteedRef { $0.record(nanoseconds: nanoseconds) }
         } else {
             requests[place] = begin(outcome, span: .request, with: nanoseconds)
         }
         guard let upstreamNanoseconds else { return }
         if let histogram = upstream[place] {
-            histogram.record(nanoseconds: upstreamNanoseconds)
+            histogram._withUnsafeGuaranteedRef { $0.record(nanoseconds: upstreamNanoseconds) }
         } else {
             upstream[place] = begin(outcome, span: .upstream, with: upstreamNanoseconds)
         }
@@ -64,12 +65,12 @@ final class LoopDurations {
 
     private func begin(
         _ outcome: MeterOutcome, span: DurationSeries.Span, with nanoseconds: UInt64
-    ) -> DurationHistogram {
+    ) -> Unmanaged<DurationHistogram> {
         let histogram = meter.makeHistogram(
             of: DurationSeries.Subject(
                 app: owner.app, scheme: owner.scheme, outcome: outcome.label, span: span))
         histogram.record(nanoseconds: nanoseconds)
-        return histogram
+        return .passUnretained(histogram)
     }
 }
 
@@ -85,10 +86,10 @@ extension MeterOutcome {
 
 /// How a request was counted, so that its durations are counted beside it.
 struct CountedRequest {
-    let durations: LoopDurations
+    let counters: ReleaseCounters
     let outcome: MeterOutcome
 
     func record(nanoseconds: UInt64, upstreamNanoseconds: UInt64?) {
-        durations.record(outcome, nanoseconds: nanoseconds, upstreamNanoseconds: upstreamNanoseconds)
+        counters.durations.record(outcome, nanoseconds: nanoseconds, upstreamNanoseconds: upstreamNanoseconds)
     }
 }

@@ -25,8 +25,10 @@ package final class RequestMeter: Sendable {
     fileprivate func countUnavailable() { unavailable.add(1, ordering: .relaxed) }
 
     /// Cells for one loop to count in.
-    func makeCells(of release: AppRelease?, app: String? = nil) -> ReleaseCounters {
-        let made = ReleaseCounters(of: release, app: app)
+    func makeCells(
+        of release: AppRelease?, app: String? = nil, durations: LoopDurations
+    ) -> ReleaseCounters {
+        let made = ReleaseCounters(of: release, app: app, durations: durations)
         cells.with { $0.append(made) }
         return made
     }
@@ -71,10 +73,13 @@ final class ReleaseCounters: @unchecked Sendable {
     let app: String
     let release: String
     let scheme: String
+    /// The histograms of the app and scheme. Only the loop uses this property.
+    let durations: LoopDurations
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
 
     /// `release` is nil for requests that name none; `app` is nil for requests whose app is unknown.
-    init(of release: AppRelease?, app: String? = nil) {
+    init(of release: AppRelease?, app: String? = nil, durations: LoopDurations) {
+        self.durations = durations
         self.app = release?.app ?? app ?? ""
         self.release = release?.id.description ?? ""
         scheme = release?.scheme.rawValue ?? ""
@@ -88,9 +93,11 @@ final class ReleaseCounters: @unchecked Sendable {
     }
 
     /// Call on the loop that owns these counters.
-    func count(_ outcome: MeterOutcome) {
+    @discardableResult
+    func count(_ outcome: MeterOutcome) -> CountedRequest {
         let cell = cells + ReleaseCounters.place(of: outcome)
         cell.pointee.store(cell.pointee.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+        return CountedRequest(counters: self, outcome: outcome)
     }
 
     /// Adds the counts that are not zero to `totals`.
@@ -134,34 +141,23 @@ private final class LoopLoad: Sendable {
 /// counter allocates cells only for a release that is new to the loop. Only administrators add releases, so
 /// callers cannot increase their number.
 package final class LoopRequestCounter: @unchecked Sendable {
-    /// The cells of one release or app, and the histograms of its app and scheme.
-    private struct Cells {
-        let counters: ReleaseCounters
-        let durations: LoopDurations
-
-        func count(_ outcome: MeterOutcome) -> CountedRequest {
-            counters.count(outcome)
-            return CountedRequest(durations: durations, outcome: outcome)
-        }
-    }
-
     private let meter: RequestMeter
     private let load: LoopLoad
-    private var cells: [KeyID: Cells] = [:]
+    private var cells: [KeyID: ReleaseCounters] = [:]
     /// Counts of requests that name no release and came to an app's host; there are no more apps than hosts
     /// that name one.
-    private var apps: [String: Cells] = [:]
+    private var apps: [String: ReleaseCounters] = [:]
     private var durations: [LoopDurations.Owner: LoopDurations] = [:]
-    private let unknown: Cells
+    private let unknown: ReleaseCounters
     /// The release that was counted last. A loop mostly meets the same few releases, and comparing references
     /// is cheaper than a look-up by key id.
-    private var latest: (release: AppRelease, cells: Cells)?
+    private var latest: (release: AppRelease, cells: ReleaseCounters)?
 
     package init(_ meter: RequestMeter) {
         self.meter = meter
         load = meter.makeLoad()
         let durations = LoopDurations(of: LoopDurations.Owner(app: "", scheme: ""), meter: meter)
-        unknown = Cells(counters: meter.makeCells(of: nil), durations: durations)
+        unknown = meter.makeCells(of: nil, durations: durations)
     }
 
     /// A request has begun.
@@ -223,19 +219,18 @@ package final class LoopRequestCounter: @unchecked Sendable {
         cells(of: passage.app).count(.failed(failure))
     }
 
-    private func cells(of passage: PassThrough) -> Cells {
+    private func cells(of passage: PassThrough) -> ReleaseCounters {
         passage.release.map { cells(of: $0) } ?? cells(of: passage.app)
     }
 
-    private func cells(of app: String) -> Cells {
+    private func cells(of app: String) -> ReleaseCounters {
         if let cells = apps[app] { return cells }
-        let made = Cells(
-            counters: meter.makeCells(of: nil, app: app), durations: durations(of: app, scheme: ""))
+        let made = meter.makeCells(of: nil, app: app, durations: durations(of: app, scheme: ""))
         apps[app] = made
         return made
     }
 
-    private func cells(of release: AppRelease) -> Cells {
+    private func cells(of release: AppRelease) -> ReleaseCounters {
         if let latest, latest.release === release { return latest.cells }
         let found = cells[release.id] ?? makeCells(of: release)
         cells[release.id] = found
@@ -243,10 +238,9 @@ package final class LoopRequestCounter: @unchecked Sendable {
         return found
     }
 
-    private func makeCells(of release: AppRelease) -> Cells {
-        Cells(
-            counters: meter.makeCells(of: release),
-            durations: durations(of: release.app, scheme: release.scheme.rawValue))
+    private func makeCells(of release: AppRelease) -> ReleaseCounters {
+        meter.makeCells(
+            of: release, durations: durations(of: release.app, scheme: release.scheme.rawValue))
     }
 
     private func durations(of app: String, scheme: String) -> LoopDurations {
