@@ -4,14 +4,14 @@ import CountersignWire
 /// What the authority does for accounts, as far as the metrics count it.
 enum AuthorityOperation: Sendable, Hashable {
     case login
-    /// The first of a login's two requests. Its refusals count to the login; that a password was wrong is seen
-    /// only by the client, which then does not finish.
+    /// The first of a login's two requests. Its refusals count to the login. Only the client sees that a
+    /// password was wrong, and then does not finish.
     case loginStart
     case refresh
 }
 
-/// Counts logins and refreshes by outcome, over all loops, since the process began. Each takes far longer than
-/// the lock.
+/// Counts logins and refreshes by outcome, over all loops, since the process began. Each takes far longer
+/// than the lock.
 final class AuthorityOperationCounter: Sendable {
     struct Subject: Sendable, Hashable {
         var operation: AuthorityOperation
