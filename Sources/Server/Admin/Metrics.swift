@@ -50,7 +50,8 @@ struct Metrics: Sendable {
             value: registry.heldBytes)
         page.add(
             "countersign_held_body_limit_bytes", kind: .gauge,
-            help: "The limit on bytes of request bodies that are held.", value: running.current.limits.heldBytes)
+            help: "The limit on bytes of request bodies that are held.",
+            value: running.current.limits.heldBytes)
         addEngineEvents(to: &page)
         addReplayGuard(to: &page, now: now)
         page.add(
@@ -256,7 +257,8 @@ struct Metrics: Sendable {
         }
         page.add(
             "countersign_upstream_connections_limit", kind: .gauge,
-            help: "The limit on connections to the backend.", value: running.current.upstreamSettings.limits.connections)
+            help: "The limit on connections to the backend.",
+            value: running.current.upstreamSettings.limits.connections)
         page.add(
             "countersign_upstream_waiting", kind: .gauge,
             help: "Requests that wait for a connection to the backend, as of the last second.",
