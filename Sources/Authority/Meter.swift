@@ -36,7 +36,8 @@ package struct MeterEntry: Sendable, Equatable {
     }
 }
 
-/// The gate's judgement of a request. An accepted request counts as accepted, whatever the backend answers.
+/// How a request ended. One that the gate admitted counts as accepted if its response was delivered, whatever
+/// the backend's status.
 package enum MeterOutcome: Sendable, Hashable {
     case accepted
     /// Accepted under the next key.
@@ -48,12 +49,15 @@ package enum MeterOutcome: Sendable, Hashable {
     /// Passed although it would be refused with this code, because its route only observes.
     case observed(Refusal.Code)
     case refused(Refusal.Code)
+    /// Admitted, or passed without proof, and the response was not delivered.
+    case failed(DeliveryFailure)
 
     /// All outcomes, in an order that does not change while the process runs.
     package static let all: [MeterOutcome] =
         [.accepted, .acceptedUnderNextKey, .acceptedByTicket, .open]
         + Refusal.Code.allCases.map { .refused($0) }
         + Refusal.Code.allCases.map { .observed($0) }
+        + DeliveryFailure.allCases.map { .failed($0) }
 
     /// The outcome's name in the store; names are never reused.
     package var name: String {
@@ -64,10 +68,32 @@ package enum MeterOutcome: Sendable, Hashable {
         case .open: "open"
         case .observed(let code): MeterOutcome.observedPrefix + code.rawValue
         case .refused(let code): code.rawValue
+        case .failed(let failure): MeterOutcome.failedPrefix + failure.rawValue
+        }
+    }
+
+    /// How the metrics name the outcome: the key under which a request was accepted is not a part of it.
+    package var label: String {
+        switch self {
+        case .accepted, .acceptedUnderNextKey, .acceptedByTicket: "accepted"
+        case .open: "open"
+        case .observed(let code): "would-refuse-\(code.rawValue)"
+        case .refused(let code): code.rawValue
+        case .failed(let failure): failure.rawValue
+        }
+    }
+
+    /// Whether the gate admitted the request, if it counts to a release: such a caller is cut off when its
+    /// release or scheme is.
+    package var isOfAdmitted: Bool {
+        switch self {
+        case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
+        case .open, .observed, .refused: false
         }
     }
 
     private static let observedPrefix = "would-refuse "
+    private static let failedPrefix = "failed "
 
     package init?(name: String) {
         switch name {
@@ -75,6 +101,10 @@ package enum MeterOutcome: Sendable, Hashable {
         case "accepted-next": self = .acceptedUnderNextKey
         case "accepted-ticket": self = .acceptedByTicket
         case "open": self = .open
+        case let name where name.hasPrefix(MeterOutcome.failedPrefix):
+            let failure = DeliveryFailure(rawValue: String(name.dropFirst(MeterOutcome.failedPrefix.count)))
+            guard let failure else { return nil }
+            self = .failed(failure)
         default:
             let isObserved = name.hasPrefix(MeterOutcome.observedPrefix)
             let code = isObserved ? String(name.dropFirst(MeterOutcome.observedPrefix.count)) : name

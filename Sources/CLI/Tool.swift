@@ -1,3 +1,4 @@
+import CountersignServer
 import CountersignWire
 import Glibc
 
@@ -68,11 +69,4 @@ extension Command {
         try run.print(["version": .string(Product.version)]) { "countersign \(Product.version)" }
         return .success
     }
-}
-
-/// What this is.
-enum Product {
-    static let version = "0.1.0"
-    /// When this version's manual pages changed last.
-    static let date = "2026-11-26"
 }

@@ -25,6 +25,10 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// The number of turns so far; each turn polls the descriptors once.
     private(set) var turn: UInt64 = 0
     private let schedule = LoopTimeScheduler()
+    /// How late each tick was: for so long the loop had other work than what became ready.
+    package let lag = DurationHistogram()
+    /// When the last tick began, in nanoseconds; nil before the first.
+    private var ticked: Int64?
     /// Counts the connections that waited for a turn; the listener sets it.
     var counters: EngineCounters?
 
@@ -128,7 +132,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     private func tick() {
-        seconds = EventLoop.monotonicSeconds()
+        let now = EventLoop.nanoseconds()
+        // A tick that follows a late one comes early.
+        if let ticked { lag.record(nanoseconds: UInt64(max(0, now &- ticked &- 1_000_000_000))) }
+        ticked = now
+        seconds = now / 1_000_000_000
         dateLine = DateField.bytes(at: DateField.now())
         for stream in streams { stream.takeUnretainedValue().sweep(seconds) }
         for sweep in sweeps { sweep() }
@@ -156,7 +164,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     // MARK: Turns
 
     /// When the current job began, and when its part of the turn ends: nanoseconds of the monotonic clock.
-    private var jobBegan: Int64 = 0
+    private(set) var jobBegan: Int64 = 0
     private var partEnds: Int64 = 0
     /// The share that is charged for the current job: that of the last client whose bytes the job touched.
     var charged: AddressTimeShare?

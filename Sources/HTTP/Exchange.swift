@@ -15,6 +15,11 @@ package protocol Exchange: AnyObject {
     var answeredStatus: Int? { get }
     /// Bytes of response bodies sent.
     var answeredBytes: Int { get }
+    /// Why the response was not delivered whole; nil unless that has happened.
+    var deliveryFailure: DeliveryFailure? { get }
+    /// From the first byte of the request that was sent to the upstream until the head of its final response,
+    /// or until that was given up; nil for a request that was not sent.
+    var upstreamNanoseconds: UInt64? { get }
 
     /// The shared counters of the client's address (IPv4 address or IPv6 /64), one object per address and
     /// process.

@@ -90,8 +90,7 @@ final class Gateway: Handler, @unchecked Sendable {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
-                gate.endJudgement(judgement)
-                return record(event, of: exchange)
+                return end(judgement, event: event, of: exchange)
             }
             switch routes.find(request) {
             case .elsewhere:
@@ -113,6 +112,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// A judgement of a request, counted to the client that a trusted proxy names, if one does.
     private func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
+        requestCounter.begin()
         let judgement = gate.beginJudgement()
         if proxies.areNamed, !exchange.isClientUnnamed,
             let client = proxies.client(of: request, from: exchange.peer)
@@ -124,8 +124,23 @@ final class Gateway: Handler, @unchecked Sendable {
         return judgement
     }
 
+    /// Ends a request: its response was sent, or cannot be.
     private func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
         gate.endJudgement(judgement)
+        // A refusal is counted as it is written.
+        if event.refusal == nil { countEnd(of: event, on: exchange) }
+        didEnd(event, of: exchange)
+        requestCounter.end()
+    }
+
+    /// Counts the durations, and writes the event.
+    private func didEnd(_ event: RequestEvent, of exchange: any Exchange) {
+        event.end()
+        event.counted?.record(
+            nanoseconds: event.nanoseconds, upstreamNanoseconds: exchange.upstreamNanoseconds)
+        if let operation = event.operation {
+            requestCounter.count(operation, refusal: event.refusal?.code, failure: event.failure)
+        }
         record(event, of: exchange)
     }
 
@@ -137,7 +152,7 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = gate.beginJudgement()
         await answer(refusal, on: exchange, judgement: judgement, event: event)
         gate.endJudgement(judgement)
-        record(event, of: exchange)
+        didEnd(event, of: exchange)
     }
 
     // MARK: Routing
@@ -201,15 +216,12 @@ final class Gateway: Handler, @unchecked Sendable {
         }
         event.caller = caller
         try Gateway.checkForwardable(request, from: caller)
-        // The last piece of a streamed body decides.
         if let ticket = caller.withheld?.ticket {
             return try await forwardUpload(
                 by: ticket, exchange: exchange, request: request, from: caller, judgement: judgement,
                 event: event.id)
         }
-        if request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
         try await forward(exchange, request: request, from: caller, judgement: judgement, event: event.id)
-        if !request.isBodyWhole { requestCounter.accept(caller.release, under: caller.edition) }
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
@@ -238,7 +250,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 exchange, request: &request, judgement: judgement,
                 for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
-            requestCounter.accept(judged.release, under: judged.edition)
+            event.operation = route.operation
             caller = judged
             try Gateway.checkScheme(judged.scheme)
             if route.admission != .release, judged.session == nil {
@@ -475,7 +487,7 @@ final class Gateway: Handler, @unchecked Sendable {
         to refusal: Refusal, disclosing disclosure: RefusalResponse.Disclosure, of request: Request,
         on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
-        count(refusal, caller: event.caller, named: judgement.release, request: request)
+        count(refusal, of: event, named: judgement.release, on: exchange)
         requestCounter.respond(with: refusal.code)
         if judgement.failedVerification,
             !exchange.source.take(.failedVerification, now: exchange.loop.seconds)
@@ -561,21 +573,42 @@ final class Gateway: Handler, @unchecked Sendable {
         return isCheap || exchange.source.take(.signedRefusal, now: exchange.loop.seconds)
     }
 
-    /// The meter counts what the gateway answered. A caller that the gateway admitted stays counted as
-    /// admitted when the backend fails; once the signature was verified, only a streamed body's digest, a
-    /// `Connection` field and an upload ticket's claim can still lead to a refusal.
-    private func count(_ refusal: Refusal, caller: Caller?, named: AppRelease?, request: Request) {
-        let isLate =
-            switch refusal.code {
-            case .bodyMismatch, .malformed, .replayed, .badTicket: true
-            default: false
-            }
-        guard let caller, !isLate else { return requestCounter.refuse(refusal.code, named: named) }
-        guard !request.isBodyWhole else { return }
-        if caller.withheld?.ticket == nil {
-            requestCounter.accept(caller.release, under: caller.edition)
+    /// Counts a refused request. One that was admitted, or passed without proof, and then failed at the
+    /// backend or the client counts by that failure. `named` is the release that the request claims.
+    private func count(
+        _ refusal: Refusal, of event: RequestEvent, named: AppRelease?, on exchange: any Exchange
+    ) {
+        if event.isAdmitted, let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        if event.caller == nil, let passage = event.passage {
+            event.counted = requestCounter.refuse(refusal.code, passedBy: passage)
         } else {
-            requestCounter.acceptTicket(of: caller.release)
+            event.counted = requestCounter.refuse(refusal.code, named: event.caller?.release ?? named)
+        }
+    }
+
+    private func count(_ failure: DeliveryFailure, of event: RequestEvent) {
+        event.failure = failure
+        if let release = event.caller?.release ?? event.namedRelease {
+            event.counted = requestCounter.fail(failure, of: release)
+        } else if let passage = event.passage {
+            event.counted = requestCounter.fail(failure, passedBy: passage)
+        }
+    }
+
+    /// Counts a request that was not refused, by how its response ended. The authority's open routes are not
+    /// counted.
+    private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
+        if let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        // Part by part: a caller is large, and is not copied here.
+        if let release = event.caller?.release, let edition = event.caller?.edition {
+            event.counted =
+                event.caller?.withheld?.ticket == nil
+                ? requestCounter.countAccepted(release, under: edition)
+                : requestCounter.acceptTicket(of: release)
+        } else if let passage = event.passage {
+            event.counted = requestCounter.pass(passage)
+        } else if let release = event.namedRelease {
+            event.counted = requestCounter.countAccepted(release, under: .current)
         }
     }
 
@@ -587,7 +620,8 @@ final class Gateway: Handler, @unchecked Sendable {
         line = event.line(
             for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
             clock: &logClock, reusing: line)
-        log.write(line, urgency: event.refusal == nil ? .soon : .now)
+        let isFailed = event.refusal != nil || event.failure != nil
+        log.write(line, urgency: isFailed ? .now : .soon)
     }
 }
 
@@ -627,7 +661,6 @@ extension Gateway {
         event.caller = caller
         do throws(Refusal) {
             try Gateway.checkForwardable(request, from: caller)
-            requestCounter.accept(caller.release, under: caller.edition)
             let report = ForwardReport(gateway: self, judgement: judgement, event: event)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
                 return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
@@ -810,7 +843,6 @@ extension Gateway {
             }
         }
         event.passage = passage
-        requestCounter.pass(passage)
         let forwarding = ForwardedRequest(
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))

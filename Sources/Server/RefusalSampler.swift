@@ -24,14 +24,17 @@ struct RefusalSampler {
         var mostSubjectsOfNetwork = 64
     }
 
-    /// Why an event happened: the refusal's code, or the status of an answer that was no refusal.
+    /// Why an event happened: the refusal's code, why an answer was not delivered, or the status of an answer
+    /// that was.
     enum Cause: Hashable, Sendable {
         case refused(Refusal.Code)
+        case failed(DeliveryFailure)
         case answered(status: Int)
 
         var name: String {
             switch self {
             case .refused(let code): code.name
+            case .failed(let failure): failure.rawValue
             case .answered: "ok"
             }
         }

@@ -12,14 +12,28 @@ import Glibc
 final class RequestEvent: @unchecked Sendable {
     let id: EventID
     private let began: UInt64
+    /// How long the request took; 0 while it goes on.
+    private(set) var nanoseconds: UInt64 = 0
+    /// How the request was counted; nil if it is not.
+    var counted: CountedRequest?
+    /// What the request asks the authority to do, if the metrics count that.
+    var operation: AuthorityOperation?
     var caller: Caller?
     var refusal: Refusal?
+    /// Why the response was not delivered. Nil for a request that was refused before it was admitted: there
+    /// the refusal is the outcome, whether or not the client has received it.
+    var failure: DeliveryFailure?
     /// Why the request was forwarded although it proved nothing.
     var passage: PassThrough?
     /// The request that a proxy asked about; nil unless this request asks for a decision.
     var original: DecideSubject?
     /// Whether a legacy client sent a right password: such a client signs nothing.
     var isSignedIn = false
+    /// The release that such a client names.
+    var namedRelease: AppRelease?
+
+    /// Whether the request went on to the backend, or to a route of the authority that asks for a proof.
+    var isAdmitted: Bool { caller != nil || passage != nil }
 
     /// Whether anything was proved about the caller. Other lines are sampled.
     var isProven: Bool { caller != nil || isSignedIn }
@@ -28,6 +42,9 @@ final class RequestEvent: @unchecked Sendable {
         self.id = id
         began = RequestEvent.nanoseconds()
     }
+
+    /// Ends the request.
+    func end() { nanoseconds = RequestEvent.nanoseconds() &- began }
 
     /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
@@ -53,7 +70,7 @@ final class RequestEvent: @unchecked Sendable {
             }
         }
         line.add("status", value: exchange.answeredStatus ?? 0)
-        line.add("code", value: refusal?.code.name ?? "ok")
+        line.add("code", value: cause(on: exchange).name)
         if let refusal, !refusal.detail.isEmpty || !refusal.remedy.isEmpty {
             let detail = [refusal.detail, refusal.remedy].filter { !$0.isEmpty }.joined(separator: ": ")
             // The text in place of a key id or a name may be a token that was put there by mistake.
@@ -78,16 +95,21 @@ final class RequestEvent: @unchecked Sendable {
             line.add("session", value: session.id.description)
         }
         line.add("bytes", value: exchange.answeredBytes)
-        line.add("us", value: Int((RequestEvent.nanoseconds() - began) / 1_000))
+        line.add("us", value: Int(nanoseconds / 1_000))
         line.end()
         return line.bytes
     }
 
+    /// How the event ended, as the log names it.
+    private func cause(on exchange: any Exchange) -> RefusalSampler.Cause {
+        if let failure { return .failed(failure) }
+        if let refusal { return .refused(refusal.code) }
+        return .answered(status: exchange.answeredStatus ?? 0)
+    }
+
     /// How the sampler counts the event.
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
-        let cause = refusal.map { RefusalSampler.Cause.refused($0.code) }
-        return RefusalSampler.Subject(
-            cause: cause ?? .answered(status: exchange.answeredStatus ?? 0), address: exchange.source.address)
+        RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
     private static func nanoseconds() -> UInt64 {

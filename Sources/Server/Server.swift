@@ -118,7 +118,7 @@ public enum Server {
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
-            running, log: log, signing: signing, meter: meter, replay: replays.backend,
+            running, log: log, signing: signing, meter: meter, writer: writer, replay: replays.backend,
             rows: deployment.rows,
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
@@ -255,4 +255,11 @@ public enum Server {
             return error
         }
     }
+}
+
+/// What this is.
+package enum Product {
+    package static let version = "0.1.0"
+    /// When this version's manual pages changed last.
+    package static let date = "2026-11-26"
 }

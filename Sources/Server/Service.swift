@@ -27,13 +27,14 @@ final class Service: @unchecked Sendable {
     private var probe: UpstreamProbe?
     /// The pin for clients; nil without TLS.
     let spkiPin: String?
+    private let certificate = CertificateExpiry()
     /// The port that clients connect to.
     let port: Int
 
     /// Opens the ports and prepares one worker per core; accepts no connection before ``start()``.
     init(
         _ running: RunningConfiguration, log: EventLog?, signing: ResponseSigner, meter: RequestMeter,
-        replay: ReplayBackend, rows: RowAuthenticator,
+        writer: GroupWriter, replay: ReplayBackend, rows: RowAuthenticator,
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
@@ -52,6 +53,7 @@ final class Service: @unchecked Sendable {
         self.sockets = sockets
         let tls = try Certificate.context(for: configuration)
         spkiPin = tls?.spkiPin
+        certificate.read(tls)
         do {
             let (descriptors, port) = try sockets.open(configuration.listen, atLeast: count)
             self.port = port
@@ -63,11 +65,13 @@ final class Service: @unchecked Sendable {
             let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
                 try DecideEndpoint(dialect, configuration: configuration, secretAt: decideSecret)
             }
+            var loops: [Metrics.Loop] = []
             for index in 0..<count {
                 let loop = try EventLoop()
                 replay.shared?.attach(to: loop)
                 let pool = Service.pool(
                     target, on: loop, configuration: configuration, part: (index, count))
+                loops.append(Metrics.Loop(lag: loop.lag, pool: pool?.usage))
                 let gateway = Gateway(
                     gate: try makeGate(authorities), signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
@@ -90,13 +94,14 @@ final class Service: @unchecked Sendable {
             }
             if let admin = configuration.admin {
                 let metrics = Metrics(
-                    meter: meter, registry: registry, replay: replay, rows: rows, nodes: membership,
+                    meter: meter, registry: registry, running: running, loops: loops, writer: writer,
+                    certificate: certificate, replay: replay, rows: rows, nodes: membership,
                     drills: drills,
                     clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
-                    drills: drills)
+                    drills: drills, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,
@@ -212,6 +217,7 @@ final class Service: @unchecked Sendable {
             }
         }
         running.replace(by: reload.configuration)
+        certificate.read(reload.tls)
         // A loop that has ended, because the server is stopping, does not answer.
         _ = remaining.wait(milliseconds: Service.applyMilliseconds) { $0 == 0 ? () : nil }
     }

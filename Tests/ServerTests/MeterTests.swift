@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 import Testing
 
@@ -48,6 +49,15 @@ import Testing
         #expect(MeterOutcome(name: MeterOutcome.refused(code).name) == .refused(code))
     }
 
+    @Test("so has each failure", arguments: DeliveryFailure.allCases)
+    func failures(_ failure: DeliveryFailure) throws {
+        let meter = RequestMeter()
+        LoopRequestCounter(meter).fail(failure, of: try release("r_1"))
+        #expect(meter.totals() == [subject("r_1", .failed(failure)): 1])
+        #expect(MeterOutcome(name: MeterOutcome.failed(failure).name) == .failed(failure))
+        #expect(failure.ordinal == DeliveryFailure.allCases.firstIndex(of: failure))
+    }
+
     @Test func whatTheStoreDoesNotTakeGoesWithTheNextTime() throws {
         let meter = RequestMeter()
         let store = Book()
@@ -70,6 +80,68 @@ import Testing
             ])
         #expect(
             store.forgotten == [1 - MeterPersistence.keptDays, 2 - MeterPersistence.keptDays], "once a day")
+    }
+
+    @Test func durationsAddUpOverLoopsAndKeys() throws {
+        let meter = RequestMeter()
+        let loops = [LoopRequestCounter(meter), LoopRequestCounter(meter)]
+        for loop in loops {
+            // Two releases of one app and scheme share their histograms, under each key.
+            let current = loop.countAccepted(try release("r_1"), under: .current)
+            let next = loop.countAccepted(try release("r_2"), under: .next)
+            current.record(nanoseconds: 5, upstreamNanoseconds: 3)
+            next.record(nanoseconds: 7, upstreamNanoseconds: nil)
+            loop.refuse(.stale, named: try release("r_1")).record(nanoseconds: 1, upstreamNanoseconds: nil)
+        }
+        let found = meter.durations()
+        func sum(_ outcome: String, _ span: DurationSeries.Span) -> UInt64? {
+            found[DurationSeries.Subject(app: "demo", scheme: "form-md5", outcome: outcome, span: span)]?.sum
+        }
+        #expect(found.count == 3)
+        #expect(sum("accepted", .request) == 24 && sum("accepted", .upstream) == 6)
+        #expect(sum("stale", .request) == 2)
+    }
+
+    @Test func requestsInFlight() {
+        let meter = RequestMeter()
+        let loops = [LoopRequestCounter(meter), LoopRequestCounter(meter)]
+        for loop in loops {
+            loop.begin()
+            loop.begin()
+        }
+        loops[0].end()
+        #expect(meter.requestsInFlight == 3)
+    }
+
+    @Test func openMetricsNamesFamiliesAndUnits() {
+        var page = PrometheusExposition(.openMetrics)
+        page.add("a_seconds_total", kind: .counter, help: "A.", value: 1.5)
+        page.describe("b_info", kind: .info, help: "B.")
+        page.sample("b_info", labels: [("version", "1")], value: 1)
+        page.end()
+        #expect(
+            page.text == """
+                # HELP a_seconds A.
+                # TYPE a_seconds counter
+                # UNIT a_seconds seconds
+                a_seconds_total 1.5
+                # HELP b B.
+                # TYPE b info
+                b_info{version="1"} 1
+                # EOF
+
+                """)
+    }
+
+    @Test(
+        "seconds have the digits that they need",
+        arguments: [
+            (100_000, "0.0001"), (2_500_000, "0.0025"), (1_000_000_000, "1.0"),
+            (60_000_000_001, "60.000000001"),
+            (0, "0.0"),
+        ] as [(UInt64, String)])
+    func seconds(_ nanoseconds: UInt64, text: String) {
+        #expect(PrometheusExposition.seconds(nanoseconds) == text)
     }
 
     @Test func labelsAreEscaped() {

@@ -1,5 +1,6 @@
 import CountersignThreads
 import CountersignWire
+import Synchronization
 
 /// The server's writer: changes wait in a queue, and those that wait together are made durable together, so
 /// that one disk sync serves many. Event loops await a change and never block on the disk.
@@ -35,6 +36,7 @@ package final class GroupWriter: StoreWriter {
 
     private let queue: BoundedQueue<WriteJob>
     private let threads: WorkerThreads
+    package let figures = StoreWriteFigures()
 
     /// Starts the thread, which then owns `store`: a connection of its own, so that readers do not wait for
     /// the disk. `note` receives messages for operators, and `didFail` is called each time that changes
@@ -45,8 +47,12 @@ package final class GroupWriter: StoreWriter {
     ) throws(OperationalError) {
         let queue = BoundedQueue<WriteJob>(bound: bounds.waiting)
         self.queue = queue
+        let figures = figures
         threads = try WorkerThreads(purpose: "to write on") {
-            WriteLoop(queue, takingAtMost: bounds.together, store: store, note: note, didFail: didFail).run()
+            WriteLoop(
+                queue, takingAtMost: bounds.together, store: store, figures: figures, note: note,
+                didFail: didFail
+            ).run()
         }
     }
 
@@ -89,6 +95,23 @@ package final class GroupWriter: StoreWriter {
     package func stop() {
         queue.close()
         threads.join()
+    }
+}
+
+/// How long the store's transactions take, and how many of them fail. Only the writer's thread counts.
+package final class StoreWriteFigures: Sendable {
+    /// Each with all the changes that it makes durable.
+    package let durations = DurationHistogram()
+    private let failed = Atomic<Int>(0)
+
+    package var failures: Int { failed.load(ordering: .relaxed) }
+
+    func didWrite(in duration: Duration, isFailed: Bool) {
+        let (seconds, attoseconds) = duration.components
+        let nanoseconds =
+            UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds / 1_000_000_000))
+        durations.record(nanoseconds: nanoseconds)
+        if isFailed { failed.add(1, ordering: .relaxed) }
     }
 }
 

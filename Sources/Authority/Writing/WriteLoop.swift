@@ -32,17 +32,19 @@ struct WriteLoop {
     private let queue: BoundedQueue<WriteJob>
     private let most: Int
     private let store: any Store
+    private let figures: StoreWriteFigures
     private let note: @Sendable (String) -> Void
     private let didFail: @Sendable () -> Void
 
     init(
-        _ queue: BoundedQueue<WriteJob>, takingAtMost most: Int, store: any Store,
+        _ queue: BoundedQueue<WriteJob>, takingAtMost most: Int, store: any Store, figures: StoreWriteFigures,
         note: @escaping @Sendable (String) -> Void,
         didFail: @escaping @Sendable () -> Void
     ) {
         self.queue = queue
         self.most = most
         self.store = store
+        self.figures = figures
         self.note = note
         self.didFail = didFail
     }
@@ -53,12 +55,15 @@ struct WriteLoop {
         var isFailing = false
         while case let jobs = queue.take(most: most), !jobs.isEmpty {
             defer { queue.didFinish() }
+            let began = ContinuousClock.now
             do {
                 let faults = try store.applyTogether(changes(of: jobs))
+                figures.didWrite(in: ContinuousClock.now - began, isFailed: false)
                 if isFailing { note("the store takes changes again") }
                 isFailing = false
                 for (job, fault) in zip(jobs, faults) { job.end(fault.map(WriteLoop.refusal)) }
             } catch {
+                figures.didWrite(in: ContinuousClock.now - began, isFailed: true)
                 if !isFailing { note("the store takes no changes: \(error.message)") }
                 isFailing = true
                 didFail()

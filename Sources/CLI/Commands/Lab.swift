@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignLab
+import CountersignServer
 import CountersignThreads
 import CountersignWire
 import Glibc

@@ -12,8 +12,10 @@ extension Command {
             .data, .json,
         ],
         notes: """
-            Counts what the gate said of each request; a running server adds its figures every two seconds. \
-            NEXT is the
+            Counts how each request ended; a running server adds its figures every two seconds. ACCEPTED are \
+            those whose
+            response was delivered, FAILED those that were admitted and then failed at the backend or the \
+            client. NEXT is the
             share of the accepted that signed with the release's next key. Refused requests count where they \
             claim to come
             from, which they have not proved. Days are UTC, and are kept for 400 days.
@@ -53,11 +55,14 @@ struct MeterReport {
         var byTicket: Int64 = 0
         /// By the refusal's code.
         var refused: [String: Int64] = [:]
+        /// Admitted requests whose response was not delivered, by the cause.
+        var failed: [String: Int64] = [:]
         var passed = UnverifiedCounts()
         /// Whole Unix seconds; nil where nothing came.
         var lastSeen: Int64?
 
         var refusals: Int64 { refused.values.reduce(0, +) }
+        var failures: Int64 { failed.values.reduce(0, +) }
     }
 
     /// Requests that the gateway forwarded without a proof.
@@ -66,13 +71,16 @@ struct MeterReport {
         var open: Int64 = 0
         /// By the code of the refusal that was only observed.
         var observed: [String: Int64] = [:]
+        /// Of both, those whose response was not delivered.
+        var failed: Int64 = 0
 
-        var isEmpty: Bool { open == 0 && observed.isEmpty }
+        var isEmpty: Bool { open == 0 && observed.isEmpty && failed == 0 }
 
         mutating func add(_ entry: MeterEntry) {
             switch entry.subject.outcome {
             case .open: open += entry.count
             case .observed(let code): observed[code.rawValue, default: 0] += entry.count
+            case .failed: failed += entry.count
             case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .refused: break
             }
         }
@@ -156,6 +164,7 @@ struct MeterReport {
                 line.accepted += entry.count
                 line.underNextKey += entry.count
             case .refused(let code): line.refused[code.rawValue, default: 0] += entry.count
+            case .failed(let failure): line.failed[failure.rawValue, default: 0] += entry.count
             case .open, .observed: line.passed.add(entry)
             }
         }
@@ -186,7 +195,7 @@ struct MeterReport {
 extension MeterEntry {
     fileprivate func isAccepted(of app: AppName, scheme: SchemeName) -> Bool {
         guard subject.app == app.description, subject.scheme == scheme.rawValue else { return false }
-        return [.accepted, .acceptedUnderNextKey, .acceptedByTicket].contains(subject.outcome)
+        return subject.outcome.isOfAdmitted
     }
 }
 
@@ -214,22 +223,23 @@ extension MeterReport {
     private var table: String {
         Table.text(
             head: [
-                "APP", "PLATFORM", "VERSION", "SCHEME", "ACCEPTED", "NEXT", "OPEN", "REFUSED", "WOULD REFUSE",
-                "LAST SEEN", "KEY ID",
+                "APP", "PLATFORM", "VERSION", "SCHEME", "ACCEPTED", "NEXT", "FAILED", "OPEN", "REFUSED",
+                "WOULD REFUSE", "LAST SEEN", "KEY ID",
             ],
             rows: lines.map { line in
                 let release = line.release
                 return [
                     release.app.description, release.platform.description, release.version.description,
                     release.scheme.rawValue + release.scheme.mark, String(line.accepted),
-                    line.nextShare, String(line.passed.open), String(line.refusals),
+                    line.nextShare, String(line.failures), String(line.passed.open), String(line.refusals),
                     String(line.passed.total),
                     line.lastSeen.map(MeterReport.time) ?? "never", release.id.description,
                 ]
             }
                 + unsigned.map { row in
                     [
-                        row.app.description, "-", "-", "none", "0", "-", String(row.passed.open), "0",
+                        row.app.description, "-", "-", "none", "0", "-", String(row.passed.failed),
+                        String(row.passed.open), "0",
                         String(row.passed.total), MeterReport.time(row.lastSeen), "-",
                     ]
                 })
@@ -259,7 +269,8 @@ extension MeterReport {
             "unsigned": .array(
                 unsigned.map { row in
                     [
-                        "app": .string(row.app.description), "open": .integer(row.passed.open),
+                        "app": .string(row.app.description), "failed": .integer(row.passed.failed),
+                        "open": .integer(row.passed.open),
                         "would_refuse": .integer(row.passed.total),
                         "would_refuse_by_code": MeterReport.json(row.passed.observed),
                         "last_seen": .integer(row.lastSeen),
@@ -307,6 +318,7 @@ extension MeterReport.Line {
             "accepted": .integer(accepted), "accepted_next_key": .integer(underNextKey),
             "accepted_by_ticket": .integer(byTicket),
             "refused": .integer(refusals), "refused_by_code": MeterReport.json(refused),
+            "failed": .integer(failures), "failed_by_cause": MeterReport.json(failed),
             "open": .integer(passed.open), "would_refuse": .integer(passed.total),
             "would_refuse_by_code": MeterReport.json(passed.observed),
             "last_seen": lastSeen.map { .integer($0) } ?? .null,

@@ -63,14 +63,14 @@ struct ReleaseImpactReport {
         for entry in try store.meter(since: 0) where entry.subject.app == release.app.description {
             let isOurs = entry.subject.release == release.id.description
             switch entry.subject.outcome {
-            case .accepted, .acceptedUnderNextKey, .acceptedByTicket:
+            case let outcome where outcome.isOfAdmitted && !entry.subject.release.isEmpty:
                 if entry.day >= day { appAccepted += entry.count }
                 guard isOurs else { continue }
                 lastAccepted = max(lastAccepted ?? 0, entry.lastSeen)
                 if entry.day >= day { byDay[entry.day, default: Day(entry.day)].accepted += entry.count }
             case .refused(.updateRequired) where isOurs && entry.day >= day:
                 byDay[entry.day, default: Day(entry.day)].refusedForUpdate += entry.count
-            case .refused, .open, .observed: continue
+            default: continue
             }
         }
         days = byDay.values.sorted { $0.number < $1.number }

@@ -2,6 +2,7 @@ import Countersign
 import CountersignClient
 import CountersignSchemes
 import CountersignSeal
+import CountersignServer
 import CountersignTransport
 import CountersignWire
 

@@ -30,7 +30,10 @@ extension Connection {
         let hasBegun = begin(status: answer.status, framing: framing) {
             for field in answer.fields { $0.appendField(field.name, value: field.value) }
         }
-        guard hasBegun else { return self.answer = .aborted }
+        guard hasBegun else {
+            didFailToDeliver(because: .upstreamInvalid)
+            return self.answer = .aborted
+        }
         do {
             if case .sized = self.answer { try await write(answer.body) }
             try await finishAnswer()
@@ -193,7 +196,14 @@ extension Connection {
     func flush() async throws(Stream.StreamError) {
         guard let output, !output.isEmpty else { return }
         stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
-        if !stream.writeIfReady(output) { try await stream.write(output) }
+        if !stream.writeIfReady(output) {
+            do throws(Stream.StreamError) {
+                try await stream.write(output)
+            } catch {
+                didFailToDeliver(because: error == .timedOut ? .clientSlow : .clientAborted)
+                throw error
+            }
+        }
         loop.outputs.put(output)
         self.output = nil
     }

@@ -46,6 +46,11 @@ final class Connection: Exchange, @unchecked Sendable {
     var answer = ResponseProgress.none
     var answeredStatus: Int?
     var answeredBytes = 0
+    private(set) var deliveryFailure: DeliveryFailure?
+    private(set) var upstreamNanoseconds: UInt64?
+    /// When the request was sent to the upstream, in nanoseconds of the monotonic clock; nil while no
+    /// response is awaited.
+    private var upstreamBegan: Int64?
 
     var attachment: AnyObject?
     /// The party that the upstream connections of the requests count to.
@@ -234,6 +239,8 @@ final class Connection: Exchange, @unchecked Sendable {
         answer = .none
         answeredStatus = nil
         answeredBytes = 0
+        deliveryFailure = nil
+        upstreamNanoseconds = nil
         closesAfterAnswer = false
         releaseEmptyInput()
     }
@@ -565,18 +572,37 @@ final class Connection: Exchange, @unchecked Sendable {
     }
 
     private func cut(_ error: any Error) -> Refusal {
+        let isAbandoned = body.isUnreadable
         body.isUnreadable = true
         requestKeepsAlive = false
-        return switch error {
-        case let refusal as Refusal: refusal
-        case Stream.StreamError.timedOut: Refusal(.timeout, detail: "the body came too slowly")
-        default: Refusal(.malformed, detail: "the connection ended before the body did")
+        switch error {
+        case let refusal as Refusal: return refusal
+        case Stream.StreamError.timedOut: return Refusal(.timeout, detail: "the body came too slowly")
+        default:
+            if !isAbandoned { didFailToDeliver(because: .clientAborted) }
+            return Refusal(.malformed, detail: "the connection ended before the body did")
         }
+    }
+
+    /// Begins to measure the upstream.
+    func didBeginUpstream() { upstreamBegan = EventLoop.nanoseconds() }
+
+    /// Ends it, at the time at which the loop's present callback or job began: nothing else has waited since.
+    func didEndUpstream() {
+        guard let began = upstreamBegan else { return }
+        upstreamBegan = nil
+        upstreamNanoseconds = UInt64(max(0, loop.jobBegan &- began))
+    }
+
+    /// Records why the response is not delivered whole. The first reason is the cause of any further one.
+    func didFailToDeliver(because failure: DeliveryFailure) {
+        if deliveryFailure == nil { deliveryFailure = failure }
     }
 
     /// Ends a wait for more of the body, because the response has been sent already.
     func abandonBody() {
         requestKeepsAlive = false
+        body.isUnreadable = true
         stream.interruptReader()
     }
 }

@@ -1,4 +1,5 @@
 import CCrypto
+import Glibc
 
 /// The TLS configuration of a listener or a client: TLS 1.3, and TLS 1.2 with forward secrecy; no older
 /// version. Source: RFC 9325 §3–4.
@@ -72,6 +73,14 @@ package final class TLSContext: @unchecked Sendable {
         guard SSL_CTX_check_private_key(pointer) == 1 else {
             throw HTTPError("\(key): is not the key of the certificate in \(certificate)")
         }
+    }
+
+    /// When the own certificate ends, in whole Unix seconds; nil for a context without one.
+    package var expiry: Int64? {
+        guard let certificate = SSL_CTX_get0_certificate(pointer) else { return nil }
+        var parts = tm()
+        guard ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts) == 1 else { return nil }
+        return Int64(timegm(&parts))
     }
 
     deinit { SSL_CTX_free(pointer) }

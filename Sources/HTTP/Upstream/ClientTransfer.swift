@@ -54,6 +54,7 @@ final class ClientTransfer {
         case .upload: relay.endUpload(over: upstream)
         case .download:
             relay.pool.loop.counters?.add(.cutSlowReader)
+            relay.connection.didFailToDeliver(because: .clientSlow)
             relay.connection.stream.close()
         }
     }
@@ -111,6 +112,7 @@ extension UpstreamExchange {
     /// Ends an upload so that another request gets its connection; the upstream sees the body cut short.
     func endUpload(over stream: Stream) {
         guard isUploading else { return }
+        connection.didFailToDeliver(because: .clientSlow)
         uploadRefusal = Refusal(
             .unavailable, detail: "others waited for \(pool.target.host) while this body came slowly",
             retryAfter: 1)

@@ -135,7 +135,7 @@ extension UpstreamPool {
         if let connection {
             taken = connection
         } else {
-            taken = try await takeAnother(for: party)
+            taken = try await reach(for: relay) { () throws(Refusal) in try await takeAnother(for: party) }
         }
         while true {
             do {
@@ -148,9 +148,25 @@ extension UpstreamPool {
                 }
                 // The connection closed while it was idle. The request is sent again on a new connection,
                 // which has not served a request and is not replaced again.
-                taken = try await replace(taken, of: party)
+                let stale = taken
+                taken = try await reach(for: relay) { () throws(Refusal) in
+                    try await replace(stale, of: party)
+                }
                 relay.progress = .connected
             }
+        }
+    }
+
+    /// Gets a connection from `connect`, and records the failure if there is none.
+    private func reach(
+        for relay: UpstreamExchange, by connect: () async throws(Refusal) -> UpstreamConnection
+    ) async throws(Refusal) -> UpstreamConnection {
+        do throws(Refusal) {
+            return try await connect()
+        } catch {
+            let failure: DeliveryFailure = error.code == .unavailable ? .upstreamBusy : .upstreamUnreachable
+            relay.connection.didFailToDeliver(because: failure)
+            throw error
         }
     }
 
@@ -162,6 +178,8 @@ extension UpstreamPool {
         if case .refused(let refusal) = failure { return refusal }
         // The upstream may have received enough of the request to act on it.
         if !relay.hasSentNothing { relay.forwarding.observer?.requestMayHaveBeenProcessed() }
+        relay.connection.didEndUpstream()
+        if let reason = failure.deliveryFailure { relay.connection.didFailToDeliver(because: reason) }
         return switch failure {
         case .refused(let refusal): refusal
         case .malformed(let detail): Refusal(.upstreamFailed, detail: "\(target.host)'s answer: \(detail)")

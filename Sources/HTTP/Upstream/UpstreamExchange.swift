@@ -9,6 +9,16 @@ final class UpstreamExchange: @unchecked Sendable {
         case malformed(String)
         /// The request is refused, because of its head or of its body while it streamed.
         case refused(Refusal)
+
+        /// Nil if it is a refusal, which says enough.
+        var deliveryFailure: DeliveryFailure? {
+            switch self {
+            case .upstream(.timedOut): .upstreamTimeout
+            case .upstream: .upstreamClosed
+            case .malformed: .upstreamInvalid
+            case .refused: nil
+            }
+        }
     }
 
     let connection: Connection
@@ -124,6 +134,7 @@ final class UpstreamExchange: @unchecked Sendable {
     /// it without waiting. The rest stays in `unsent`.
     private func begin(on stream: Stream) throws(RelayError) {
         hasSentNothing = false
+        connection.didBeginUpstream()
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         let output = pool.loop.buffers.take()
         forwarding.writeHead(of: connection.request, to: output)
@@ -182,7 +193,9 @@ final class UpstreamExchange: @unchecked Sendable {
         pool.didAnswer()
         let status = connection.upstreamResponse.status
         if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }
-        return status >= 200
+        guard status >= 200 else { return false }
+        connection.didEndUpstream()
+        return true
     }
 
     private static let tooLargeHead = "its head is too large with what is added to it"
@@ -220,11 +233,21 @@ final class UpstreamExchange: @unchecked Sendable {
             forwarding.observer?.didEnd()
             if client == .listens { try await connection.finishAnswer() }
         } catch {
+            connection.didFailToDeliver(because: UpstreamExchange.failure(within: error))
             connection.answer = .aborted
             return stream.close()
         }
         if client == .isGone { connection.answer = .aborted }
         didRelay(leaving: input)
+    }
+
+    /// Why a response ends that has begun, if nothing is known to be wrong with the client.
+    private static func failure(within error: any Error) -> DeliveryFailure {
+        switch error {
+        case let refusal as Refusal: refusal.code == .upstreamFailed ? .upstreamTruncated : .upstreamInvalid
+        case Stream.StreamError.timedOut: .streamIdle
+        default: .upstreamTruncated
+        }
     }
 
     private func reportHead() {

@@ -1,3 +1,4 @@
+import CountersignMemory
 import CountersignWire
 
 /// The limits on connections to the upstream and on requests that wait for one, of a process or of one
@@ -48,6 +49,7 @@ package final class UpstreamPool: @unchecked Sendable {
     private var generation: Int
     /// When the last response began, on the loop's clock.
     private var lastAnswer: Int64 = 0
+    package let usage = UpstreamPoolUsage()
     private var toldAnswer: Int64 = 0
 
     /// Called on the loop, or before it starts. `limits` are those of this loop.
@@ -221,6 +223,7 @@ package final class UpstreamPool: @unchecked Sendable {
         for waiter in late { waiter.continuation.resume(returning: .refused(.waitedTooLong)) }
         sweep(now)
         endTransfers(now: now)
+        usage.set(UpstreamPoolUsage.Figures(open: open, idle: idle.count, waiting: waiting.count))
     }
 
     // MARK: Connections that clients hold
@@ -289,6 +292,23 @@ package final class UpstreamPool: @unchecked Sendable {
         }
         grantPlaces()
     }
+}
+
+/// A loop's connections to the upstream as of its last tick, for the metrics.
+package final class UpstreamPoolUsage: Sendable {
+    package struct Figures: Sendable, Equatable {
+        /// Connections that are open or opening, including idle ones.
+        package var open = 0
+        package var idle = 0
+        /// Requests that wait for a connection.
+        package var waiting = 0
+    }
+
+    private let cell = Locked(Figures())
+
+    package var figures: Figures { cell.with { $0 } }
+
+    func set(_ figures: Figures) { cell.with { $0 = figures } }
 }
 
 private struct Waiter {

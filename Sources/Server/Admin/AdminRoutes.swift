@@ -8,9 +8,18 @@ struct AdminRoutes: Handler {
     let metrics: Metrics
     let readiness: Readiness
     let drills: DrillControl
+    /// The loops that serve clients.
+    let loops: [EventLoop]
+
+    /// Milliseconds that `/metrics` waits for a loop that is busy.
+    private static let mostWait = 100
 
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
+        if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
+            // A response is counted when it has been sent: its client may be the one that asks.
+            await LoopBarrier.wait(for: loops, atMost: AdminRoutes.mostWait, on: exchange.loop)
+        }
         guard request.matches(request.path, text: "/drill"), request.matches(request.method, text: "POST"),
             token.isPresented(by: request)
         else { return await exchange.respond(answer(to: request)) }
@@ -29,7 +38,11 @@ struct AdminRoutes: Handler {
         else {
             return .otherMethod(allowed: "GET, HEAD")
         }
-        return ServerResponse(status: 200, type: PrometheusExposition.type, body: metrics.text())
+        let format = MetricsFormat(
+            accept: request.value(of: "accept").map {
+                request.head.span.extracting($0.range).text
+            } ?? "")
+        return ServerResponse(status: 200, type: format.contentType, body: metrics.text(as: format))
     }
 
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {

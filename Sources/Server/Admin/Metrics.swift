@@ -2,12 +2,26 @@ import CountersignAuthority
 import CountersignGate
 import CountersignHTTP
 import CountersignReplay
+import CountersignThreads
 import CountersignWire
+import Synchronization
 
-/// What `/metrics` reports: the meter since this process began, and a few figures of the process itself.
+/// What `/metrics` reports: the meter since this process began, and figures of the process itself.
 struct Metrics: Sendable {
+    /// What one loop measures of itself.
+    struct Loop: Sendable {
+        let lag: DurationHistogram
+        /// Nil for the built-in echo.
+        let pool: UpstreamPoolUsage?
+    }
+
     let meter: RequestMeter
     let registry: ConnectionRegistry
+    /// The settings, whose limits a reload may change.
+    let running: RunningConfiguration
+    let loops: [Loop]
+    let writer: GroupWriter
+    let certificate: CertificateExpiry
     let replay: ReplayBackend
     let rows: RowAuthenticator
     /// Nil unless other machines can open the store.
@@ -17,9 +31,12 @@ struct Metrics: Sendable {
     /// When the process began, in whole Unix seconds.
     let began: Int64
 
-    func text() -> [UInt8] {
-        var page = PrometheusExposition()
+    func text(as format: MetricsFormat) -> [UInt8] {
+        var page = PrometheusExposition(format)
         addRequests(to: &page)
+        addDurations(to: &page)
+        addBackend(to: &page)
+        addAuthority(to: &page)
         let now = clock.now
         page.add(
             "countersign_unavailable_responses_total", kind: .counter,
@@ -31,6 +48,10 @@ struct Metrics: Sendable {
         page.add(
             "countersign_held_body_bytes", kind: .gauge, help: "Bytes of request bodies that are held.",
             value: registry.heldBytes)
+        page.add(
+            "countersign_held_body_limit_bytes", kind: .gauge,
+            help: "The limit on bytes of request bodies that are held.",
+            value: running.current.limits.heldBytes)
         addEngineEvents(to: &page)
         addReplayGuard(to: &page, now: now)
         page.add(
@@ -55,6 +76,16 @@ struct Metrics: Sendable {
         page.add(
             "process_start_time_seconds", kind: .gauge, help: "When the server began, in Unix seconds.",
             value: began)
+        page.describe(
+            "countersign_build_info", kind: .info, help: "The version that runs, as a label; always 1.")
+        page.sample("countersign_build_info", labels: [("version", Product.version)], value: 1)
+        if let expiry = certificate.seconds {
+            page.add(
+                "countersign_certificate_expiry_timestamp_seconds", kind: .gauge,
+                help: "When the listener's certificate ends, in Unix seconds.", value: expiry)
+        }
+        ProcessFigures().add(to: &page)
+        page.end()
         return Array(page.text.utf8)
     }
 
@@ -69,6 +100,10 @@ struct Metrics: Sendable {
                 "countersign_replay_capacity", kind: .gauge,
                 help: "Requests that the replay table has room for before it grows.",
                 value: use.capacity)
+            page.add(
+                "countersign_replay_fill_ratio", kind: .gauge,
+                help: "The part of the replay table that is in use: it grows when it is full.",
+                value: Double(use.entries) / Double(max(use.capacity, 1)))
             return
         }
         let use = shared.usage
@@ -106,6 +141,9 @@ struct Metrics: Sendable {
             "countersign_node_clock_offset_milliseconds", kind: .gauge,
             help: "How far the clock is ahead of the store's.", value: figures.clockOffset)
         page.add(
+            "countersign_node_clock_offset_seconds", kind: .gauge,
+            help: "The same in seconds.", value: Double(figures.clockOffset) / 1_000)
+        page.add(
             "countersign_node_missed_hints_total", kind: .counter,
             help: "Changes that were found without a notification.", value: figures.missedHints)
     }
@@ -139,7 +177,7 @@ struct Metrics: Sendable {
         page.describe(
             name, kind: .counter,
             help:
-                "Requests by the gate's verdict. The release of a refused request is a claim; "
+                "Requests by how they ended. The release of a refused request is a claim; "
                 + "it is empty for a request that names none."
         )
         let rows = meter.totals().map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
@@ -147,61 +185,158 @@ struct Metrics: Sendable {
         for row in rows { page.sample(name, labels: row.labels, value: row.count) }
     }
 
-    /// `key` is empty for a request that no signature admitted: such a request has proved no key.
-    private static func labels(of subject: MeterEntry.Subject) -> [(name: String, value: String)] {
-        let (key, outcome) =
+    private func addDurations(to page: inout PrometheusExposition) {
+        let durations = meter.durations()
+        for (span, name, help) in [
+            (
+                DurationSeries.Span.request, "countersign_request_duration_seconds",
+                "From the arrival of a request's head until its response was handed to the socket."
+            ),
+            (
+                .upstream, "countersign_upstream_duration_seconds",
+                "From the first byte sent to the backend until the head of its response, or its failure."
+            ),
+        ] {
+            page.describe(name, kind: .histogram, help: help)
+            let rows = durations.filter { $0.key.span == span }.sorted {
+                ($0.key.app, $0.key.scheme, $0.key.outcome) < ($1.key.app, $1.key.scheme, $1.key.outcome)
+            }
+            for (subject, snapshot) in rows {
+                page.sample(
+                    name,
+                    labels: [
+                        ("app", subject.app), ("scheme", subject.scheme), ("outcome", subject.outcome),
+                    ], durations: snapshot)
+            }
+        }
+        page.add(
+            "countersign_requests_in_flight", kind: .gauge, help: "Requests that are being served.",
+            value: meter.requestsInFlight)
+        page.describe(
+            "countersign_loop_lag_seconds", kind: .histogram,
+            help: "How late each event loop's tick of a second was.")
+        page.sample(
+            "countersign_loop_lag_seconds", labels: [],
+            durations: loops.reduce(into: DurationHistogram.Snapshot()) { $0.add($1.lag.snapshot) })
+    }
+
+    /// The outcomes of the meter without their releases, so that alerts need no sum over those.
+    private func addBackend(to page: inout PrometheusExposition) {
+        var failures = [UInt64](repeating: 0, count: DeliveryFailure.allCases.count)
+        var refusals = [UInt64](repeating: 0, count: Refusal.Code.allCases.count)
+        for (subject, count) in meter.totals() {
             switch subject.outcome {
-            case .accepted: ("current", "accepted")
-            case .acceptedUnderNextKey: ("next", "accepted")
-            case .acceptedByTicket: ("ticket", "accepted")
-            case .open: ("", "open")
-            case .observed(let code): ("", "would-refuse-\(code.rawValue)")
-            case .refused(let code): ("", code.rawValue)
+            case .failed(let failure): failures[failure.ordinal] += count
+            case .refused(let code): refusals[code.ordinal] += count
+            default: break
+            }
+        }
+        page.describe(
+            "countersign_upstream_errors_total", kind: .counter,
+            help: "Admitted requests that failed at the backend, by kind.")
+        for kind in DeliveryFailure.allCases where kind.isOfUpstream {
+            page.sample(
+                "countersign_upstream_errors_total", labels: [("kind", kind.rawValue)],
+                value: failures[kind.ordinal])
+        }
+        page.describe(
+            "countersign_refusals_total", kind: .counter, help: "Refused requests, by the refusal's code.")
+        for code in Refusal.Code.allCases where !code.isOfUpstream {
+            page.sample(
+                "countersign_refusals_total", labels: [("code", code.rawValue)], value: refusals[code.ordinal]
+            )
+        }
+        let pools = loops.compactMap(\.pool?.figures)
+        guard !pools.isEmpty else { return }
+        let (open, idle) = (pools.reduce(0) { $0 + $1.open }, pools.reduce(0) { $0 + $1.idle })
+        page.describe(
+            "countersign_upstream_connections", kind: .gauge,
+            help: "Connections to the backend, as of the last second.")
+        for (state, count) in [("in-use", open - idle), ("idle", idle)] {
+            page.sample("countersign_upstream_connections", labels: [("state", state)], value: count)
+        }
+        page.add(
+            "countersign_upstream_connections_limit", kind: .gauge,
+            help: "The limit on connections to the backend.",
+            value: running.current.upstreamSettings.limits.connections)
+        page.add(
+            "countersign_upstream_waiting", kind: .gauge,
+            help: "Requests that wait for a connection to the backend, as of the last second.",
+            value: pools.reduce(0) { $0 + $1.waiting })
+    }
+
+    private func addAuthority(to page: inout PrometheusExposition) {
+        let counts = meter.operations.counts.sorted { $0.key.outcome < $1.key.outcome }
+        for (operation, name, help) in [
+            (AuthorityOperation.login, "countersign_logins_total", "Logins, by outcome."),
+            (.refresh, "countersign_refreshes_total", "Refreshes of sessions and tokens, by outcome."),
+        ] {
+            page.describe(name, kind: .counter, help: help)
+            for (subject, count) in counts where subject.operation == operation {
+                page.sample(name, labels: [("outcome", subject.outcome)], value: count)
+            }
+        }
+        page.add(
+            "countersign_login_starts_total", kind: .counter,
+            help: "Logins that have begun with their first of two requests.",
+            value: counts.reduce(0) { $1.key.operation == .loginStart ? $0 + $1.value : $0 })
+        page.describe(
+            "countersign_store_write_duration_seconds", kind: .histogram,
+            help:
+                "The time of each transaction of the store, with the changes that it makes durable together.")
+        page.sample(
+            "countersign_store_write_duration_seconds", labels: [],
+            durations: writer.figures.durations.snapshot)
+        page.add(
+            "countersign_store_write_failures_total", kind: .counter,
+            help: "Transactions of the store that failed.", value: writer.figures.failures)
+        page.add(
+            "countersign_store_queue", kind: .gauge, help: "Changes that wait for the store.",
+            value: writer.waiting)
+    }
+
+    /// `key` is empty for a request that no signature admitted: such a request has proved no key.
+    private static func labels(of subject: MeterEntry.Subject) -> PrometheusExposition.Labels {
+        let key =
+            switch subject.outcome {
+            case .accepted: "current"
+            case .acceptedUnderNextKey: "next"
+            case .acceptedByTicket: "ticket"
+            case .open, .observed, .refused, .failed: ""
             }
         return [
             ("app", subject.app), ("release", subject.release), ("scheme", subject.scheme), ("key", key),
-            ("outcome", outcome),
+            ("outcome", subject.outcome.label),
         ]
     }
 }
 
-/// Prometheus' text form of metrics. Source: prometheus.io, "Exposition formats", version 0.0.4.
-struct PrometheusExposition {
-    enum Kind: String { case counter, gauge }
-
-    static let type = "text/plain; version=0.0.4; charset=utf-8"
-    private(set) var text = ""
-
-    /// A metric; its samples follow.
-    mutating func describe(_ name: String, kind: Kind, help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
-    }
-
-    mutating func sample(_ name: String, labels: [(name: String, value: String)], value: some BinaryInteger) {
-        text += name
-        if !labels.isEmpty {
-            let pairs = labels.map { "\($0.name)=\"\(PrometheusExposition.escaped($0.value))\"" }
-            text += "{\(pairs.joined(separator: ","))}"
+extension DeliveryFailure {
+    /// Whether the backend is the cause, not the client.
+    fileprivate var isOfUpstream: Bool {
+        switch self {
+        case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
+            .upstreamTruncated, .streamIdle:
+            true
+        case .clientAborted, .clientSlow: false
         }
-        text += " \(value)\n"
+    }
+}
+
+extension Refusal.Code {
+    /// Whether such a refusal is counted as a ``DeliveryFailure``.
+    fileprivate var isOfUpstream: Bool { self == .upstreamFailed || self == .upstreamTimeout }
+}
+
+/// When the listener's certificate ends; changes as it is loaded again.
+final class CertificateExpiry: Sendable {
+    private let value = Atomic<Int64>(0)
+
+    /// Whole Unix seconds; nil without TLS.
+    var seconds: Int64? {
+        let seconds = value.load(ordering: .relaxed)
+        return seconds == 0 ? nil : seconds
     }
 
-    /// A metric with a single sample.
-    mutating func add(_ name: String, kind: Kind, help: String, value: some BinaryInteger) {
-        describe(name, kind: kind, help: help)
-        sample(name, labels: [], value: value)
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var escaped = ""
-        for character in text.unicodeScalars {
-            switch character {
-            case "\\": escaped += "\\\\"
-            case "\"": escaped += "\\\""
-            case "\n": escaped += "\\n"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
-    }
+    func read(_ context: TLSContext?) { value.store(context?.expiry ?? 0, ordering: .relaxed) }
 }

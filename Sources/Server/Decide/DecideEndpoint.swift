@@ -215,7 +215,7 @@ extension Gateway {
             await exchange.respond(answer)
         } catch {
             event.refusal = error
-            requestCounter.refuse(error.code, named: judgement.release)
+            event.counted = requestCounter.refuse(error.code, named: judgement.release)
             await exchange.respond(Gateway.answer(error, event: event.id, now: clock.now))
         }
     }
@@ -246,13 +246,11 @@ extension Gateway {
                 throw error
             }
             event.passage = passage
-            requestCounter.pass(passage)
             return Gateway.allowed(
                 identity.lines(for: passage, sending: original, over: exchange, event: event.id),
                 checked: "nothing")
         }
         event.caller = caller
-        requestCounter.accept(caller.release, under: caller.edition)
         let lines = try identity.lines(
             for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.now)
         return Gateway.allowed(lines, checked: Gateway.checked(caller.body))

@@ -115,6 +115,15 @@ extension LegacyEndpoints.Match {
 }
 
 extension LegacyCall {
+    /// What the metrics count of it.
+    fileprivate var operation: AuthorityOperation? {
+        switch self {
+        case .login: .login
+        case .token: .refresh
+        case .logout, .signUp, .password: nil
+        }
+    }
+
     /// What a release in its read-only stage may still do, as on the authority's own routes: begin a session,
     /// keep it alive, or end it.
     var effect: ReleaseCheck.Effect {
@@ -150,14 +159,14 @@ extension Gateway {
         judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         var caller: Caller?
-        var (unsigned, isCounted) = (AppRelease?.none, false)
+        var unsigned: AppRelease?
+        event.operation = found.call.operation
         do {
             if found.isSigned {
                 let effect = found.call.effect
                 let judged = try await admit(
                     exchange, request: &request, judgement: judgement, for: .login, as: effect)
                 event.caller = judged
-                requestCounter.accept(judged.release, under: judged.edition)
                 caller = judged
             } else {
                 try gate.checkHost(of: request)
@@ -165,8 +174,7 @@ extension Gateway {
                 if let unsigned {
                     try unsigned.checkServed(
                         as: found.call.effect, from: { network(of: exchange) }, at: clock.now)
-                    requestCounter.accept(unsigned, under: .current)
-                    isCounted = true
+                    event.namedRelease = unsigned
                 }
             }
             let call = RouteCall(
@@ -179,7 +187,7 @@ extension Gateway {
         } catch {
             guard !found.isSigned else { throw error }
             event.refusal = error
-            if !isCounted { requestCounter.refuse(error.code, named: unsigned) }
+            event.counted = requestCounter.refuse(error.code, named: unsigned)
             let text = text(
                 for: error, answering: request, of: found.app.name.description, release: unsigned?.id)
             await exchange.respond(RefusalResponse.unsignedLegacy(error, text: text, event: event.id))

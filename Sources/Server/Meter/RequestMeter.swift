@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignMemory
 import CountersignSchemes
+import CountersignThreads
 import CountersignWire
 import Synchronization
 
@@ -12,6 +13,9 @@ import Synchronization
 package final class RequestMeter: Sendable {
     private let cells = Locked<[ReleaseCounters]>([])
     private let unavailable = Atomic<UInt64>(0)
+    private let series = Locked<[DurationSeries]>([])
+    private let loads = Locked<[LoopLoad]>([])
+    let operations = AuthorityOperationCounter()
 
     package init() {}
 
@@ -21,10 +25,37 @@ package final class RequestMeter: Sendable {
     fileprivate func countUnavailable() { unavailable.add(1, ordering: .relaxed) }
 
     /// Cells for one loop to count in.
-    func makeCells(of release: AppRelease?, app: String? = nil) -> ReleaseCounters {
-        let made = ReleaseCounters(of: release, app: app)
+    func makeCells(
+        of release: AppRelease?, app: String? = nil, durations: LoopDurations
+    ) -> ReleaseCounters {
+        let made = ReleaseCounters(of: release, app: app, durations: durations)
         cells.with { $0.append(made) }
         return made
+    }
+
+    /// A histogram for one loop to record in.
+    func makeHistogram(of subject: DurationSeries.Subject) -> DurationHistogram {
+        let made = DurationSeries(subject: subject, histogram: DurationHistogram())
+        series.with { $0.append(made) }
+        return made.histogram
+    }
+
+    fileprivate func makeLoad() -> LoopLoad {
+        let made = LoopLoad()
+        loads.with { $0.append(made) }
+        return made
+    }
+
+    /// Requests that have begun and not ended, over all loops.
+    var requestsInFlight: Int { loads.with { $0 }.reduce(0) { $0 + $1.current } }
+
+    /// The durations of all loops together.
+    func durations() -> [DurationSeries.Subject: DurationHistogram.Snapshot] {
+        var sums: [DurationSeries.Subject: DurationHistogram.Snapshot] = [:]
+        for one in series.with({ $0 }) {
+            sums[one.subject, default: DurationHistogram.Snapshot()].add(one.histogram.snapshot)
+        }
+        return sums
     }
 
     func totals() -> [MeterEntry.Subject: UInt64] {
@@ -42,10 +73,13 @@ final class ReleaseCounters: @unchecked Sendable {
     let app: String
     let release: String
     let scheme: String
+    /// The histograms of the app and scheme. Only the loop uses this property.
+    let durations: LoopDurations
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
 
     /// `release` is nil for requests that name none; `app` is nil for requests whose app is unknown.
-    init(of release: AppRelease?, app: String? = nil) {
+    init(of release: AppRelease?, app: String? = nil, durations: LoopDurations) {
+        self.durations = durations
         self.app = release?.app ?? app ?? ""
         self.release = release?.id.description ?? ""
         scheme = release?.scheme.rawValue ?? ""
@@ -59,9 +93,11 @@ final class ReleaseCounters: @unchecked Sendable {
     }
 
     /// Call on the loop that owns these counters.
-    func count(_ outcome: MeterOutcome) {
+    @discardableResult
+    func count(_ outcome: MeterOutcome) -> CountedRequest {
         let cell = cells + ReleaseCounters.place(of: outcome)
         cell.pointee.store(cell.pointee.load(ordering: .relaxed) &+ 1, ordering: .relaxed)
+        return CountedRequest(counters: self, outcome: outcome)
     }
 
     /// Adds the counts that are not zero to `totals`.
@@ -74,7 +110,7 @@ final class ReleaseCounters: @unchecked Sendable {
         }
     }
 
-    private static func place(of outcome: MeterOutcome) -> Int {
+    static func place(of outcome: MeterOutcome) -> Int {
         switch outcome {
         case .accepted: 0
         case .acceptedUnderNextKey: 1
@@ -83,10 +119,22 @@ final class ReleaseCounters: @unchecked Sendable {
         // The order of the codes in ``MeterOutcome/all``.
         case .refused(let code): 4 + code.ordinal
         case .observed(let code): 4 + codeCount + code.ordinal
+        case .failed(let failure): 4 + 2 * codeCount + failure.ordinal
         }
     }
 
     private static let codeCount = Refusal.Code.allCases.count
+}
+
+/// How many requests one loop serves at present. Only the loop writes.
+private final class LoopLoad: Sendable {
+    private let requests = Atomic<Int>(0)
+
+    var current: Int { requests.load(ordering: .relaxed) }
+
+    func add(_ change: Int) {
+        requests.store(requests.load(ordering: .relaxed) &+ change, ordering: .relaxed)
+    }
 }
 
 /// Counts the requests of one loop, and is confined to it. A request costs one look-up and no lock; the
@@ -94,10 +142,12 @@ final class ReleaseCounters: @unchecked Sendable {
 /// callers cannot increase their number.
 package final class LoopRequestCounter: @unchecked Sendable {
     private let meter: RequestMeter
+    private let load: LoopLoad
     private var cells: [KeyID: ReleaseCounters] = [:]
     /// Counts of requests that name no release and came to an app's host; there are no more apps than hosts
     /// that name one.
     private var apps: [String: ReleaseCounters] = [:]
+    private var durations: [LoopDurations.Owner: LoopDurations] = [:]
     private let unknown: ReleaseCounters
     /// The release that was counted last. A loop mostly meets the same few releases, and comparing references
     /// is cheaper than a look-up by key id.
@@ -105,46 +155,99 @@ package final class LoopRequestCounter: @unchecked Sendable {
 
     package init(_ meter: RequestMeter) {
         self.meter = meter
-        unknown = meter.makeCells(of: nil)
+        load = meter.makeLoad()
+        let durations = LoopDurations(of: LoopDurations.Owner(app: "", scheme: ""), meter: meter)
+        unknown = meter.makeCells(of: nil, durations: durations)
     }
 
+    /// A request has begun.
+    func begin() { load.add(1) }
+
+    /// A request has ended.
+    func end() { load.add(-1) }
+
+    /// Counts an accepted request of `release`.
     package func accept(_ release: AppRelease, under edition: AppRelease.Edition) {
+        _ = countAccepted(release, under: edition)
+    }
+
+    func countAccepted(_ release: AppRelease, under edition: AppRelease.Edition) -> CountedRequest {
         cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
     }
 
     /// Counts an upload that was admitted by a ticket.
-    func acceptTicket(of release: AppRelease) { cells(of: release).count(.acceptedByTicket) }
+    func acceptTicket(of release: AppRelease) -> CountedRequest {
+        cells(of: release).count(.acceptedByTicket)
+    }
 
     /// `named` is the release that the request claims; a refused request has not proved it.
-    func refuse(_ code: Refusal.Code, named: AppRelease?) {
-        let cells = named.map { self.cells(of: $0) } ?? unknown
-        cells.count(.refused(code))
+    @discardableResult
+    func refuse(_ code: Refusal.Code, named: AppRelease?) -> CountedRequest {
+        (named.map { self.cells(of: $0) } ?? unknown).count(.refused(code))
+    }
+
+    /// Counts a request that proved nothing, was passed all the same, and then refused.
+    func refuse(_ code: Refusal.Code, passedBy passage: PassThrough) -> CountedRequest {
+        cells(of: passage).count(.refused(code))
     }
 
     /// Counts a response to any caller.
     func respond(with code: Refusal.Code) { if code == .unavailable { meter.countUnavailable() } }
 
+    /// Counts a step of a login or a refresh.
+    func count(_ operation: AuthorityOperation, refusal: Refusal.Code?, failure: DeliveryFailure?) {
+        meter.operations.count(operation, refusal: refusal, failure: failure)
+    }
+
     /// Counts a request that was forwarded although it proved nothing.
-    func pass(_ passage: PassThrough) {
-        let cells = passage.release.map { self.cells(of: $0) } ?? self.cells(of: passage.app)
+    func pass(_ passage: PassThrough) -> CountedRequest {
         switch passage.cause {
-        case .open: cells.count(.open)
-        case .observed(let code): cells.count(.observed(code))
+        case .open: cells(of: passage).count(.open)
+        case .observed(let code): cells(of: passage).count(.observed(code))
         }
+    }
+
+    /// Counts a request of a release whose response was not delivered.
+    @discardableResult
+    func fail(_ failure: DeliveryFailure, of release: AppRelease) -> CountedRequest {
+        cells(of: release).count(.failed(failure))
+    }
+
+    /// Counts the same of a request that proved nothing, to the app: such a request has only claimed its
+    /// release.
+    func fail(_ failure: DeliveryFailure, passedBy passage: PassThrough) -> CountedRequest {
+        cells(of: passage.app).count(.failed(failure))
+    }
+
+    private func cells(of passage: PassThrough) -> ReleaseCounters {
+        passage.release.map { cells(of: $0) } ?? cells(of: passage.app)
     }
 
     private func cells(of app: String) -> ReleaseCounters {
         if let cells = apps[app] { return cells }
-        let made = meter.makeCells(of: nil, app: app)
+        let made = meter.makeCells(of: nil, app: app, durations: durations(of: app, scheme: ""))
         apps[app] = made
         return made
     }
 
     private func cells(of release: AppRelease) -> ReleaseCounters {
         if let latest, latest.release === release { return latest.cells }
-        let found = cells[release.id] ?? meter.makeCells(of: release)
+        let found = cells[release.id] ?? makeCells(of: release)
         cells[release.id] = found
         latest = (release, found)
         return found
+    }
+
+    private func makeCells(of release: AppRelease) -> ReleaseCounters {
+        meter.makeCells(
+            of: release, durations: durations(of: release.app, scheme: release.scheme.rawValue))
+    }
+
+    private func durations(of app: String, scheme: String) -> LoopDurations {
+        let owner = LoopDurations.Owner(app: app, scheme: scheme)
+        if let durations = durations[owner] { return durations }
+        let made = LoopDurations(of: owner, meter: meter)
+        durations[owner] = made
+        return made
     }
 }

@@ -11,10 +11,12 @@ struct LoginRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/login/start", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/login/start", admission: .release, operation: .loginStart) {
+                (call) throws(Refusal) in
                 try await start(call)
             },
-            Route(method: "POST", path: "/login/finish", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/login/finish", admission: .release, operation: .login) {
+                (call) throws(Refusal) in
                 try await finish(call)
             },
         ]
@@ -80,7 +82,8 @@ struct PasswordLoginRoute: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/login/password", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/login/password", admission: .release, operation: .login) {
+                (call) throws(Refusal) in
                 try await logIn(call)
             }
         ]

@@ -27,6 +27,8 @@ struct Route: Sendable {
     /// ``RouteCall/parameter``.
     let path: StaticString
     let admission: Admission
+    /// What the metrics count of it; nil if they do not.
+    var operation: AuthorityOperation?
     let answer: @Sendable (RouteCall) async throws(Refusal) -> RouteResult
 }
 

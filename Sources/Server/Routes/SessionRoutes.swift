@@ -112,7 +112,8 @@ struct TokenRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/token", admission: .release) { (call) throws(Refusal) in
+            Route(method: "POST", path: "/token", admission: .release, operation: .refresh) {
+                (call) throws(Refusal) in
                 let body = try RequestBodyMembers(of: call.request.body)
                 return body.has("login_token") ? try await renew(call, body: body) : try await refresh(call)
             }

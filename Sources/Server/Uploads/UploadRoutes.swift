@@ -143,7 +143,6 @@ extension Gateway {
         judgement: Judgement, event: EventID
     ) async throws(Refusal) {
         let attempt = try await idempotency.claim(ticket, at: clock.now)
-        if request.isBodyWhole { requestCounter.acceptTicket(of: caller.release) }
         let progress = UploadProgress()
         let result: Result<Void, Refusal>
         do {
@@ -156,8 +155,6 @@ extension Gateway {
         }
         if !progress.isReached { await idempotency.abandon(ticket, attempt: attempt) }
         try result.get()
-        // The last piece of a streamed body decides.
-        if !request.isBodyWhole { requestCounter.acceptTicket(of: caller.release) }
     }
 }
 

@@ -181,6 +181,8 @@ private final class HeldExchange: Exchange {
     var answer: ServerResponse?
     var answeredStatus: Int? { answer?.status }
     var answeredBytes: Int { answer?.body.count ?? 0 }
+    let deliveryFailure: DeliveryFailure? = nil
+    let upstreamNanoseconds: UInt64? = nil
 
     let source = AddressRecord(address: .unknown)
     private(set) var proof: CallerProof?

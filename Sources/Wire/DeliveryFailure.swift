@@ -1,0 +1,41 @@
+/// Why the response to an admitted request did not reach the client whole. The log, the meter and the metrics
+/// name the outcome of such a request by the raw value.
+///
+/// A caller that can still be told gets the refusal `upstream-failed` or `unavailable`; after the response
+/// has begun, only the end of the connection tells it.
+package enum DeliveryFailure: String, Sendable, CaseIterable {
+    /// No connection to the backend: it is not listening, its name does not resolve, its certificate is not
+    /// accepted, or it does not accept a connection in time.
+    case upstreamUnreachable = "upstream-unreachable"
+    /// All connections to the backend were in use, and none became free in time.
+    case upstreamBusy = "upstream-busy"
+    /// The backend closed the connection before its response began.
+    case upstreamClosed = "upstream-closed"
+    /// The backend did not begin its response in time.
+    case upstreamTimeout = "upstream-timeout"
+    /// The backend's response is malformed, or its head is too large.
+    case upstreamInvalid = "upstream-invalid"
+    /// The backend's connection ended within a response.
+    case upstreamTruncated = "upstream-truncated"
+    /// The backend sent nothing for too long within a response, such as a stream of events.
+    case streamIdle = "stream-idle"
+    /// The client closed its connection before its body or the response was whole.
+    case clientAborted = "client-aborted"
+    /// The client read the response, or sent its body, too slowly.
+    case clientSlow = "client-slow"
+
+    /// The position in `allCases`, for tables.
+    package var ordinal: Int {
+        switch self {
+        case .upstreamUnreachable: 0
+        case .upstreamBusy: 1
+        case .upstreamClosed: 2
+        case .upstreamTimeout: 3
+        case .upstreamInvalid: 4
+        case .upstreamTruncated: 5
+        case .streamIdle: 6
+        case .clientAborted: 7
+        case .clientSlow: 8
+        }
+    }
+}

@@ -1,0 +1,221 @@
+"""Examples/observability in a real Prometheus: `promtool` accepts the configuration and the rules; alerts fire by faults that
+happen; every query of the dashboard is answered, with figures where there was traffic."""
+
+import contextlib
+import json
+import math
+import pathlib
+import re
+import signal
+import subprocess
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+import needs
+from backend import Backend
+from person import Person
+from ports import free_port
+from products import ROOT
+from test_metrics import Administered
+
+FOLDER = ROOT / "Examples/observability"
+# What only other deployments have.
+ELSEWHERE = ("countersign_replay_redis", "countersign_replay_postgres", "countersign_node_")
+# What fires on a machine that has much other work.
+BUSY = {"CountersignLoopsBusy", "CountersignBackendSlow"}
+pytestmark = needs.programs("prometheus", "promtool", "openssl")
+
+
+class Prometheus:
+    """The server with the configuration and the rules of the examples, in seconds where they have minutes."""
+
+    def __init__(self, folder: pathlib.Path, gateway: Administered):
+        folder.mkdir()
+        self.port = free_port()
+        rules = re.sub(r"for: \d+[ms]", "for: 1s", re.sub(r"\[\d+m\]", "[10s]", (FOLDER / "alerts.yml").read_text()))
+        config = (FOLDER / "prometheus.yml").read_text()
+        for former, present in [("127.0.0.1:8444", f"127.0.0.1:{gateway.admin_port}"), ("15s", "1s"),
+                                ("/etc/prometheus/countersign-token", str(gateway.data / "admin-token"))]:
+            assert former in config
+            config = config.replace(former, present)
+        (folder / "alerts.yml").write_text(rules)
+        (folder / "prometheus.yml").write_text(config)
+        self.log = open(folder / "log", "wb")
+        self.process = subprocess.Popen(
+            ["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}",
+             f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+
+    def __enter__(self) -> "Prometheus":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(20)
+        self.log.close()
+
+    def get(self, path: str, **parameters: str) -> dict:
+        query = urllib.parse.urlencode(parameters)
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}?{query}", timeout=10) as answer:
+            said = json.load(answer)
+        assert said["status"] == "success", said
+        return said["data"]
+
+    def figures(self, expression: str) -> list[float]:
+        return [float(found["value"][1]) for found in self.get("query", query=expression)["result"]]
+
+    def firing(self) -> set[str]:
+        return {alert["labels"]["alertname"] for alert in self.get("alerts")["alerts"] if alert["state"] == "firing"}
+
+    def waits(self, what: str, holds, seconds: float = 60) -> None:
+        deadline = time.monotonic() + seconds
+        while True:
+            with contextlib.suppress(OSError):
+                if holds():
+                    return
+            assert time.monotonic() < deadline, what
+            time.sleep(0.3)
+
+    def fires(self, *names: str) -> None:
+        self.waits(f"{names} do not fire", lambda: set(names) <= self.firing())
+
+
+class Traffic:
+    """Sends requests of a kind in the background until it is left."""
+
+    def __init__(self, *sends):
+        self.sends, self.is_over = sends, threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+
+    def run(self) -> None:
+        while not self.is_over.wait(0.05):
+            for send in self.sends:
+                with contextlib.suppress(OSError):
+                    send()
+
+    def __enter__(self) -> "Traffic":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.is_over.set()
+        self.thread.join(30)
+
+
+def write_certificate(gateway: Administered, days: int) -> None:
+    """In the place where the gateway keeps its own."""
+    folder = gateway.data / "tls"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    gateway.data.chmod(0o700)
+    paths = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", str(days),
+                    "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-out", paths[0], "-keyout",
+                    paths[1]], check=True, capture_output=True)
+
+
+@pytest.fixture
+def watched(tmp_path):
+    with Backend() as backend:
+        gateway = Administered(tmp_path / "gateway", "--upstream", backend.url)
+        gateway.backend = backend
+        write_certificate(gateway, 300)
+        with gateway:
+            gateway.add_app("demo", registration="open")
+            gateway.admin("app", "policy", "demo", "--set", "token-lifetime=1s")
+            gateway.key = gateway.add_release()
+            with Prometheus(tmp_path / "prometheus", gateway) as prometheus:
+                prometheus.waits("it scrapes nothing", lambda: prometheus.figures('up{job="countersign"}') == [1])
+                yield gateway, prometheus
+
+
+@pytest.fixture
+def stack():
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+def test_the_files_are_well_formed():
+    for words in (["rules", "alerts.yml"], ["config", "--syntax-only", "prometheus.yml"]):
+        done = subprocess.run(["promtool", "check", *words], cwd=FOLDER, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    text = (FOLDER / "alerts.yml").read_text()
+    for page in re.findall(r"docs/[\w/-]+\.md", text):
+        assert (ROOT / page).is_file(), page
+
+
+def test_alerts_fire_by_real_faults(watched, stack):
+    gateway, prometheus = watched
+    with Traffic(lambda: gateway.send(gateway.key.request())):
+        prometheus.waits("no rate of accepted requests", lambda: max(
+            prometheus.figures('rate(countersign_requests_total{outcome="accepted"}[10s])'), default=0) > 0)
+        time.sleep(3)
+        assert prometheus.firing() <= BUSY, "nothing is wrong"
+        # The backend goes.
+        gateway.backend.close()
+        prometheus.fires("CountersignBackendFailing")
+    # It is back, as far as the rest needs it.
+    stack.enter_context(Backend(port=gateway.backend.port))
+    # A flood of requests without a proof.
+    with Traffic(*[lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())] * 3):
+        prometheus.fires("CountersignManyRefusals")
+    # The replay guard is away, as far as requests can tell.
+    drill = subprocess.Popen([gateway.binary, "drill", "replay", "--for", "40s", "--yes", "--data", gateway.data,
+                              "--admin", f"127.0.0.1:{gateway.admin_port}"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    try:
+        with Traffic(lambda: gateway.send(gateway.key.request())):
+            prometheus.fires("CountersignReplayGuardAway", "CountersignUnavailable")
+    finally:
+        drill.terminate()
+        drill.communicate(timeout=30)
+    # The certificate is replaced by one that ends tomorrow, while the gateway serves.
+    write_certificate(gateway, 1)
+    gateway.process.send_signal(signal.SIGHUP)
+    prometheus.fires("CountersignCertificateEnds")
+    gateway.stop()
+    prometheus.fires("CountersignDown")
+    gateway.start()
+    prometheus.waits("it does not recover", lambda: "CountersignDown" not in prometheus.firing())
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Of the dashboard, with its variables in place."""
+    board = json.loads((FOLDER / "dashboard.json").read_text())
+    assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
+    found = [(panel["title"], target["expr"]) for panel in board["panels"] for target in panel.get("targets", [])]
+    for variable, value in [("$__rate_interval", "10s"), ("$instance", ".*"), ("$app", ".*")]:
+        assert any(variable in expression for _, expression in found), variable
+        found = [(title, expression.replace(variable, value)) for title, expression in found]
+    assert not [expression for _, expression in found if "$" in expression]
+    return found
+
+
+def test_every_query_of_the_dashboard(watched, tmp_path):
+    gateway, prometheus = watched
+    alice = Person(gateway, tmp_path / "alice", release=json.loads(gateway.admin(
+        "release", "add", "demo", "--platform", "ios", "--version", "2.0", "--json").out)).signs_up().logs_in()
+    alice.run("request", "/")
+
+    def asks() -> None:
+        assert alice.run("request", "/").returncode == 0
+
+    def signs_in() -> None:
+        alice.logs_in()
+
+    queries = expressions()
+    with Traffic(lambda: gateway.send(gateway.key.request()), asks, signs_in,
+                 lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())):
+        deadline = time.monotonic() + 60
+        while True:
+            results = {expression: prometheus.figures(expression) for _, expression in queries}
+            missing = [(title, expression) for title, expression in queries
+                       if not any(name in expression for name in ELSEWHERE)
+                       and not any(not math.isnan(figure) for figure in results[expression])]
+            if not missing or time.monotonic() > deadline:
+                break
+            time.sleep(1)
+    assert not missing, f"no figures for {missing}"
+    assert len(queries) > 40

@@ -1,0 +1,236 @@
+"""Each way in which a request can fail after the gate has admitted it has a code of its own, in the log and as the metric's
+outcome, and none of them counts as `accepted`. Both ways through the engine, with and without a task, name it alike."""
+
+import contextlib
+import json
+import socket
+import struct
+import time
+
+import pytest
+
+from backend import Backend, Seen, ok
+from ports import free_port
+from test_metrics import Administered
+from wire import Answer, Closed, Connection
+
+LARGE = bytes(8 << 20)
+
+
+class Front(Administered):
+    """A gateway before a backend that answers as the first segment of the path says."""
+
+    def __init__(self, folder, path: str, backend_port: int, *options):
+        super().__init__(folder, "--workers", 1, "--fast-path", path, "--upstream", f"http://127.0.0.1:{backend_port}",
+                         *options)
+        self.start()
+        self.add_app("demo", legacy_host="127.0.0.1")
+        self.admin("route", "set", "demo", "/open", "--require", "open")
+        self.key = self.add_release()
+
+    def answer(self, data: bytes) -> Answer | None:
+        """The whole answer; nil if it is cut short."""
+        with self.connect() as connection:
+            connection.send(data)
+            try:
+                return connection.answer()
+            except Closed:
+                return None
+
+    def outcomes(self) -> dict[str, float]:
+        """The counts by outcome, of all releases and of none."""
+        found: dict[str, float] = {}
+        for (_, _, outcome), count in self.requests().items():
+            found[outcome] = found.get(outcome, 0) + count
+        return found
+
+    def ended(self, outcome: str, count: int = 1) -> dict:
+        """The event of the last request with this outcome, once `count` have it in the log and in the metric."""
+        deadline = time.monotonic() + 20
+        while True:
+            events = [event for event in self.events() if event.get("code") == outcome]
+            counted = self.outcomes().get(outcome, 0)
+            if len(events) == counted == count:
+                return events[-1]
+            assert time.monotonic() < deadline, (outcome, counted, [event.get("code") for event in self.events()])
+            time.sleep(0.1)
+
+
+def faulty(seen: Seen, sock: socket.socket) -> None:
+    kind = seen.target.strip("/").split("/")[-1]
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
+    if kind == "closes":
+        raise Closed
+    if kind == "silent":
+        time.sleep(4)
+        raise Closed
+    if kind == "no-http":
+        sock.sendall(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+    elif kind == "two-lengths":
+        sock.sendall(head + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab")
+    elif kind == "no-chunk":
+        sock.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nnothing\r\n")
+    elif kind == "short":
+        sock.sendall(head + b"Content-Length: 100\r\n\r\nten bytes.")
+        raise Closed
+    elif kind == "cut-chunks":
+        sock.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
+        raise Closed
+    elif kind == "events":
+        sock.sendall(head.replace(b"plain", b"event-stream") + b"Transfer-Encoding: chunked\r\n\r\n9\r\ndata: 1\n\n\r\n")
+        time.sleep(4)
+        raise Closed
+    elif kind == "large":
+        with contextlib.suppress(OSError):
+            sock.sendall(head + b"Content-Length: %d\r\n\r\n" % len(LARGE) + LARGE)
+    elif kind == "slow":
+        time.sleep(5)
+        ok(seen, sock)
+    else:
+        ok(seen, sock)
+
+
+@pytest.fixture(params=["on", "off"])
+def path(request) -> str:
+    return request.param
+
+
+@pytest.fixture
+def front(path, tmp_path):
+    with Backend(faulty) as backend:
+        running = Front(tmp_path, path, backend.port, "--deadline-upstream-answer", 1, "--deadline-stall", 1,
+                        "--limit-answer-rate-window", 1, "--limit-answer-rate", 1 << 20)
+        running.backend = backend
+        yield running
+        running.stop()
+
+
+def told(answer: Answer | None) -> tuple[int, str] | None:
+    return answer and (answer.status, json.loads(answer.body)["code"])
+
+
+@pytest.mark.parametrize(("target", "expected", "outcome"), [
+    ("closes", (502, "upstream-failed"), "upstream-closed"),
+    ("silent", (504, "upstream-failed"), "upstream-timeout"),
+    ("no-http", (502, "upstream-failed"), "upstream-invalid"),
+    ("two-lengths", (502, "upstream-failed"), "upstream-invalid"),
+    ("no-chunk", None, "upstream-invalid"),
+    ("short", None, "upstream-truncated"),
+    ("cut-chunks", None, "upstream-truncated"),
+    ("events", None, "stream-idle"),
+])
+@pytest.mark.parametrize("prefix", ["", "/open"], ids=["signed", "open"])
+def test_a_fault_of_the_backend(front, prefix, target, expected, outcome):
+    request = front.key.request(target=f"{prefix}/{target}")
+    if prefix:
+        request = f"GET {prefix}/{target} HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode()
+    answer = front.answer(request)
+    assert (told(answer) if expected else answer) == expected
+    assert len(front.backend.wait(1)) == 1, "the backend has had the request"
+    event = front.ended(outcome)
+    assert (event["status"], event["app"]) == (expected[0] if expected else 200, "demo")
+    assert front.outcomes() == {outcome: 1}
+    # The next one is none the worse for it.
+    assert front.answer(front.key.request(target="/well")).status == 200
+    assert front.outcomes() == {outcome: 1, "accepted": 1}
+
+
+def test_a_backend_that_is_not_there(path, tmp_path):
+    front = Front(tmp_path, path, free_port())
+    assert told(front.answer(front.key.request())) == (502, "upstream-failed")
+    assert front.ended("upstream-unreachable")["status"] == 502
+    keyed = front.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
+    assert told(front.answer(keyed)) == (502, "upstream-failed")
+    front.ended("upstream-unreachable", 2)
+    assert front.outcomes() == {"upstream-unreachable": 2}
+    # Their release is in use all the same.
+    front.stop()
+    line, = json.loads(front.admin("meter", "demo", "--json").out)["releases"]
+    assert (line["accepted"], line["failed"], line["failed_by_cause"], line["refused"]) == (
+        0, 2, {"upstream-unreachable": 2}, 0)
+    impact = json.loads(front.admin("release", "impact", front.key.key_id, "--json").out)
+    assert impact["accepted"] == 2 and impact["last_accepted"]
+
+
+def test_a_backend_whose_connections_are_in_use(path, tmp_path):
+    with Backend(faulty) as backend:
+        front = Front(tmp_path, path, backend.port, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 1,
+                      "--deadline-upstream-connect", 1)
+        with front.connect() as first, front.connect() as second, front.connect() as third:
+            first.send(front.key.request(target="/slow"))
+            backend.wait(1)
+            second.send(front.key.request(target="/well"))
+            time.sleep(0.2)
+            third.send(front.key.request(target="/well"))
+            # The third finds the queue full; the second has waited too long.
+            assert [told(third.answer()), told(second.answer())] == [(503, "unavailable")] * 2
+            assert first.answer().status == 200
+        assert front.ended("upstream-busy", 2)["status"] == 503
+        assert front.outcomes() == {"upstream-busy": 2, "accepted": 1}
+        front.stop()
+
+
+def reset(connection: Connection) -> None:
+    """Closes at once, so that the peer's next write fails."""
+    connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.sock.close()
+
+
+def test_a_client_that_goes(front):
+    with front.connect() as connection:
+        connection.send(front.key.request(target="/large"))
+        connection.reader.exactly(1000)
+        reset(connection)
+    event = front.ended("client-aborted")
+    assert event["status"] == 200 and event["bytes"] < len(LARGE), "the response was cut"
+    assert front.outcomes() == {"client-aborted": 1}
+
+
+def test_a_client_that_goes_within_its_body(front):
+    body = bytes(4 << 20)
+    with front.connect() as connection:
+        connection.send(front.key.request("POST", "/upload", body)[:-(1 << 20)])
+        deadline = time.monotonic() + 10
+        while front.backend.bytes() < 1 << 20 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        reset(connection)
+    front.ended("client-aborted")
+    assert not front.backend.seen, "the backend has had no whole request"
+    assert front.outcomes() == {"client-aborted": 1}
+
+
+def test_a_client_that_reads_nothing(front):
+    with front.connect() as connection:
+        connection.send(front.key.request(target="/large"))
+        event = front.ended("client-slow")
+    assert event["status"] == 200 and event["bytes"] < len(LARGE), "the response was cut"
+    assert front.outcomes() == {"client-slow": 1}
+
+
+def test_an_answer_before_the_whole_body_is_delivered(path, tmp_path):
+    """The gateway gives up the rest of the body: that is no fault of the client's."""
+    def answers_early(seen: Seen, sock: socket.socket) -> None:
+        sock.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        time.sleep(1)
+        raise Closed
+
+    with Backend(answers_early, reads_bodies=False) as backend:
+        front = Front(tmp_path, path, backend.port)
+        body = bytes(4 << 20)
+        with front.connect() as connection:
+            connection.send(front.key.request("POST", "/upload", body)[:-(1 << 20)])
+            assert connection.answer().status == 413
+        deadline = time.monotonic() + 10
+        while not front.outcomes() and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert front.outcomes() == {"accepted": 1}
+        front.stop()
+
+
+def test_a_refusal_after_the_gate_keeps_its_name(front):
+    """A streamed body that is not the signed one, and a wrong password, are refusals."""
+    body = bytes(4 << 20)
+    answer = front.answer(front.key.request("POST", "/upload", body)[:-1] + b"x")
+    assert told(answer) == (400, "body-mismatch")
+    front.ended("body-mismatch")
+    assert front.outcomes() == {"body-mismatch": 1}
