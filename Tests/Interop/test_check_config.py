@@ -1,13 +1,12 @@
 """`serve --check-config` reports every problem of the settings at once, with file and line, and changes nothing."""
 
 import json
-import os
 import pathlib
 import subprocess
 
 import pytest
 
-from gateway import run
+from gateway import BINARY, run
 
 
 def pair(folder: pathlib.Path, name: str) -> tuple[pathlib.Path, pathlib.Path]:
@@ -128,7 +127,7 @@ def test_places_that_cannot_be_written(tmp_path):
 def test_no_port_is_opened(tmp_path):
     """An address that is in use is no problem of the settings."""
     traced = tmp_path / "trace"
-    done = subprocess.run(["strace", "-f", "-e", "trace=bind,listen,connect", "-o", traced, os.environ["COUNTERSIGN_BINARY"], "serve",
+    done = subprocess.run(["strace", "-f", "-e", "trace=bind,listen,connect", "-o", traced, BINARY, "serve",
                            "--check-config", "--data", tmp_path / "data"], capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
     calls = traced.read_text()
