@@ -300,7 +300,8 @@ def test_tls_and_a_password(tmp_path):
             assert done.returncode != 0 and expected in done.err and "wrong@" not in done.err, done.err
 
 
-@pytest.mark.parametrize("text", ["redis://redis.example", "redis://10.0.0.1", "redis://:sec%ret@h", "rediss://u@h", "redis:localhost"])
+@pytest.mark.parametrize("text", ["redis://redis.example", "redis://10.0.0.1", "redis://:sec%ret@h", "redis://:sec%ret", "redis://h?password=sec%ret",
+                                  "host=h password=sec%ret", "rediss://u@h", "redis:localhost"])
 def test_addresses_that_are_refused(text, tmp_path):
     done = run("serve", "--print-config", "--data", tmp_path, "--replay", text)
     assert done.returncode == 2 and "TLS" in done.err and "sec%ret" not in done.err

@@ -129,7 +129,7 @@ struct Metrics: Sendable {
         let figures = nodes.figures
         page.add(
             "countersign_node_fresh", kind: .gauge,
-            help: "1 while the node's lease lasts; else it refuses requests of sessions.",
+            help: "1 while the node's lease lasts; else it refuses requests.",
             value: nodes.lease.isFresh ? 1 : 0)
         page.add(
             "countersign_node_others", kind: .gauge, help: "Other live nodes over the same store.",

@@ -228,13 +228,29 @@ private struct SettingsReader {
         }
     }
 
-    /// The given value for an error message: with a URL's password masked, and cut to a bounded length.
+    /// The given value for an error message: without what may be a password, and cut to a bounded length.
     private static func quoted(_ text: String) -> String {
-        var shown = text
-        if let start = text.firstRange(of: "://"), let at = text[start.upperBound...].lastIndex(of: "@") {
-            shown = "\(text[..<start.upperBound])***\(text[at...])"
-        }
-        let escaped = JSONValue.string(shown.count > 200 ? "\(shown.prefix(200))…" : shown).text
+        let scalars = masked(text).unicodeScalars
+        let shown = scalars.count > 200 ? "\(String(scalars.prefix(200)))…" : String(scalars)
+        let escaped = JSONValue.string(shown).text
         return String(escaped.dropFirst().dropLast())
+    }
+
+    /// A URL without its user and password, also where the `@` or the host was forgotten, and without its
+    /// parameters; of other text that names a password, nothing.
+    private static func masked(_ text: String) -> String {
+        if !text.contains("://"), text.lowercased().contains("password") {
+            return "password***"
+        }
+        guard let start = text.firstRange(of: "://") else { return text }
+        let scheme = text[..<start.upperBound]
+        var rest = text[start.upperBound...]
+        let parameters = rest.firstIndex(of: "?").map { "\(rest[$0])***" } ?? ""
+        rest = rest.prefix { $0 != "?" }
+        if let at = rest.lastIndex(of: "@") { return "\(scheme)***\(rest[at...])\(parameters)" }
+        let authority = rest.prefix { $0 != "/" }
+        let port = authority.lastIndex(of: ":").map { authority[authority.index(after: $0)...] } ?? ""
+        let isPlain = authority.first != ":" && port.utf8.allSatisfy { (48...57).contains($0) }
+        return isPlain ? "\(scheme)\(rest)\(parameters)" : "\(scheme)***"
     }
 }

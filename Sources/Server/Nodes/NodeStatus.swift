@@ -39,7 +39,7 @@ final class NodeStatus {
         guard !isFresh else { return }
         if !isLapsed { note("the lease has lapsed: requests are refused") }
         isLapsed = true
-        readiness.set(.nodes, detail: "the store is not heard, and sessions are refused: \(error.message)")
+        readiness.set(.nodes, detail: "the store is not heard, and requests are refused: \(error.message)")
     }
 
     /// `strangers` are live nodes with another replay guard: a request that was seen here can be replayed
