@@ -183,12 +183,15 @@ private struct EventLogWriter {
         self.sink = sink
     }
 
+    /// Does not wait: a named pipe that nobody reads is an error.
     static func open(_ path: String) throws(OperationalError) -> Int32 {
-        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
+        let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             throw OperationalError(
                 .failed, message: "\(path): cannot open the log: \(String(cString: strerror(errno)))")
         }
+        // The writer's thread waits for a slow disk or reader.
+        _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
         return descriptor
     }
 

@@ -1,6 +1,7 @@
 """`countersign reload` and SIGHUP apply changed settings atomically, and say what changed and what waits for a restart."""
 
 import json
+import os
 import pathlib
 import signal
 import socket
@@ -235,6 +236,17 @@ def test_another_log_and_another_sampling(tmp_path):
         (tmp_path / "second.jsonl").rename(tmp_path / "third.jsonl")
         site.gateway.process.send_signal(signal.SIGHUP)
         until((tmp_path / "second.jsonl").exists)
+
+
+def test_a_log_that_nobody_reads_is_refused_at_once(tmp_path):
+    """A named pipe; opening it for writing waits for a reader unless that is asked not to."""
+    os.mkfifo(tmp_path / "pipe", 0o600)
+    with Site(tmp_path, "--tls", "off", log=str(tmp_path / "log")) as site:
+        site.write(log=str(tmp_path / "pipe"))
+        begun = time.monotonic()
+        status, report = site.reload()
+        assert status == 1 and time.monotonic() - begun < 5, report
+        assert "pipe" in json.dumps(report["problems"]) and site.answer().status == 200
 
 
 def test_trusted_proxies_and_rules_of_heads(tmp_path):
