@@ -183,7 +183,7 @@ private struct EventLogWriter {
         self.sink = sink
     }
 
-    /// Does not wait: a named pipe that nobody reads is an error.
+    /// Does not wait: a named pipe without a reader is an error.
     static func open(_ path: String) throws(OperationalError) -> Int32 {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
