@@ -1,6 +1,7 @@
 """Fixtures for the black-box tests: each test, or module of tests, has a gateway and data folder of its own."""
 
 import pathlib
+import subprocess
 
 import pytest
 
@@ -8,6 +9,7 @@ import needs
 from backend import Backend
 from gateway import BINARY, Gateway
 from postgres import Postgres
+from products import ROOT
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -54,6 +56,16 @@ def pytest_terminal_summary(terminalreporter) -> None:
 @pytest.fixture(scope="session")
 def is_long(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--long")
+
+
+@pytest.fixture(scope="session")
+def tools(tmp_path_factory):
+    """A folder with the benchmarks' programs."""
+    folder = tmp_path_factory.mktemp("tools")
+    for name, libraries in (("load", ["-lssl", "-lcrypto"]), ("backend", [])):
+        subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
+                        "-o", folder / name, ROOT / f"Benchmarks/{name}.c", *libraries], check=True)
+    return folder
 
 
 @pytest.fixture

@@ -2,8 +2,9 @@ import Synchronization
 
 /// Counts durations in fixed buckets, as Prometheus' histograms do.
 ///
-/// Safe to share: one thread records; any other may read, and sees each number whole. With a single writer,
-/// counting is a load and a store, and waits for no lock.
+/// Unchecked, because of the pointers: their memory lives from `init` to `deinit`; the bounds do not change,
+/// and the counts are accessed only by atomic operations. One thread records; any other may read, and sees
+/// each number whole. With a single writer, counting is a load and a store, and waits for no lock.
 package final class DurationHistogram: @unchecked Sendable {
     /// The buckets' upper bounds in nanoseconds, ascending; a last bucket holds what is longer.
     package static let bounds: [UInt64] = [

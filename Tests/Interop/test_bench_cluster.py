@@ -3,7 +3,6 @@ they cannot."""
 
 import json
 import re
-import subprocess
 import sys
 
 import pytest
@@ -23,15 +22,6 @@ import scale  # noqa: E402
 import sites  # noqa: E402
 
 CLIENTS = 6
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tools")
-    for name, libraries in (("load", ["-lssl", "-lcrypto"]), ("backend", [])):
-        subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
-                        "-o", folder / name, ROOT / f"Benchmarks/{name}.c", *libraries], check=True)
-    return folder
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@ benchmark checks that requests and answers arrived whole, once, and as this requ
 
 import re
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -18,15 +17,6 @@ sys.path.insert(0, str(ROOT / "Benchmarks"))
 from cases import Backend, Lie, checked  # noqa: E402
 
 REQUESTS, BODY = 40, 6000
-
-
-@pytest.fixture(scope="module")
-def tools(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("tools")
-    for name, libraries in (("load", ["-lssl", "-lcrypto"]), ("backend", [])):
-        subprocess.run(["cc", "-O1", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-Wno-deprecated-declarations",
-                        "-o", folder / name, ROOT / f"Benchmarks/{name}.c", *libraries], check=True)
-    return folder
 
 
 def message(stream) -> bytes:

@@ -94,12 +94,12 @@ import Testing
             loop.refuse(.stale, named: try release("r_1")).record(nanoseconds: 1, upstreamNanoseconds: nil)
         }
         let found = meter.durations()
-        func sum(_ outcome: String, _ span: DurationSeries.Span) -> UInt64? {
+        func sum(of outcome: String, over span: DurationSeries.Span) -> UInt64? {
             found[DurationSeries.Subject(app: "demo", scheme: "form-md5", outcome: outcome, span: span)]?.sum
         }
         #expect(found.count == 3)
-        #expect(sum("accepted", .request) == 24 && sum("accepted", .upstream) == 6)
-        #expect(sum("stale", .request) == 2)
+        #expect(sum(of: "accepted", over: .request) == 24 && sum(of: "accepted", over: .upstream) == 6)
+        #expect(sum(of: "stale", over: .request) == 2)
     }
 
     @Test func requestsInFlight() {

@@ -157,7 +157,8 @@ extension UpstreamPool {
         }
     }
 
-    /// Gets a connection from `connect`, and records the failure if there is none.
+    /// Returns the connection that `connect` makes. If `connect` throws, the cause is recorded as the
+    /// response's ``DeliveryFailure``, and the error is thrown on.
     private func reach(
         for relay: UpstreamExchange, by connect: () async throws(Refusal) -> UpstreamConnection
     ) async throws(Refusal) -> UpstreamConnection {

@@ -83,7 +83,8 @@ extension Setting {
         }
     }
 
-    /// The default as text; empty if there is none, or if it depends on other settings or the machine.
+    /// The default value as text. Empty where a setting has no default, or one that depends on other settings
+    /// or on the machine.
     package var fallback: String { Setting.text(of: show(Configuration())) }
 
     /// What a number counts; empty for none.
