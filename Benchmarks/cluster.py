@@ -32,8 +32,8 @@ from sites import Servers, Site, rates
 
 BODY = 512
 IDLE_SECONDS = 3
-# The accounts of each number of nodes have numbers of their own.
-MOST_CLIENTS = 1_000_000
+# The numbers of a site's accounts begin at the number of its nodes times this.
+ACCOUNTS_PER_SITE = 1_000_000
 
 
 def medians(samples: list[dict[str, float]]) -> dict[str, float]:
@@ -69,7 +69,7 @@ def sites_of(folder: pathlib.Path, servers: Servers, options) -> tuple[list[dict
         row |= requests_of(site, options.rounds, options.requests, options.keyed)
         if clients:
             options.tell(f"{name}: sign-ups, logins and refreshes")
-            row |= logins.measured(site, clients, first=nodes * MOST_CLIENTS)
+            row |= logins.measured(site, clients, first=nodes * ACCOUNTS_PER_SITE)
         return row
 
     with Site(folder / "sqlite", None) as site:
@@ -110,8 +110,10 @@ def main() -> None:
     sizes = sorted({1_000, round((most / 1_000) ** 0.5) * 1_000, most})
     began = time.monotonic()
     options.tell = lambda text: print(f"bench: {time.monotonic() - began:5.0f} s: {text}", file=sys.stderr, flush=True)
-    # Where the tests run a debug build, nodes.py does.
+    # nodes.py prefers the debug build that tests name by COUNTERSIGN_DEBUG_BINARY; a benchmark measures the release build.
     Node.binary = BINARY
+    if options.update:
+        scale.page_with_tables(options.update)
     figures: dict = {"machine": machine()}
     try:
         with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as name, contextlib.ExitStack() as stack:

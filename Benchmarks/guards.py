@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""CPU per request of the gateway and of the replay guard's server, and requests a second, with the replay file, Redis and PostgreSQL: the same
-signed requests on 64 connections to one event loop, rounds in turn. Every request and every answer is checked (load.c, backend.c).
+"""CPU per request of the gateway and of the replay guard's server, and requests a second, with the replay file, Redis and
+PostgreSQL: the same signed requests on 64 connections to one event loop, rounds in turn. Every request and every answer is checked (load.c, backend.c).
 
 Usage: guards.py [--rounds N] [--requests N] [--connections N], after `script/bench --build-only`. Needs redis-server and PostgreSQL, whose data are
 in /tmp. `script/bench cluster` measures the same.

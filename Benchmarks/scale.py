@@ -89,8 +89,8 @@ def sessions_table(figures: dict) -> str:
     for row in figures["sessions"]:
         rows.append([
             f"{row['sessions']:,}", *costs(row, "first_gateway", "first_postgres"), us(row["gateway_us"]), us(row["gateway_least_us"]),
-            f"{row['ratio']:.2f}", f"{row['ratio_of_leasts']:.2f}", f"{row['start_seconds']:.1f} s", f"{row['check_seconds']:.1f} s", f"{row['rss'] / 2**20:,.0f} MiB",
-            f"{row['disk_bytes']:,.0f} B"])
+            f"{row['ratio']:.2f}", f"{row['ratio_of_leasts']:.2f}", f"{row['start_seconds']:.1f} s", f"{row['check_seconds']:.1f} s",
+            f"{row['rss'] / 2**20:,.0f} MiB", f"{row['disk_bytes']:,.0f} B"])
     head = ["sessions", "first request: gateway", "PostgreSQL", "a later one: gateway, median", "least", "ratio of medians", "of leasts",
             "start of a node", "CPU of its check of all rows", "its memory", "database, each"]
     text = table(head, rows)
@@ -150,12 +150,14 @@ def users_table(figures: dict) -> str:
     text = table(["each user, a day", "a second, average", "peak", "gateways, a day", "PostgreSQL", "Redis"], rows)
     sessions = SESSIONS * USERS
     peak = rates_of(USERS)
-    entries = (peak["get"] + peak["keyed"] + peak["refresh"] + 2 * (peak["login"] + peak["signup"])) * KEPT_SECONDS
+    # A refresh keeps its attempt beside its signature; the others have two requests.
+    entries = (peak["get"] + peak["keyed"] + 2 * (peak["refresh"] + peak["login"] + peak["signup"])) * KEPT_SECONDS
+    memory = f"{sessions * many['memory_bytes'] / GIB:.2f} GiB" if "memory_bytes" in many else "–"
     rest = [
         ["cores at the peak: gateways, PostgreSQL, Redis",
          ", ".join(f"{used(figures, group):.2f}" for group in ("gateway", "postgres", "redis"))],
-        ["memory of each node, for its sessions", f"{sessions * many.get('memory_bytes', 0) / GIB:.2f} GiB"],
-        ["database, for accounts and sessions", f"{sessions * many['disk_bytes'] / GIB:.2f} GiB"],
+        ["memory of each node, for its sessions", memory],
+        ["database, with an account for each session, which is more than there are", f"{sessions * many['disk_bytes'] / GIB:.2f} GiB"],
         ["Redis, for the entries of the peak", f"{entries * figures['redis_bytes'] / GIB:.2f} GiB ({figures['redis_bytes']:,.0f} bytes each)"],
     ]
     return text + "\n\n" + table(["besides", ""], rest)
@@ -173,10 +175,18 @@ def tables(figures: dict) -> str:
     return "\n\n".join([f"{figures['machine']}.", *parts])
 
 
+PLACE = re.compile(f"{re.escape(START)}.*{re.escape(END)}", re.DOTALL)
+
+
+def page_with_tables(path: pathlib.Path) -> str:
+    """The text of a page that has tables; otherwise the program ends."""
+    text = path.read_text() if path.is_file() else ""
+    if len(PLACE.findall(text)) != 1:
+        raise SystemExit(f"{path}: expected a page with `{START}` and `{END}`, once")
+    return text
+
+
 def update(path: pathlib.Path, figures: dict) -> None:
     """Puts the tables in place of those that a page has."""
-    text = path.read_text()
-    pattern = re.compile(f"{re.escape(START)}.*{re.escape(END)}", re.DOTALL)
-    if len(pattern.findall(text)) != 1:
-        raise SystemExit(f"{path}: expected `{START}` and `{END}`, once")
-    path.write_text(pattern.sub(lambda _: f"{START}\n{tables(figures)}\n{END}", text))
+    text = page_with_tables(path)
+    path.write_text(PLACE.sub(lambda _: f"{START}\n{tables(figures)}\n{END}", text))

@@ -99,8 +99,7 @@ def done(*arguments: object) -> dict:
 
 def measured(folder: pathlib.Path, servers: Servers, sizes: list[int], *, rounds: int, requests: int, tell) -> list[dict]:
     """For each size: microseconds of CPU for a session's first request and for a later one, seconds of a start and of the check of
-    all rows behind it, and bytes. Rounds of the
-    sizes take turns, so that other work on the machine meets all of them."""
+    all rows behind it, and bytes. Rounds of the sizes take turns, so that other work on the machine meets all of them."""
     folder.mkdir()
     with contextlib.ExitStack() as stack:
         backend = Backend()
@@ -149,5 +148,5 @@ def first_uses(node: FilledNode) -> dict:
         return node.send(SENDERS, senders)[1]
 
     taken = repeated(attempt, f"{node.count} sessions, first requests")
-    return {"sessions": node.count, "start_seconds": node.start_seconds, "check_seconds": node.check_seconds, "rss": node.memory, "disk_bytes": node.disk,
-            "first_gateway_us": taken["gateway"], "first_postgres_us": taken["postgres"]}
+    return {"sessions": node.count, "start_seconds": node.start_seconds, "check_seconds": node.check_seconds, "rss": node.memory,
+            "disk_bytes": node.disk, "first_gateway_us": taken["gateway"], "first_postgres_us": taken["postgres"]}
