@@ -84,6 +84,10 @@ def checked_together(backend: Backend, commands: list[list], requests: int, body
     return results
 
 
+# Options of `serve`: one event loop, no log, and limits that refuse nothing here.
+UNLIMITED = ("--log", "off", "--workers", 1, "--limit-kept-keys", 100_000_000, "--limit-address-requests", 4096,
+             "--limit-account-requests", 4096, "--limit-keepalive-requests", 100_000_000)
+
 # Who calls: prepares the app `bench` and a key, and returns the options of load.c.
 Caller = Callable[[Gateway, pathlib.Path], list[str]]
 
@@ -214,9 +218,7 @@ class Stage:
         """`prefix` is a command that runs the gateway, such as valgrind; it is prepared without."""
         self.case, self.backend = case, Backend()
         self.gateway = Gateway(
-            folder / "gateway", "--upstream", f"http://127.0.0.1:{self.backend.port}", "--log", "off", "--workers", 1,
-            "--limit-kept-keys", 100_000_000, "--limit-address-requests", 4096, "--limit-account-requests", 4096,
-            "--limit-keepalive-requests", 100_000_000, *(() if case.is_tls else ("--tls", "off")),
+            folder / "gateway", "--upstream", f"http://127.0.0.1:{self.backend.port}", *UNLIMITED, *(() if case.is_tls else ("--tls", "off")),
             environment=environment)
         try:
             self.gateway.start()

@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from cases import LOAD, Backend, checked_together
+from cases import LOAD, UNLIMITED, Backend, checked_together
 from meters import CPUMeter, repeated
 from nodes import HOST, Cluster, Node
 from postgres import Postgres
@@ -13,10 +13,8 @@ from signing import decode_secret
 
 # Of all gateways together.
 CONNECTIONS = 64
-# One event loop each, no log, and limits that refuse nothing here.
-OPTIONS = ("--tls", "off", "--log", "off", "--workers", 1, "--limit-kept-keys", 100_000_000, "--limit-address-requests", 4096,
-           "--limit-account-requests", 4096, "--limit-keepalive-requests", 100_000_000, "--login-device", "100000/1s", "--login-solved",
-           "100000/1s", "--login-work", "100000/1s", "--login-pending", 100_000)
+OPTIONS = (*UNLIMITED, "--tls", "off", "--login-device", "100000/1s", "--login-solved", "100000/1s", "--login-work", "100000/1s",
+           "--login-pending", 100_000)
 
 
 class Servers:

@@ -16,7 +16,7 @@ final class BenchClient: @unchecked Sendable {
     private let stretching: KeyStretchingFunction
     private var registration: ClientRegistration?
     private var login: ClientLogin?
-    /// Of the login that was ended last.
+    /// The session root of the login that was finished last; nil before.
     private(set) var root: SessionRoot?
 
     init(_ number: Int, of app: AppName, release: String) throws(OperationalError) {

@@ -59,7 +59,8 @@ package struct LoginClients {
     }
 
     /// Takes the responses to the requests of `step`, in the order of the requests. Throws if one is not what
-    /// the step requires.
+    /// the step requires. Of a finished registration that is its status alone, which the load generator
+    /// checks.
     package mutating func take(_ responses: [String], to step: Step) throws(OperationalError) {
         guard responses.count == clients.count else {
             throw OperationalError(
@@ -124,7 +125,7 @@ package struct LoginClients {
 }
 
 extension BenchClient {
-    /// The body of a request that renews the session of the login that was ended last.
+    /// The body of a request that renews the session of the login that was finished last.
     fileprivate func refresh(of token: SessionToken, at now: Int64) throws -> JSONValue {
         guard let root else { throw OperationalError(.failed, message: "bench: no session to renew") }
         let attempt = SystemRandom().bytes(RefreshTranscript.attemptCount)
@@ -173,20 +174,5 @@ private struct ResponseMembers {
 
     private func missing(_ name: String) -> OperationalError {
         OperationalError(.failed, message: "bench: \(step.rawValue): the response has no `\(name)`")
-    }
-}
-
-extension Device {
-    fileprivate var json: JSONValue {
-        [
-            "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
-            "class": .string(kind.rawValue), "name": .string(name.description),
-        ]
-    }
-}
-
-extension JSONValue {
-    fileprivate static func bytes(_ bytes: [UInt8]) -> JSONValue {
-        .string(Base64.encode(bytes.span, as: .url))
     }
 }

@@ -172,11 +172,6 @@ extension Installation {
     }
 }
 
-extension JSONValue {
-    /// Bytes as the routes encode them: base64url without padding.
-    static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, as: .url)) }
-}
-
 /// The app's name at the authority: OPAQUE's server identity, and so a part of every proof.
 ///
 /// If it is not configured, the client takes it from the response to `login/start`. A false name makes the

@@ -146,16 +146,6 @@ package struct LogIn: Sendable {
     }
 }
 
-extension Device {
-    var json: JSONValue {
-        [
-            "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
-            "class": .string(kind.rawValue), "name": .string(name.description),
-            "key_storage": keyStorage.map { .string($0.rawValue) } ?? .null,
-        ]
-    }
-}
-
 /// The device that a login presents: its keys, and the signer that signs for it now.
 struct LoginDevice: Sendable {
     /// The keys that are stored once the login has succeeded.

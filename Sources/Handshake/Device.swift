@@ -1,4 +1,5 @@
 import CountersignSeal
+import CountersignWire
 
 /// A device as it presents itself at login: the public keys of its two key pairs, and its name.
 package struct Device: Sendable, Equatable {
@@ -47,5 +48,16 @@ package struct Device: Sendable, Equatable {
     package var id: [UInt8] {
         let digest = SHA256.digest(signingKey.bytes.span)
         return digest.indices.map { digest[$0] }
+    }
+}
+
+extension Device {
+    /// The member `device` of a login's request. Source: docs/protocol.md, "Login".
+    package var json: JSONValue {
+        [
+            "signing_key": .bytes(signingKey.bytes), "agreement_key": .bytes(agreementKey.bytes),
+            "class": .string(kind.rawValue), "name": .string(name.description),
+            "key_storage": keyStorage.map { .string($0.rawValue) } ?? .null,
+        ]
     }
 }

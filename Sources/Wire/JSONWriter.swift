@@ -26,6 +26,9 @@ package indirect enum JSONValue: Sendable, Equatable, ExpressibleByStringLiteral
         .array(texts.map { .string($0) })
     }
 
+    /// Bytes as the routes encode them: base64url without padding.
+    package static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, as: .url)) }
+
     package static func optional(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
 
     package static func == (left: JSONValue, right: JSONValue) -> Bool { left.text == right.text }

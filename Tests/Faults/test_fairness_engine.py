@@ -16,7 +16,6 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
-from nodes import wait_until
 from ports import free_port
 from wire import Closed, Connection, Reader
 
@@ -132,10 +131,12 @@ def test_pipelining_hogs_do_not_hold_the_loop(tmp_path, tls, count):
                 probe.send(key.request())
                 assert probe.answer().status == 200
 
-            before = hogs.read
-            waits = [elapsed(ask) for _ in range(30)]
-            health = [elapsed(lambda: gateway.ask("/health")) for _ in range(20)]
-            wait_until(lambda: hogs.read > before, 5, "the attack has ended")
+            before, waits, health = hogs.read, [], []
+            # On a busy machine the attackers' thread may not have its turn during one round.
+            while hogs.read == before or len(waits) < 30:
+                assert len(waits) < 600, "the attack has ended"
+                waits += [elapsed(ask) for _ in range(30)]
+                health += [elapsed(lambda: gateway.ask("/health")) for _ in range(20)]
             # In milliseconds without the attack; without the mend it takes until the attack ends.
             assert max(waits) < 2 and statistics.median(waits) < 0.25, sorted(waits)
             assert max(health) < 1 and statistics.median(health) < 0.05, sorted(health)

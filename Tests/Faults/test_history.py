@@ -44,6 +44,15 @@ def test_no_violation(name, note):
          f"all nodes ready again within {slowest:.1f} s")
 
 
+def test_no_violation_with_postgresql_as_the_replay_guard(note):
+    run = chaos.Run("alone", 8, faults=["kill-node", "promote-standby"], most_stop=4, replay="postgres", note=lambda _: None)
+    found = run.check()
+    assert found == [], "\n".join(map(str, found))
+    promotion = run.history.faults[1]
+    assert promotion.shown and promotion.refused_by_design > 0, "the promotion raised no floor"
+    note(f"history over PostgreSQL alone: {len(run.history.operations)} operations, {len(run.history.faults)} faults, no violation")
+
+
 # The fault, the nodes that have it, and what it violates.
 PLANTED = {
     "nonce-unchecked": ([1], {"replay"}),

@@ -3,12 +3,14 @@ they cannot."""
 
 import json
 import re
+import shutil
 import sys
 
 import pytest
 
 from gateway import run
 from nodes import HOST
+from postgres import programs
 from products import ROOT
 from signing import ReleaseKey
 from wire import Connection
@@ -39,6 +41,20 @@ def test_clients_sign_up_sign_in_and_renew(site):
     assert all(row["gateway_us"] > 0 and row["per_second"] > 0 for row in figures.values())
     listed = json.loads(site.nodes[0].admin("session", "list", "demo", "--json").out)
     assert len(listed["sessions"] if isinstance(listed, dict) else listed) == CLIENTS
+
+
+@pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
+def test_the_two_requests_of_a_login_reach_different_nodes(tools, tmp_path, monkeypatch):
+    """Of three clients, two begin their logins at one node, and two finish them at the other."""
+    monkeypatch.setattr(sites, "Backend", lambda: cases.Backend(tools / "backend"))
+    for module in (sites, logins):
+        monkeypatch.setattr(module, "LOAD", tools / "load")
+    with sites.Servers() as servers, sites.Site(tmp_path / "site", servers, nodes=2) as site:
+        logins.measured_once(site, 3, 0)
+        pages = [node.asked("/metrics")[1] for node in site.nodes]
+    begun, finished = ([int(re.search(pattern, page, re.MULTILINE)[1]) for page in pages] for pattern in (
+        r"^countersign_login_starts_total (\d+)", r'^countersign_logins_total\{outcome="succeeded"\} (\d+)'))
+    assert begun == [2, 1] and finished == [1, 2]
 
 
 def test_a_response_that_is_not_the_steps_ends_the_clients(site):

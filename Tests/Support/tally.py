@@ -1,9 +1,9 @@
 """Prints how many tests passed, failed and were skipped: of a JUnit file, or of one step by its exit status.
 
 Usage: tally.py FILE STATUS [EARLIER]. The first line has the three numbers, and each further line names a failed test
-with the first line of its message. A step that failed counts as a failure even if no test of its file did, and a
-step that left no file, or one that is empty or broken off, counts as one test. EARLIER is the JUnit file of a run before, of which a
-part ran once more: of its tests those count that FILE does not have.
+with the first line of its message. A step that failed counts as a failure even if no test of its file did, and so
+does one whose file is broken off; a step that left no file, or one without tests, counts as one test. EARLIER is the
+JUnit file of a run before, of which a part ran once more: of its tests those count that FILE does not have.
 
 tally.py --files FILE prints the Python files below Tests that have a failed test, on one line; nothing where one of
 them cannot be told.
@@ -16,14 +16,17 @@ import xml.etree.ElementTree as ET
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
-def cases(path: pathlib.Path) -> list[ET.Element]:
-    """The tests of a JUnit file; none if it is absent, or broken off because its writer ended."""
-    if not path.is_file():
-        return []
+def is_broken_off(path: pathlib.Path) -> bool:
+    """Whether it is a file that its writer did not finish."""
     try:
-        return list(ET.parse(path).iter("testcase"))
+        return path.is_file() and ET.parse(path) is None
     except ET.ParseError:
-        return []
+        return True
+
+
+def cases(path: pathlib.Path) -> list[ET.Element]:
+    """The tests of a JUnit file; none if it is absent or broken off."""
+    return list(ET.parse(path).iter("testcase")) if path.is_file() and not is_broken_off(path) else []
 
 
 def name(case: ET.Element) -> tuple[str, str]:
@@ -57,7 +60,7 @@ def tally(path: pathlib.Path, status: int, earlier: list[ET.Element]) -> None:
     failed = len(failures)
     skipped = sum(1 for case in counted if case.find("skipped") is not None)
     passed = len(counted) - failed - skipped
-    if status and not failed:
+    if (status or is_broken_off(path)) and not failed:
         failed = 1
     elif not found and not status:
         passed += 1

@@ -223,8 +223,3 @@ extension Secret {
         }
     }
 }
-
-extension JSONValue {
-    /// base64url.
-    static func bytes(_ bytes: [UInt8]) -> JSONValue { .string(Base64.encode(bytes.span, as: .url)) }
-}
