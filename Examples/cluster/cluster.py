@@ -35,9 +35,18 @@ AUTHORITY = "localhost"
 
 
 def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    """Below the ports that outgoing connections are given, which may take one before its server listens."""
+    for _ in range(200):
+        port = secrets.choice(range(12_000, 32_000))
+        with socket.socket() as sock:
+            # Like a server's, so that a port counts as free whose last connections have just ended.
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                sock.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    return fail("found no free port between 12000 and 32000")
 
 
 def fail(message: str) -> None:

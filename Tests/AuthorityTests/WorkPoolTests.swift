@@ -27,7 +27,7 @@ import Testing
         pool.stop()
     }
 
-    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(5)))
+    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(15)))
     func full() async throws {
         let pool = try WorkPool(WorkPool.Bounds(workers: 2, queue: 3, patience: 60_000))
         let gate = Latch()
@@ -109,7 +109,7 @@ import Testing
         pool.stop()
     }
 
-    @Test("every caller hears once, whatever races", .timeLimit(.minutes(5)))
+    @Test("every caller hears once, whatever races", .timeLimit(.minutes(15)))
     func races() async throws {
         for round in 0..<40 {
             let pool = try WorkPool(WorkPool.Bounds(workers: 3, queue: 8, patience: 60_000))
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test("a thousand logins at once take the memory of four", .timeLimit(.minutes(2)))
+    @Test("a thousand logins at once take the memory of four", .timeLimit(.minutes(15)))
     func memory() async throws {
         let pool = try WorkPool(WorkPool.Bounds(workers: 4, queue: 40, patience: 60_000))
         let cost = HashCost.standard

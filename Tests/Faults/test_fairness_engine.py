@@ -132,9 +132,10 @@ def test_pipelining_hogs_do_not_hold_the_loop(tmp_path, tls, count):
                 assert probe.answer().status == 200
 
             before, waits, health = hogs.read, [], []
-            # On a busy machine the attackers' thread may not have its turn during one round.
+            deadline = time.monotonic() + 20
+            # On a busy machine the attackers' thread may not have its turn during many quick rounds.
             while hogs.read == before or len(waits) < 30:
-                assert len(waits) < 600, "the attack has ended"
+                assert time.monotonic() < deadline, f"the attack has ended: {hogs.ended} of {count} connections, {hogs.read} bytes"
                 waits += [elapsed(ask) for _ in range(30)]
                 health += [elapsed(lambda: gateway.ask("/health")) for _ in range(20)]
             # In milliseconds without the attack; without the mend it takes until the attack ends.

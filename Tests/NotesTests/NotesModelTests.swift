@@ -8,7 +8,7 @@ import Testing
 @testable import notes
 
 @MainActor
-@Suite(.timeLimit(.minutes(5))) struct NotesModelTests {
+@Suite(.timeLimit(.minutes(15))) struct NotesModelTests {
     /// Answers `/notes`; the authority's own routes are not found.
     private typealias Backend = @Sendable (RecordedRequest) async throws(TransportError) -> MockResponse
 

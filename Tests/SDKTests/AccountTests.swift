@@ -5,7 +5,7 @@ import Testing
 @testable import Countersign
 
 /// From sign-up to sign-out, as an app sees it.
-@Suite(.timeLimit(.minutes(2))) struct AccountTests {
+@Suite(.timeLimit(.minutes(15))) struct AccountTests {
     @Test func fromSignUpToSignOut() async throws {
         let world = try await World()
         let client = try world.client()

@@ -8,7 +8,7 @@ import Testing
 
 /// Conveniences beside requests: forms with files, errors of the backend as values, a log, a state to
 /// observe, the last name.
-@Suite(.timeLimit(.minutes(2))) struct ConvenienceTests {
+@Suite(.timeLimit(.minutes(15))) struct ConvenienceTests {
     private struct Wrong: Error, Decodable, Equatable {
         var message: String
     }

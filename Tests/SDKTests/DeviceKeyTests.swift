@@ -7,7 +7,7 @@ import Testing
 
 @testable import Countersign
 
-@Suite(.timeLimit(.minutes(2))) struct DeviceKeyTests {
+@Suite(.timeLimit(.minutes(15))) struct DeviceKeyTests {
     /// Hardware that wraps a key as a number, and can be cleared or taken away.
     final class Hardware: DeviceKeyBackEnd {
         enum Conduct: Sendable { case works, isCleared, isAway }

@@ -3,7 +3,7 @@ import Testing
 @testable import Countersign
 
 /// The chain between the app and its server.
-@Suite(.timeLimit(.minutes(2))) struct InterceptorTests {
+@Suite(.timeLimit(.minutes(15))) struct InterceptorTests {
     struct Marking: APIInterceptor {
         let mark: String
 

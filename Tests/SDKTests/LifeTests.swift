@@ -4,7 +4,7 @@ import Testing
 @testable import Countersign
 
 /// From one start of an app to the next.
-@Suite(.timeLimit(.minutes(2))) struct LifeTests {
+@Suite(.timeLimit(.minutes(15))) struct LifeTests {
     @Test func whoWasSignedInIsAgain() async throws {
         let world = try await World()
         _ = try await world.signedIn()

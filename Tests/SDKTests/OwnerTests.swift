@@ -8,7 +8,7 @@ import Testing
 
 /// A request is sent for the account that was signed in when the app made the call, regardless of later
 /// logins.
-@Suite(.timeLimit(.minutes(2))) struct OwnerTests {
+@Suite(.timeLimit(.minutes(15))) struct OwnerTests {
     /// Sends the request twice, and calls `meanwhile` in between.
     private struct Pausing: APIInterceptor {
         let meanwhile: @Sendable () async throws -> Void

@@ -13,7 +13,7 @@ import Testing
 /// Proves, of `CountersignOptions.passwordLogin`: requests do not reveal which accounts are on the login
 /// ladder, the password is sent only to a pinned certificate, and never from a device that has signed the
 /// account in by OPAQUE.
-@Suite(.timeLimit(.minutes(2))) struct PasswordFallbackTests {
+@Suite(.timeLimit(.minutes(15))) struct PasswordFallbackTests {
     private static let pin = "sha256/\(Base64.encode([UInt8](repeating: 1, count: 32).span, as: .standard))"
     private static let backup =
         "sha256/\(Base64.encode([UInt8](repeating: 2, count: 32).span, as: .standard))"

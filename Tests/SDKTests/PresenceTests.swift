@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// A device key that requires user presence.
-@Suite(.timeLimit(.minutes(2))) struct PresenceTests {
+@Suite(.timeLimit(.minutes(15))) struct PresenceTests {
     /// A provider of simulated user presence.
     final class Person: PresenceProvider {
         enum Conduct: Sendable { case isThere, doesNotWantTo }

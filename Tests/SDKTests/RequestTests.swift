@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// Signing, sending and verification of responses.
-@Suite(.timeLimit(.minutes(2))) struct RequestTests {
+@Suite(.timeLimit(.minutes(15))) struct RequestTests {
     struct Order: Codable, Equatable, Sendable {
         var orderNumber: Int
     }

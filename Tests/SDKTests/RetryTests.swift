@@ -6,7 +6,7 @@ import Testing
 @testable import Countersign
 
 /// The requests that are repeated after a wait, how often, and those that never are.
-@Suite(.timeLimit(.minutes(2))) struct RetryTests {
+@Suite(.timeLimit(.minutes(15))) struct RetryTests {
     private static let quick = APIRetryPolicy(
         attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
     private static let offline = TransportError(.offline, fate: .notSent)

@@ -5,7 +5,7 @@ import Testing
 @testable import Countersign
 
 /// The states reported to an app, and the behaviour of its requests in each.
-@Suite(.timeLimit(.minutes(2))) struct StateTests {
+@Suite(.timeLimit(.minutes(15))) struct StateTests {
     @Test func aSessionThatEndedIsTold() async throws {
         let world = try await World()
         let client = try await world.signedIn()

@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// Streaming over the default transport, to a test server.
-@Suite(.timeLimit(.minutes(2))) struct StreamingTests {
+@Suite(.timeLimit(.minutes(15))) struct StreamingTests {
     private static let piece = [UInt8](repeating: 0x61, count: 100_000)
 
     /// Answers each request with thirty pieces, and counts the written pieces.

@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// Whom a client talks to.
-@Suite(.timeLimit(.minutes(2))) struct TrustTests {
+@Suite(.timeLimit(.minutes(15))) struct TrustTests {
     /// The pin of another unknown key.
     private static let stranger = "sha256/AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 
@@ -145,7 +145,7 @@ import Testing
 
     /// A manifest that does not pin the client's own host is refused; one that was kept is reported, and the
     /// client starts.
-    @Test(.timeLimit(.minutes(5))) func noManifestUnpinsTheOwnHost() async throws {
+    @Test(.timeLimit(.minutes(15))) func noManifestUnpinsTheOwnHost() async throws {
         let key = try PrivateKey(random: .ed25519)
         let folder = try TestFolder()
         let store = ManifestFile("\(folder.path)/pins")

@@ -8,7 +8,7 @@ import Testing
 @testable import Countersign
 
 /// Bodies that are not in memory, over the transport that apps get.
-@Suite(.timeLimit(.minutes(2))) struct UploadTests {
+@Suite(.timeLimit(.minutes(15))) struct UploadTests {
     /// What a server was sent.
     private struct Received: Sendable {
         var heads: [String] = []

@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// A client requests a ticket for exactly one upload, and does not disclose it.
-@Suite(.timeLimit(.minutes(2))) struct UploadTicketTests {
+@Suite(.timeLimit(.minutes(15))) struct UploadTicketTests {
     @Test func asksForWhatIsSentLater() async throws {
         let world = try await World()
         let client = try await world.signedIn()

@@ -6,7 +6,7 @@ import Testing
 
 /// Each server, and what is decided of it, at a real handshake; on a refusal the server has seen no byte of
 /// the request.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct CertificateTests {
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String

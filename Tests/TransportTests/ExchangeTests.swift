@@ -5,7 +5,7 @@ import CountersignTrust
 import Testing
 
 /// What goes out, and what comes in.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct ExchangeTests {
     private func transport(_ change: (inout TransportOptions) -> Void = { _ in }) throws -> HTTPTransport {
         var options = TransportOptions()

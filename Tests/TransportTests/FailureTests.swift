@@ -4,7 +4,7 @@ import CountersignTrust
 import Testing
 
 /// What went wrong, and what that says of the request.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct FailureTests {
     private func failure(
         _ request: OutgoingRequest, _ change: (inout TransportOptions) -> Void = { _ in }

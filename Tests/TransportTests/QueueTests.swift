@@ -5,7 +5,7 @@ import CountersignTrust
 import Testing
 
 /// Places for requests, and giving them up.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct QueueTests {
     private struct Crowd {
         var now = 0

@@ -5,7 +5,7 @@ import CountersignTrust
 import Testing
 
 /// Another trust, while connections stand.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReplacementTests {
     @Test func oldConnectionsAreCut() async throws {
         let authorities = try Authorities.shared.get()

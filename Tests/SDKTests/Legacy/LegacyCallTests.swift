@@ -7,7 +7,7 @@ import Testing
 
 /// Proves that a legacy client's calls pass interceptors, emit events and poll like those of
 /// `CountersignClient`.
-@Suite(.timeLimit(.minutes(5))) struct LegacyCallTests {
+@Suite(.timeLimit(.minutes(15))) struct LegacyCallTests {
     static let renewed = #"{"token":"t-two"}"#
     static let ranOut = #"{"err":{"code":-101,"msg":"token"}}"#
 

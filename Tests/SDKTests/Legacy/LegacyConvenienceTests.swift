@@ -7,7 +7,7 @@ import Testing
 
 /// A legacy client's cookies, repetitions, log and log-out at the server: each off by default, and each like
 /// those of `CountersignClient` as far as such a server allows.
-@Suite(.timeLimit(.minutes(5))) struct LegacyConvenienceTests {
+@Suite(.timeLimit(.minutes(15))) struct LegacyConvenienceTests {
     private static let quick = APIRetryPolicy(
         attempts: 3, firstDelay: .milliseconds(1), longestDelay: .seconds(2))
     private static let isLost = TransportError(.connectionLost("test"), fate: .outcomeUnknown)

@@ -8,7 +8,7 @@ import Testing
 
 /// Proves that a legacy client's session behind the presence gate opens only with user presence, and that a
 /// user can sign in again without it.
-@Suite(.timeLimit(.minutes(5))) struct LegacyGateTests {
+@Suite(.timeLimit(.minutes(15))) struct LegacyGateTests {
     private let person = PresenceTests.Person()
     private let carrier = LegacyCallTests.server()
 

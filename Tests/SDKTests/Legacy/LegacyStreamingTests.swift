@@ -7,7 +7,7 @@ import Testing
 
 /// Proves how much of a legacy request's body is in memory, which part of it is signed, and that a stream is
 /// sent at most as often as it can be read.
-@Suite(.timeLimit(.minutes(5))) struct LegacyStreamingTests {
+@Suite(.timeLimit(.minutes(15))) struct LegacyStreamingTests {
     /// Counts how often it is read.
     private struct Pieces: AsyncSequence, Sendable {
         let made: Locked<Int>

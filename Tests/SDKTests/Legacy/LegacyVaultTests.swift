@@ -7,7 +7,7 @@ import Testing
 @testable import Countersign
 
 /// A legacy client's use of the vault, and how long it waits for a server while it holds the lease.
-@Suite(.timeLimit(.minutes(5))) struct LegacyVaultTests {
+@Suite(.timeLimit(.minutes(15))) struct LegacyVaultTests {
     private func client(
         _ carrier: MockTransport, _ folder: TestFolder, _ remembering: LegacyOptions.Remembering
     ) throws -> LegacyClient {
