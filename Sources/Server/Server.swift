@@ -37,6 +37,8 @@ public enum Server {
     ) throws(OperationalError) {
         Signals.block()
         _ = ServerProgram.path
+        let manager = ServiceManager(environment: environment)
+        let passed = try manager.takeSockets(configuration)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         let drills = DrillControl(log: log)
         let deployment = try configuration.openDeployment(
@@ -123,7 +125,7 @@ public enum Server {
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
-            sockets: ListeningSockets(inheritance),
+            sockets: ListeningSockets(inheritance, passed: passed),
             composition: composition
         ) { authorities in
             composition.gate(
@@ -152,6 +154,8 @@ public enum Server {
             sessions: sessions.live, requests: requests, readiness: readiness, log: log,
             reloader: reloader)
         try relations.begin(in: deployment.folder, after: inheritance)
+        manager.tell(.ready(url: service.url, processID: getpid()))
+        let watchdog = try manager.startWatchdog { service.loopsHaveResponded() }
 
         var observed = ObserveModeReporter(keys, log: log)
         observed.logChanges(at: SystemTime().now)
@@ -193,6 +197,8 @@ public enum Server {
             }
         }
         readiness.beginDraining()
+        // After a hand-over the manager follows the successor.
+        if !handOver.hasHandedOver { manager.tell(.stopping) }
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
         accounts.stop()
         sessions.stop()
@@ -203,6 +209,7 @@ public enum Server {
         // connection closes.
         relations.end()
         meterWriter.stop()
+        watchdog?.stop()
         log?.stop()
     }
 

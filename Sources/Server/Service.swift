@@ -6,6 +6,7 @@ import CountersignSeal
 import CountersignThreads
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// The running server: its workers, and how they start, reload and drain. Safe to share once it has started:
 /// later changes run on the loops.
@@ -225,6 +226,20 @@ final class Service: @unchecked Sendable {
     private static let applyMilliseconds = 5_000
 
     private var allWorkers: [LoopWorker] { workers + (administration.map { [$0] } ?? []) }
+
+    private let unanswered = Atomic(0)
+
+    /// Whether every loop has done what the last call asked of it; asks again. May be called on one thread,
+    /// once the service has started.
+    func loopsHaveResponded() -> Bool {
+        guard unanswered.load(ordering: .acquiring) == 0 else { return false }
+        let workers = allWorkers
+        unanswered.store(workers.count, ordering: .releasing)
+        for worker in workers {
+            worker.loop.perform { self.unanswered.subtract(1, ordering: .acquiringAndReleasing) }
+        }
+        return true
+    }
 
     var openConnections: Int { registry.current }
 

@@ -93,7 +93,7 @@ struct Environment: Sendable {
 
     static var process: Environment {
         let names =
-            Setting.all.map(\.variable) + [
+            Setting.all.map(\.variable) + ServiceManager.variables + [
                 MasterKeySource.variable, "CREDENTIALS_DIRECTORY", "COUNTERSIGN_CONFIG",
                 "COUNTERSIGN_PROFILE",
                 "COUNTERSIGN_SECRET", DeviceKeyChoice.tpmVariable, VaultPassphrase.variable, "HOME",

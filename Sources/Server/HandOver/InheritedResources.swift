@@ -79,15 +79,17 @@ final class InheritedResources {
     }
 }
 
-/// The sockets that a server listens on: opened, or taken over from its predecessor. A socket that another
-/// process shares stays open when this process closes it. Safe to share: values under their locks.
+/// The sockets that a server listens on: opened, taken over from its predecessor, or passed by the service
+/// manager. A socket that another process shares stays open when this process closes it. Safe to share: values
+/// under their locks.
 final class ListeningSockets: Sendable {
     private let clients: Locked<[FileDescriptor]>
     private let administration: Locked<[FileDescriptor]>
 
-    init(_ inheritance: InheritedResources?) {
-        clients = Locked(inheritance?.listeners ?? [])
-        administration = Locked(inheritance?.adminListeners ?? [])
+    /// Those of the predecessor if there is one, else those that were `passed`.
+    init(_ inheritance: InheritedResources?, passed: PassedSockets.Checked = .init()) {
+        clients = Locked(inheritance?.listeners ?? passed.clients)
+        administration = Locked(inheritance?.adminListeners ?? passed.administration)
     }
 
     var listeners: [FileDescriptor] { clients.with { $0 } }
@@ -122,7 +124,10 @@ final class ListeningSockets: Sendable {
         }
         var sockets = taken
         while sockets.count < count {
-            sockets.append(FileDescriptor(owning: try SocketAddress.listen(beside: first.number)))
+            // The kernel puts no socket beside one that another user has opened, as a service manager does:
+            // several workers then accept from the same.
+            let beside = try? SocketAddress.listen(beside: first.number)
+            sockets.append(FileDescriptor(owning: try beside ?? first.copy()))
         }
         return sockets
     }
