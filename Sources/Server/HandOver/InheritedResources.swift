@@ -80,8 +80,8 @@ final class InheritedResources {
 }
 
 /// The sockets that a server listens on: opened, taken over from its predecessor, or passed by the service
-/// manager. A socket that another process shares stays open when this process closes it. Safe to share: values
-/// under their locks.
+/// manager. A socket that another process shares stays open when this process closes it. Safe to share:
+/// values under their locks.
 final class ListeningSockets: Sendable {
     private let clients: Locked<[FileDescriptor]>
     private let administration: Locked<[FileDescriptor]>
@@ -118,9 +118,9 @@ final class ListeningSockets: Sendable {
     private static func opened(
         _ address: HostPort, taken: [FileDescriptor], atLeast count: Int
     ) throws -> [FileDescriptor] {
-        let wanted = try SocketAddress.resolve(host: address.host, port: Int(address.port))[0]
-        guard let first = taken.first, wanted.isListened(by: first.number) else {
-            return try wanted.listen(sockets: count).descriptors.map { FileDescriptor(owning: $0) }
+        let wanted = try SocketAddress.resolve(host: address.host, port: Int(address.port))
+        guard let first = taken.first, wanted.contains(where: { $0.isListened(by: first.number) }) else {
+            return try wanted[0].listen(sockets: count).descriptors.map { FileDescriptor(owning: $0) }
         }
         var sockets = taken
         while sockets.count < count {

@@ -23,9 +23,11 @@ struct PassedSockets {
     /// Nil if none were passed to the process `processID`.
     init?(environment: [String: String], processID: pid_t) {
         guard environment["LISTEN_PID"] == String(processID),
-            let count = environment["LISTEN_FDS"].flatMap({ Int($0) }), (1...PassedSockets.most).contains(count)
+            let count = environment["LISTEN_FDS"].flatMap({ Int($0) }),
+            (1...PassedSockets.most).contains(count)
         else { return nil }
-        let named = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
+        let named = (environment["LISTEN_FDNAMES"] ?? "").split(
+            separator: ":", omittingEmptySubsequences: false)
         names = (0..<count).map { $0 < named.count ? String(named[$0]) : "" }
     }
 
@@ -37,7 +39,8 @@ struct PassedSockets {
             if name == PassedSockets.administration {
                 guard let admin else {
                     throw OperationalError(
-                        .usage, message: "the service manager passes a socket named admin, but --admin is off")
+                        .usage, message: "the service manager passes a socket named admin, but --admin is off"
+                    )
                 }
                 try PassedSockets.prepare(socket, at: admin, setting: "--admin")
                 checked.administration.append(socket)
@@ -65,7 +68,8 @@ struct PassedSockets {
         else {
             throw OperationalError(
                 .usage,
-                message: "the service manager passes a socket that does not listen at \(address): expected the "
+                message:
+                    "the service manager passes a socket that does not listen at \(address): expected the "
                     + "address of \(setting) in the socket unit's ListenStream=")
         }
         _ = fcntl(socket.number, F_SETFD, FD_CLOEXEC)

@@ -62,7 +62,8 @@ package struct ServiceManager: Sendable {
         guard name.count < room else { return }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
         let descriptor = socket(
-            AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+            AF_UNIX,
+            Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
                 | Int32(SOCK_NONBLOCK.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }

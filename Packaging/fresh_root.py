@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Installs the packages in a fresh Debian root as an operator would, and uses, upgrades, removes and purges them. As root. The mirror is
+this machine's. Without systemd as the first process, the service's command is run by hand, as the service's user.
+
+Usage: fresh_root.py PROGRAM"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import package
+
+# What an operator types until the first signed request has reached the backend, after the packages were copied to the machine.
+COMMANDS = 5
+
+
+def mirror() -> str:
+    """The first of this machine's sources."""
+    lists = [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]
+    text = "\n".join(path.read_text() for path in lists if path.exists())
+    found = re.search(r"^(?:URIs:|deb(?: \[[^]]*\])?) *(\S+)", text, re.MULTILINE)
+    return found[1] if found else sys.exit("package: expected a mirror in /etc/apt/sources.list or sources.list.d")
+
+
+class Root:
+    """A Debian system in a folder."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        release = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
+        print(f"package: a fresh Debian {release}", flush=True)
+        subprocess.run(["debootstrap", "--variant=minbase", release, folder, mirror()], check=True, stdout=subprocess.DEVNULL)
+        shutil.copyfile("/etc/resolv.conf", folder / "etc/resolv.conf")
+        for configuration in pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"):
+            shutil.copy(configuration, folder / "etc/apt/apt.conf.d")
+
+    def run(self, *command: object, ok: bool = True, stdin: str = "") -> subprocess.CompletedProcess:
+        done = subprocess.run(["chroot", self.folder, *map(str, command)], input=stdin, text=True, capture_output=True, check=False,
+                              env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "HOME": "/root", "LC_ALL": "C"})
+        if ok and done.returncode != 0:
+            sys.exit(f"package: {' '.join(map(str, command))}: exit {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+        return done
+
+    def install(self, *packages: pathlib.Path) -> None:
+        for path in packages:
+            shutil.copy(path, self.folder / "root")
+        self.run("apt-get", "install", "-y", "--no-install-recommends", *(f"/root/{path.name}" for path in packages))
+
+
+class Serving:
+    """The service's command, as its user, in the root: what systemd would run."""
+
+    def __init__(self, root: Root):
+        self.root = root
+        self.process = subprocess.Popen(
+            ["chroot", root.folder, "setpriv", "--reuid=countersign", "--regid=countersign", "--init-groups", "env",
+             "COUNTERSIGN_CONFIG=/etc/countersign/countersign.json", "/usr/bin/countersign", "serve"],
+            stdout=subprocess.PIPE, text=True, env={"PATH": "/usr/sbin:/usr/bin"})
+
+    def __enter__(self) -> "Serving":
+        line = self.process.stdout.readline()
+        expect(line.startswith("listening on "), f"the service does not listen: {line}")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(30)
+
+
+def expect(holds: bool, what: str) -> None:
+    if not holds:
+        sys.exit(f"package: {what}")
+
+
+def first_request(root: Root) -> None:
+    """The echo answers in place of a backend."""
+    typed = 1  # apt-get install
+    root.run("countersign-admin", "app", "add", "shop", "--require", "signed")
+    made = json.loads(root.run("countersign-admin", "release", "add", "shop", "--platform", "ios", "--version", "1.0", "--json").stdout)
+    typed += 2
+    root.run("countersign", "profile", "add", "phone", "--url", "https://127.0.0.1:8443", "--key-id", made["key_id"], "--secret-stdin",
+             "--ca", "/var/lib/countersign/tls/certificate.pem", stdin=made["secret"])
+    answer = root.run("countersign", "request", "--profile", "phone", "/hello").stdout
+    typed += 2
+    expect("countersign-app" in answer.lower(), f"the first signed request does not arrive: {answer}")
+    expect(typed <= COMMANDS, f"{typed} commands to the first signed request")
+    print(f"package: the first signed request after {typed} commands", flush=True)
+
+
+def main() -> None:
+    program = pathlib.Path(sys.argv[1]).resolve()
+    expect(os.getuid() == 0 and shutil.which("debootstrap") is not None, "expected root, and debootstrap")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="countersign-root-"))
+    try:
+        first, second = (package.make(program, folder / name, revision=name) for name in ("1", "2"))
+        root = Root(folder / "root")
+        root.run("mkdir", "-p", "/proc")
+        subprocess.run(["mount", "-t", "proc", "proc", root.folder / "proc"], check=True)
+        try:
+            life(root, first, second)
+        finally:
+            subprocess.run(["umount", root.folder / "proc"], check=True)
+    finally:
+        shutil.rmtree(folder)
+
+
+def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> None:
+    root.install(*first)
+    expect(root.run("stat", "-c", "%U %a", "/var/lib/countersign").stdout.split() == ["countersign", "700"], "the data folder is open to others")
+    expect(root.run("countersign", "version").stdout.startswith("countersign "), "the program does not run")
+    loaded = root.run("ldd", "/usr/bin/countersign").stdout
+    expect("libswift" not in loaded and "not found" not in loaded, f"the program is not whole: {loaded}")
+    check = root.run("env", "COUNTERSIGN_CONFIG=/etc/countersign/countersign.json", "countersign", "serve", "--check-config").stdout
+    expect("the settings are valid" in check, f"the settings of the package are not valid: {check}")
+    with Serving(root):
+        first_request(root)
+    settings = root.folder / "etc/countersign/countersign.json"
+    settings.write_text(settings.read_text().replace('"log":', '"log_sample": 30,\n  "log":'))
+    changed = settings.read_text()
+    root.install(*second)
+    expect(settings.read_text() == changed, "an upgrade replaces the operator's settings")
+    with Serving(root):
+        answer = root.run("countersign", "request", "--profile", "phone", "/hello").stdout
+        expect("countersign-app" in answer.lower(), "after the upgrade nothing is served")
+    print("package: an upgrade keeps settings, accounts and keys", flush=True)
+    root.run("apt-get", "remove", "-y", "countersign", "countersign-cli")
+    expect(not (root.folder / "usr/bin/countersign").exists() and settings.exists(), "a removal leaves the program, or removes the settings")
+    purged = root.run("apt-get", "purge", "-y", "countersign", "countersign-cli")
+    expect("is kept" in purged.stdout + purged.stderr, "a purge does not say what it keeps")
+    expect((root.folder / "var/lib/countersign/master.key").exists() and not settings.exists(), "a purge removes keys, or leaves settings")
+    left = root.run("find", "/usr", "/lib/systemd", "-name", "*countersign*").stdout
+    expect(left == "", f"a purge leaves {left}")
+    print("package: removed, and purged but for accounts and keys", flush=True)
+
+
+if __name__ == "__main__":
+    began = time.monotonic()
+    main()
+    print(f"package: tested in {time.monotonic() - began:.0f} s")

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Makes Debian packages of the built program: countersign-cli, with the program, its manual pages and completions, and countersign,
+the service. The same program and commit make the same bytes. script/package builds the program and calls this.
+
+Usage: package.py PROGRAM FOLDER [--revision N]"""
+
+import argparse
+import datetime
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+# Of the one who makes the package, as in Maintainer fields.
+MAINTAINER = "Countersign <countersign@example.com>"
+PROGRAM_PACKAGE, SERVICE_PACKAGE = "countersign-cli", "countersign"
+# A file's path below its package, where it comes from, and whether it is a program.
+SERVICE_FILES = [
+    ("lib/systemd/system/countersign.service", "countersign.service", False),
+    ("lib/systemd/system/countersign.socket", "countersign.socket", False),
+    ("etc/countersign/countersign.json", "countersign.json", False),
+    ("etc/logrotate.d/countersign", "countersign.logrotate", False),
+    ("usr/sbin/countersign-admin", "countersign-admin", True),
+]
+
+
+def said(*command: object, folder: pathlib.Path = ROOT) -> str:
+    return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True, cwd=folder).stdout
+
+
+def put(path: pathlib.Path, content: bytes | str, *, is_program: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    path.chmod(0o755 if is_program else 0o644)
+
+
+def compressed(text: str) -> bytes:
+    """Without a time, so that the same text makes the same bytes."""
+    return gzip.compress(text.encode(), 9, mtime=0)
+
+
+class Package:
+    """A tree of files, and the control file that describes it."""
+
+    def __init__(self, name: str, tree: pathlib.Path, *, version: str, made: datetime.datetime):
+        self.name, self.tree, self.version, self.made = name, tree, version, made
+
+    def add(self, path: str, content: bytes | str, *, is_program: bool = False) -> None:
+        put(self.tree / path, content, is_program=is_program)
+
+    def add_documents(self) -> None:
+        folder = f"usr/share/doc/{self.name}"
+        self.add(f"{folder}/copyright", (HERE / "copyright").read_text())
+        entry = (f"{self.name} ({self.version}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the project.\n\n"
+                 f" -- {MAINTAINER}  {self.made.strftime('%a, %d %b %Y %H:%M:%S +0000')}\n")
+        self.add(f"{folder}/changelog.Debian.gz", compressed(entry))
+        # The packages are not of Debian's archive, so there is no wish of its bug tracker to close.
+        self.add(f"usr/share/lintian/overrides/{self.name}", f"{self.name}: initial-upload-closes-no-bugs\n")
+
+    def build(self, folder: pathlib.Path, *, depends: str, scripts: dict[str, str]) -> pathlib.Path:
+        files = sorted(path for path in self.tree.rglob("*") if path.is_file())
+        sums = "".join(f"{hashlib.md5(path.read_bytes()).hexdigest()}  {path.relative_to(self.tree)}\n" for path in files)
+        configuration = [f"/{path.relative_to(self.tree)}\n" for path in files if path.relative_to(self.tree).parts[0] == "etc"]
+        size = sum(path.stat().st_size for path in files) // 1024 + 1
+        stanza = next(part for part in (HERE / "control").read_text().split("\n\n") if part.startswith(f"Package: {self.name}\n"))
+        first, rest = stanza.strip().replace("${depends}", depends).replace("${version}", self.version).split("\n", 1)
+        architecture = said("dpkg", "--print-architecture").strip()
+        control = f"{first}\nVersion: {self.version}\nArchitecture: {architecture}\nMaintainer: {MAINTAINER}\nInstalled-Size: {size}\n{rest}\n"
+        self.add("DEBIAN/control", control)
+        self.add("DEBIAN/md5sums", sums)
+        if configuration:
+            self.add("DEBIAN/conffiles", "".join(configuration))
+        for name, text in scripts.items():
+            self.add(f"DEBIAN/{name}", text, is_program=True)
+        moment = self.made.timestamp()
+        for path in sorted(self.tree.rglob("*"), reverse=True):
+            if path.is_dir():
+                path.chmod(0o755)
+            os.utime(path, (moment, moment))
+        out = folder / f"{self.name}_{self.version}_{architecture}.deb"
+        subprocess.run(["dpkg-deb", "--build", "--root-owner-group", "-Zxz", self.tree, out], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "SOURCE_DATE_EPOCH": str(int(moment))})
+        return out
+
+
+def library_packages(program: pathlib.Path, folder: pathlib.Path) -> str:
+    """The Debian packages of the libraries that the program is linked with, with the versions that it needs."""
+    work = folder / "shlibdeps"
+    put(work / "debian/control", f"Source: {SERVICE_PACKAGE}\n\nPackage: {SERVICE_PACKAGE}\nArchitecture: any\n")
+    text = said("dpkg-shlibdeps", "-O", program, folder=work)
+    return next(line for line in text.splitlines() if line.startswith("shlibs:Depends=")).split("=", 1)[1]
+
+
+def add_references(package: Package, program: pathlib.Path) -> None:
+    """Manual pages of all commands, and the completions of three shells."""
+    package.add("usr/share/man/man1/countersign.1.gz", compressed(said(program, "man")))
+    for words in command_words(program):
+        package.add(f"usr/share/man/man1/countersign-{'-'.join(words)}.1.gz", compressed(said(program, "man", *words)))
+    package.add("usr/share/bash-completion/completions/countersign", said(program, "completion", "bash"))
+    package.add("usr/share/zsh/vendor-completions/_countersign", said(program, "completion", "zsh"))
+    package.add("usr/share/fish/vendor_completions.d/countersign.fish", said(program, "completion", "fish"))
+
+
+def command_words(program: pathlib.Path) -> list[list[str]]:
+    """The words of each command, from the manual page that lists all."""
+    commands = said(program, "man").split(".SH COMMANDS\n", 1)[1].split("\n.SH ", 1)[0]
+    return [line.replace("\\-", "-").split() for line in re.findall(r"^\.B (.+)$", commands, re.MULTILINE)]
+
+
+def bill_of_materials(program: pathlib.Path, *, version: str, depends: str, made: datetime.datetime) -> str:
+    """What the program consists of, as SPDX 2.3: the parts linked statically, and the packages that it is linked with."""
+    swift = said("swift", "--version").split("(")[0].strip().removeprefix("Swift version ")
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    whole = {"SPDXID": "SPDXRef-countersign", "name": "countersign", "versionInfo": version, "downloadLocation": "NOASSERTION",
+             "filesAnalyzed": False, "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
+    inside = [{"SPDXID": f"SPDXRef-{name}", "name": name, "versionInfo": swift, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
+               "licenseDeclared": licence}
+              for name, licence in (("swift-runtime", "Apache-2.0 WITH Swift-exception"), ("swift-foundation", "Apache-2.0 WITH Swift-exception"),
+                                    ("swift-libdispatch", "Apache-2.0 WITH Swift-exception"), ("swift-foundation-icu", "Unicode-3.0"))]
+    beside = []
+    for package in sorted(part.split(" ")[0] for part in depends.split(", ")):
+        installed = said("dpkg-query", "-W", "-f=${Version}", package)
+        beside.append({"SPDXID": f"SPDXRef-{package.replace('+', 'p')}", "name": package, "versionInfo": installed,
+                       "downloadLocation": "NOASSERTION", "filesAnalyzed": False})
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-countersign"}]
+    relations += [{"spdxElementId": "SPDXRef-countersign", "relationshipType": kind, "relatedSpdxElement": part["SPDXID"]}
+                  for kind, parts in (("STATIC_LINK", inside), ("DYNAMIC_LINK", beside)) for part in parts]
+    return json.dumps({
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"countersign-{version}",
+        "documentNamespace": f"https://countersign.invalid/sbom/{version}/{digest}",
+        "creationInfo": {"created": made.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: script/package"]},
+        "packages": [whole, *inside, *beside], "relationships": relations}, indent=1) + "\n"
+
+
+def make(program: pathlib.Path, out: pathlib.Path, *, revision: str) -> list[pathlib.Path]:
+    made = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH") or said("git", "log", "-1", "--format=%ct")), datetime.UTC)
+    version = f"{said(program, 'version').split()[-1]}-{revision}"
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        stripped = folder / "countersign"
+        shutil.copyfile(program, stripped)
+        subprocess.run(["strip", "--strip-unneeded", "--remove-section=.comment", "--remove-section=.note", stripped], check=True)
+        stripped.chmod(0o755)
+        depends = library_packages(stripped, folder)
+        tool = Package(PROGRAM_PACKAGE, folder / "trees" / PROGRAM_PACKAGE, version=version, made=made)
+        tool.add("usr/bin/countersign", stripped.read_bytes(), is_program=True)
+        tool.add_documents()
+        tool.add(f"usr/share/doc/{PROGRAM_PACKAGE}/sbom.spdx.json",
+                 bill_of_materials(stripped, version=version, depends=depends, made=made))
+        add_references(tool, stripped)
+        service = Package(SERVICE_PACKAGE, folder / "trees" / SERVICE_PACKAGE, version=version, made=made)
+        for path, source, is_program in SERVICE_FILES:
+            service.add(path, (HERE / "countersign" / source).read_text(), is_program=is_program)
+        service.add("usr/share/man/man8/countersign-admin.8.gz", compressed((HERE / "countersign/countersign-admin.8").read_text()))
+        service.add_documents()
+        scripts = {name: (HERE / "countersign" / name).read_text() for name in ("postinst", "prerm", "postrm")}
+        return [tool.build(out, depends=depends, scripts={}), service.build(out, depends="", scripts=scripts)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--revision", default="1")
+    options = parser.parse_args()
+    for path in make(options.program.resolve(), options.folder, revision=options.revision):
+        print(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path}")
+
+
+if __name__ == "__main__":
+    main()
