@@ -21,14 +21,14 @@ package struct MeterBench: Sendable {
         let tally = LoopRequestCounter(RequestMeter())
         var keys: [AppRelease] = []
         for number in 0..<MeterBench.releases { keys.append(try MeterBench.release(number)) }
-        for key in keys { tally.accept(key, under: .current) }
+        for key in keys { tally.countAccepted(key, under: .current) }
         var times: [Double] = []
         var allocations: [Double] = []
         for _ in 0..<MeterBench.rounds {
             let before = AllocationCounter.count
             let start = MeterBench.clock()
             for number in 0..<MeterBench.countsARound {
-                tally.accept(keys[number % MeterBench.releases], under: .current)
+                tally.countAccepted(keys[number % MeterBench.releases], under: .current)
             }
             let end = MeterBench.clock()
             times.append(Double(end - start) / Double(MeterBench.countsARound))

@@ -85,7 +85,7 @@ package enum MeterOutcome: Sendable, Hashable {
 
     /// Whether the gate admitted the request, if it counts to a release: such a caller is cut off when its
     /// release or scheme is.
-    package var isOfAdmitted: Bool {
+    package var countsAsAdmitted: Bool {
         switch self {
         case .accepted, .acceptedUnderNextKey, .acceptedByTicket, .failed: true
         case .open, .observed, .refused: false

@@ -4,8 +4,8 @@ import CountersignThreads
 import CountersignWire
 
 /// All release keys in memory, for the gate: a lookup allocates nothing, and waits only while a reload
-/// installs its result. The next request sees a change made by another process. A node of several finds
-/// nothing while its lease does not last.
+/// installs its result. The next request sees a change made by another process. A node of
+/// several throws while its lease has lapsed.
 ///
 /// Unchecked, because `snapshot` is guarded by a lock beside it: `lock` lets event loops read at the same
 /// time, and is held whenever `snapshot` is read or replaced.
@@ -47,7 +47,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         snapshot = try ReleaseKeyDirectory.load(deployment)
     }
 
-    /// Nil while nothing is found, so that nothing found before is used.
+    /// Nil while the lease has lapsed, so that the gate's key ring does not use a release that it has cached.
     package var generation: ReleaseGeneration? {
         if let lease, !lease.isFresh { return nil }
         return ReleaseGeneration(store: deployment.generation.current, memory: edition.value)

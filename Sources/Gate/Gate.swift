@@ -113,6 +113,7 @@ package final class Gate: Sendable {
             throw error
         }
         // What a lookup has found may not be true any more when the body has arrived.
+        // Tested first: the value is large, and seldom there.
         if case .some = judgement.finding, request.bodyState == .awaited { judgement.finding = nil }
         // Other requests use the workspace before the body arrives.
         if judgement.claim?.refersToWorkspace == true { judgement.fresh = nil }

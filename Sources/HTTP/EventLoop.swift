@@ -25,7 +25,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// The number of turns so far; each turn polls the descriptors once.
     private(set) var turn: UInt64 = 0
     private let schedule = LoopTimeScheduler()
-    /// How late each tick was: for so long the loop had other work than what became ready.
+    /// How late each tick was: the time for which work kept the loop from its next poll.
     package let lag = DurationHistogram()
     /// When the last tick began, in nanoseconds; nil before the first.
     private var ticked: Int64?

@@ -113,8 +113,8 @@ package final class Listener: @unchecked Sendable {
         for connection in connections { connection.stream.close() }
     }
 
-    /// Replaces the settings. Limits of heads and of parties, rules, TLS and trusted proxies count for new
-    /// connections; deadlines and the other limits for open ones as well. TLS is not switched on or off.
+    /// Replaces the settings. Limits on heads and on callers, rules, TLS and trusted proxies apply to new
+    /// connections; deadlines and the other limits to open ones as well. TLS is not switched on or off.
     /// Called on the loop.
     package func replace(settings: Settings) { self.settings = settings }
 

@@ -110,7 +110,8 @@ final class Gateway: Handler, @unchecked Sendable {
         end(judgement, event: event, of: exchange)
     }
 
-    /// A judgement of a request, counted to the client that a trusted proxy names, if one does.
+    /// Counts the request as one in flight until ``end(_:event:of:)``, and returns its judgement. If a
+    /// trusted proxy names the client, the request is attributed to that one.
     private func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
         requestCounter.begin()
         let judgement = gate.beginJudgement()
@@ -598,7 +599,9 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Counts a request that was not refused, by how its response ended. The authority's open routes are not
     /// counted.
     private func countEnd(of event: RequestEvent, on exchange: any Exchange) {
-        if let failure = exchange.deliveryFailure { return count(failure, of: event) }
+        if let failure = exchange.deliveryFailure, event.isAdmitted || event.namedRelease != nil {
+            return count(failure, of: event)
+        }
         // Part by part: a caller is large, and is not copied here.
         if let release = event.caller?.release, let edition = event.caller?.edition {
             event.counted =

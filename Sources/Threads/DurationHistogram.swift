@@ -2,9 +2,10 @@ import Synchronization
 
 /// Counts durations in fixed buckets, as Prometheus' histograms do.
 ///
-/// Unchecked, because of the pointers: their memory lives from `init` to `deinit`; the bounds do not change,
-/// and the counts are accessed only by atomic operations. One thread records; any other may read, and sees
-/// each number whole. With a single writer, counting is a load and a store, and waits for no lock.
+/// Unchecked, because of the pointers: the counts live from `init` to `deinit` and are accessed only by
+/// atomic operations; the bounds live as long as the process and do not change. One thread records; any
+/// other may read, and sees each number whole. With a single writer, counting is a load and a store, and
+/// waits for no lock.
 package final class DurationHistogram: @unchecked Sendable {
     /// The buckets' upper bounds in nanoseconds, ascending; a last bucket holds what is longer.
     package static let bounds: [UInt64] = [
@@ -32,20 +33,23 @@ package final class DurationHistogram: @unchecked Sendable {
     private static let sumPlace = bounds.count + 1
     /// One for each bucket, then the sum.
     private let cells: UnsafeMutablePointer<Atomic<UInt64>>
-    /// The array's elements, without its bookkeeping.
-    private let bounds: UnsafeMutablePointer<UInt64>
+    /// The elements of ``bounds``, without the array's bookkeeping: one copy for all histograms, which is
+    /// never written again.
+    private nonisolated(unsafe) static let sharedBounds: UnsafePointer<UInt64> = {
+        let memory = UnsafeMutablePointer<UInt64>.allocate(capacity: bounds.count)
+        memory.initialize(from: bounds, count: bounds.count)
+        return UnsafePointer(memory)
+    }()
+    private let bounds = DurationHistogram.sharedBounds
 
     package init() {
         cells = .allocate(capacity: DurationHistogram.sumPlace + 1)
         for index in 0...DurationHistogram.sumPlace { (cells + index).initialize(to: Atomic(0)) }
-        bounds = .allocate(capacity: DurationHistogram.bounds.count)
-        bounds.initialize(from: DurationHistogram.bounds, count: DurationHistogram.bounds.count)
     }
 
     deinit {
         cells.deinitialize(count: DurationHistogram.sumPlace + 1)
         cells.deallocate()
-        bounds.deallocate()
     }
 
     /// Call on the one thread that records.
@@ -55,6 +59,14 @@ package final class DurationHistogram: @unchecked Sendable {
         while place < DurationHistogram.sumPlace - 1, nanoseconds > bounds[place] { place &+= 1 }
         add(1, at: place)
         add(nanoseconds, at: DurationHistogram.sumPlace)
+    }
+
+    /// The same. A negative duration counts as 0.
+    package func record(_ duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        record(
+            nanoseconds: UInt64(max(0, seconds)) &* 1_000_000_000
+                &+ UInt64(max(0, attoseconds / 1_000_000_000)))
     }
 
     private func add(_ number: UInt64, at place: Int) {

@@ -7,7 +7,8 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
     /// No connection to the backend: it is not listening, its name does not resolve, its certificate is not
     /// accepted, or it does not accept a connection in time.
     case upstreamUnreachable = "upstream-unreachable"
-    /// All connections to the backend were in use, and none became free in time.
+    /// All connections to the backend were in use, and none became free in time, or too many requests waited
+    /// already.
     case upstreamBusy = "upstream-busy"
     /// The backend closed the connection before its response began.
     case upstreamClosed = "upstream-closed"
@@ -21,7 +22,8 @@ package enum DeliveryFailure: String, Sendable, CaseIterable {
     case streamIdle = "stream-idle"
     /// The client closed its connection before its body or the response was whole.
     case clientAborted = "client-aborted"
-    /// The client read the response, or sent its body, too slowly.
+    /// The client read the response too slowly, or sent its body too slowly while others waited for the
+    /// connection to the backend. A body that misses its deadline is the refusal `timeout`.
     case clientSlow = "client-slow"
 
     /// The position in `allCases`, for tables.

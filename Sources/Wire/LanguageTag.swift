@@ -48,13 +48,10 @@ package struct AcceptedLanguages: Sendable, Equatable {
         }
         var found: [(tag: LanguageTag, weight: Int)] = []
         for member in field.text.split(separator: ",").prefix(AcceptedLanguages.most) {
-            let parts = member.split(separator: ";", omittingEmptySubsequences: false).map(
-                AcceptedLanguages.trimmed)
-            guard let tag = LanguageTag(parts[0]), let weight = AcceptedLanguages.weight(parts.dropFirst())
-            else {
-                continue
-            }
-            if weight > 0 { found.append((tag, weight)) }
+            guard let member = WeightedMember(member), member.parameters.isEmpty,
+                let tag = LanguageTag(member.value)
+            else { continue }
+            if member.weight > 0 { found.append((tag, member.weight)) }
         }
         // By weight, and as they came where that is the same.
         tags = found.enumerated()
@@ -76,27 +73,5 @@ package struct AcceptedLanguages: Sendable, Equatable {
             }
         }
         return text(.anyOther).map { (.anyOther, $0) }
-    }
-
-    /// In thousandths; 1000 where none is given, nil for what is no weight.
-    private static func weight(_ parameters: ArraySlice<String>) -> Int? {
-        guard let parameter = parameters.first else { return 1000 }
-        let text = Array(parameter.utf8)
-        guard parameters.count == 1, (3...7).contains(text.count),
-            ASCII.lowercased(text[0]) == UInt8(ascii: "q"),
-            text[1] == UInt8(ascii: "="), text.count == 3 || text[3] == UInt8(ascii: ".")
-        else { return nil }
-        let digits = [text[2]] + text.dropFirst(4)
-        guard digits.allSatisfy(ASCII.isDigit) else { return nil }
-        let padded = digits + [UInt8](repeating: UInt8(ascii: "0"), count: 4 - digits.count)
-        let weight = padded.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
-        return weight <= 1000 ? weight : nil
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let start = text.firstIndex { !isBlank($0) } ?? text.endIndex
-        let end = text.lastIndex { !isBlank($0) }.map { text.index(after: $0) } ?? start
-        return String(text[start..<end])
     }
 }

@@ -211,3 +211,60 @@ import Testing
         close(pair[1])
     }
 }
+
+/// Only what the present destination does shows that it is there.
+@Suite struct UpstreamGenerationTests {
+    private func replaced() throws -> UpstreamTarget {
+        let target = UpstreamTarget(host: "127.0.0.1", port: 1, tls: nil)
+        try target.resolve()
+        target.replace(by: try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil))
+        return target
+    }
+
+    @Test func aConnectionToTheFormerDestinationDoesNotCount() throws {
+        let target = try replaced()
+        let address = try #require(target.route(at: 0).addresses.first)
+        target.didConnect(to: address, at: 5, from: 0)
+        target.didAnswer(at: 6, from: 0)
+        #expect(target.lastSuccess == nil)
+        target.didConnect(to: address, at: 7, from: 1)
+        #expect(target.lastSuccess == 7)
+        target.didAnswer(at: 8, from: 1)
+        #expect(target.lastSuccess == 8)
+    }
+
+    /// The pool learns of the replacement by its tick, or by ``UpstreamPool/replace(limits:deadlines:)``.
+    @Test("nor does a response that was in flight", arguments: [true, false])
+    func inFlight(_ isReloaded: Bool) throws {
+        let target = UpstreamTarget(host: "127.0.0.1", port: 1, tls: nil)
+        try target.resolve()
+        let loop = try EventLoop()
+        let pool = UpstreamPool(target: target, loop: loop, deadlines: Deadlines())
+        try loop.start(name: "test")
+        defer {
+            loop.stop()
+            loop.join()
+        }
+        func onLoop(_ body: @escaping @Sendable () -> Void) {
+            let done = DispatchlessSignal()
+            loop.perform {
+                body()
+                done.set()
+            }
+            done.wait()
+        }
+        onLoop { pool.didAnswer(from: 0) }
+        sleep(2)
+        #expect(target.lastSuccess != nil, "what the destination answers is told")
+        onLoop { pool.didAnswer(from: 0) }
+        target.replace(by: try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil))
+        if isReloaded { onLoop { pool.replace(limits: UpstreamLimits(), deadlines: Deadlines()) } }
+        sleep(2)
+        onLoop { pool.didAnswer(from: 0) }
+        sleep(2)
+        #expect(target.lastSuccess == nil)
+        onLoop { pool.didAnswer(from: 1) }
+        sleep(2)
+        #expect(target.lastSuccess != nil)
+    }
+}

@@ -146,6 +146,52 @@ def test_the_files_are_well_formed():
         assert (ROOT / page).is_file(), page
 
 
+def fires_by(series: dict[str, str], name: str, minutes: int, folder: pathlib.Path) -> bool:
+    """Whether the rule as it stands fires after so many minutes of these series, in Prometheus' notation of one
+    value a minute."""
+    rules = (FOLDER / "alerts.yml").read_text().split("- alert: ")
+    rule = next(rule for rule in rules if rule.startswith(name + "\n"))
+    severity = re.search(r"severity: (\w+)", rule).group(1)
+    expression = f'ALERTS{{alertname="{name}",alertstate="firing"}}'
+    alert = f'ALERTS{{alertname="{name}",alertstate="firing",instance="a",severity="{severity}"}}'
+    verdicts = []
+    for samples in ([], [{"labels": alert, "value": 1}]):
+        path = folder / "test.yml"
+        # JSON is YAML.
+        path.write_text(json.dumps({
+            "rule_files": [str(FOLDER / "alerts.yml")], "evaluation_interval": "1m", "tests": [{
+                "interval": "1m", "input_series": [{"series": of, "values": values} for of, values in series.items()],
+                "promql_expr_test": [{"expr": expression, "eval_time": f"{minutes}m", "exp_samples": samples}]}]}))
+        done = subprocess.run(["promtool", "test", "rules", path], capture_output=True, text=True, check=False)
+        verdicts.append(done.returncode == 0)
+    assert verdicts[0] != verdicts[1], done.stdout + done.stderr
+    return verdicts[1]
+
+
+def test_one_unavailable_response_pages_nobody(tmp_path):
+    def fires(unavailable: str, minutes: int) -> bool:
+        series = {'countersign_unavailable_responses_total{instance="a"}': unavailable,
+                  'countersign_requests_total{instance="a",outcome="accepted"}': "0+600x25"}
+        return fires_by(series, "CountersignUnavailable", minutes, tmp_path)
+
+    for minutes in range(1, 15):
+        assert not fires("0x5 1x20", minutes), minutes
+    assert fires("0+60x25", 10)
+
+
+def test_guesses_are_seen_before_the_first_login_succeeds(tmp_path):
+    def fires(**logins: str) -> bool:
+        series = {'countersign_login_starts_total{instance="a"}': "0+120x25"}
+        for outcome, values in logins.items():
+            series[f'countersign_logins_total{{instance="a",outcome="{outcome}"}}'] = values
+        return fires_by(series, "CountersignPasswordGuesses", 15, tmp_path)
+
+    assert fires()
+    assert fires(replayed="0+1x25")
+    assert fires(succeeded="0+1x25")
+    assert not fires(succeeded="0+120x25")
+
+
 def test_alerts_fire_by_real_faults(watched, stack):
     gateway, prometheus = watched
     with Traffic(lambda: gateway.send(gateway.key.request())):

@@ -6,10 +6,13 @@ import json
 import socket
 import struct
 import time
+import urllib.parse
 
 import pytest
 
+import bearer
 from backend import Backend, Seen, ok
+from l1_client import signed
 from ports import free_port
 from test_metrics import Administered
 from wire import Answer, Closed, Connection
@@ -23,10 +26,17 @@ class Front(Administered):
     def __init__(self, folder, path: str, backend_port: int, *options):
         super().__init__(folder, "--workers", 1, "--fast-path", path, "--upstream", f"http://127.0.0.1:{backend_port}",
                          *options)
-        self.start()
-        self.add_app("demo", legacy_host="127.0.0.1")
-        self.admin("route", "set", "demo", "/open", "--require", "open")
-        self.key = self.add_release()
+
+    def __enter__(self) -> "Front":
+        super().__enter__()
+        try:
+            self.add_app("demo", legacy_host="127.0.0.1")
+            self.admin("route", "set", "demo", "/open", "--require", "open")
+            self.key = self.add_release()
+        except BaseException:
+            self.stop()
+            raise
+        return self
 
     def answer(self, data: bytes) -> Answer | None:
         """The whole answer; nil if it is cut short."""
@@ -43,6 +53,20 @@ class Front(Administered):
         for (_, _, outcome), count in self.requests().items():
             found[outcome] = found.get(outcome, 0) + count
         return found
+
+    def timed(self, span: str) -> dict[str, float]:
+        """How many durations of the request or the upstream there are, by outcome."""
+        return {dict(labels)["outcome"]: count for (name, labels), count in self.metrics().items()
+                if name == f"countersign_{span}_duration_seconds_count"}
+
+    def logins(self) -> dict[str, float]:
+        return {dict(labels)["outcome"]: count for (name, labels), count in self.metrics().items()
+                if name == "countersign_logins_total"}
+
+    def login(self, password: str) -> bytes:
+        body = json.dumps({"account": "user-0", "password": password, "device": bearer.DEVICE}).encode()
+        return self.key.request("POST", f"{bearer.PREFIX}/login/password", body,
+                                fields=[("content-type", "application/json")])
 
     def ended(self, outcome: str, count: int = 1) -> dict:
         """The event of the last request with this outcome, once `count` have it in the log and in the metric."""
@@ -97,12 +121,11 @@ def path(request) -> str:
 
 @pytest.fixture
 def front(path, tmp_path):
-    with Backend(faulty) as backend:
-        running = Front(tmp_path, path, backend.port, "--deadline-upstream-answer", 1, "--deadline-stall", 1,
-                        "--limit-answer-rate-window", 1, "--limit-answer-rate", 1 << 20)
+    options = ("--deadline-upstream-answer", 1, "--deadline-stall", 1, "--limit-answer-rate-window", 1,
+               "--limit-answer-rate", 1 << 20)
+    with Backend(faulty) as backend, Front(tmp_path, path, backend.port, *options) as running:
         running.backend = backend
         yield running
-        running.stop()
 
 
 def told(answer: Answer | None) -> tuple[int, str] | None:
@@ -136,15 +159,14 @@ def test_a_fault_of_the_backend(front, prefix, target, expected, outcome):
 
 
 def test_a_backend_that_is_not_there(path, tmp_path):
-    front = Front(tmp_path, path, free_port())
-    assert told(front.answer(front.key.request())) == (502, "upstream-failed")
-    assert front.ended("upstream-unreachable")["status"] == 502
-    keyed = front.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
-    assert told(front.answer(keyed)) == (502, "upstream-failed")
-    front.ended("upstream-unreachable", 2)
-    assert front.outcomes() == {"upstream-unreachable": 2}
+    with Front(tmp_path, path, free_port()) as front:
+        assert told(front.answer(front.key.request())) == (502, "upstream-failed")
+        assert front.ended("upstream-unreachable")["status"] == 502
+        keyed = front.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
+        assert told(front.answer(keyed)) == (502, "upstream-failed")
+        front.ended("upstream-unreachable", 2)
+        assert front.outcomes() == {"upstream-unreachable": 2}
     # Their release is in use all the same.
-    front.stop()
     line, = json.loads(front.admin("meter", "demo", "--json").out)["releases"]
     assert (line["accepted"], line["failed"], line["failed_by_cause"], line["refused"]) == (
         0, 2, {"upstream-unreachable": 2}, 0)
@@ -153,9 +175,8 @@ def test_a_backend_that_is_not_there(path, tmp_path):
 
 
 def test_a_backend_whose_connections_are_in_use(path, tmp_path):
-    with Backend(faulty) as backend:
-        front = Front(tmp_path, path, backend.port, "--limit-upstream-connections", 1, "--limit-upstream-waiting", 1,
-                      "--deadline-upstream-connect", 1)
+    options = ("--limit-upstream-connections", 1, "--limit-upstream-waiting", 1, "--deadline-upstream-connect", 1)
+    with Backend(faulty) as backend, Front(tmp_path, path, backend.port, *options) as front:
         with front.connect() as first, front.connect() as second, front.connect() as third:
             first.send(front.key.request(target="/slow"))
             backend.wait(1)
@@ -167,7 +188,6 @@ def test_a_backend_whose_connections_are_in_use(path, tmp_path):
             assert first.answer().status == 200
         assert front.ended("upstream-busy", 2)["status"] == 503
         assert front.outcomes() == {"upstream-busy": 2, "accepted": 1}
-        front.stop()
 
 
 def reset(connection: Connection) -> None:
@@ -214,8 +234,7 @@ def test_an_answer_before_the_whole_body_is_delivered(path, tmp_path):
         time.sleep(1)
         raise Closed
 
-    with Backend(answers_early, reads_bodies=False) as backend:
-        front = Front(tmp_path, path, backend.port)
+    with Backend(answers_early, reads_bodies=False) as backend, Front(tmp_path, path, backend.port) as front:
         body = bytes(4 << 20)
         with front.connect() as connection:
             connection.send(front.key.request("POST", "/upload", body)[:-(1 << 20)])
@@ -224,13 +243,69 @@ def test_an_answer_before_the_whole_body_is_delivered(path, tmp_path):
         while not front.outcomes() and time.monotonic() < deadline:
             time.sleep(0.1)
         assert front.outcomes() == {"accepted": 1}
-        front.stop()
 
 
 def test_a_refusal_after_the_gate_keeps_its_name(front):
-    """A streamed body that is not the signed one, and a wrong password, are refusals."""
+    """A streamed body that is not the signed one, and a wrong password, are refusals; the time that the backend
+    had the first one is measured all the same."""
     body = bytes(4 << 20)
     answer = front.answer(front.key.request("POST", "/upload", body)[:-1] + b"x")
     assert told(answer) == (400, "body-mismatch")
     front.ended("body-mismatch")
     assert front.outcomes() == {"body-mismatch": 1}
+    assert front.timed("upstream") == {"body-mismatch": 1}
+    front.admin("app", "policy", "demo", "--set", "password-login=on")
+    front.admin("account", "add", "demo", "user-0", "--password-stdin", stdin="password of user-0\n")
+    assert told(front.answer(front.login("a guess"))) == (401, "wrong-credentials")
+    front.ended("wrong-credentials")
+    assert front.outcomes() == {"body-mismatch": 1, "wrong-credentials": 1}
+    assert front.logins() == {"wrong-credentials": 1}
+    assert front.answer(front.login("password of user-0")).status == 200
+    assert front.logins() == {"wrong-credentials": 1, "succeeded": 1}
+    assert front.timed("upstream") == {"body-mismatch": 1}, "only the first one has reached the backend"
+
+
+def test_a_forged_call_is_no_login(front):
+    """The metrics count the logins of callers that the gate has admitted: anybody can send other ones."""
+    front.admin("app", "policy", "demo", "--set", "schemes=message-signatures,form-md5", "--set", "legacy-login=on")
+    front.admin("release", "add", "demo", "--platform", "ios", "--version", "2.0", "--scheme", "form-md5",
+                "--key-id", "an-old-app", "--secret", "its-private-key")
+
+    def log_in(private_key: str) -> Answer:
+        fields = signed({"account": "user-0", "password": "x"}, "an-old-app", private_key, "ios", "2.0")
+        form = urllib.parse.urlencode(fields)
+        head = (f"POST /login/login.php HTTP/1.1\r\nHost: {front.key.authority}\r\n"
+                f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(form)}\r\n\r\n")
+        return front.answer((head + form).encode())
+
+    log_in("another-key")
+    front.ended("bad-signature")
+    assert front.logins() == {}
+    assert log_in("its-private-key").status == 200
+    assert sum(front.logins().values()) == 1
+
+
+def test_an_open_route_whose_client_reads_nothing(path, tmp_path):
+    """The failures are those of admitted requests: anybody can ask an open route and read nothing."""
+    asked = 30_000
+    options = ("--deadline-stall", 1, "--log-sample", 0)
+    with Front(tmp_path, path, free_port(), *options) as front, front.connect() as connection:
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        request = f"GET {bearer.PREFIX}/jwks HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode()
+        # Returns when the gateway has taken everything, or cut the connection.
+        connection.send(request * asked)
+        answered = 0
+        with contextlib.suppress(Closed):
+            while answered < asked:
+                connection.answer()
+                answered += 1
+        assert 0 < answered < asked, "the connection was cut"
+        deadline = time.monotonic() + 10
+        while True:
+            events = [event for event in front.events() if event.get("path", "").endswith("/jwks")]
+            if len(events) > answered or time.monotonic() > deadline:
+                break
+            time.sleep(0.1)
+        assert len(events) > answered, "the response that was cut is in the log"
+        assert {event["code"] for event in events} == {"ok"}
+        assert front.outcomes() == {}

@@ -27,13 +27,13 @@ import Testing
         let loops = [LoopRequestCounter(meter), LoopRequestCounter(meter)]
         let (first, second) = (try release("r_1"), try release("r_2"))
         for loop in loops {
-            for _ in 0..<3 { loop.accept(first, under: .current) }
-            loop.accept(first, under: .next)
+            for _ in 0..<3 { loop.countAccepted(first, under: .current) }
+            loop.countAccepted(first, under: .next)
             loop.refuse(.stale, named: second)
             loop.refuse(.unsigned, named: nil)
         }
         // As after a reload, when the same release is another object.
-        loops[0].accept(try release("r_1"), under: .current)
+        loops[0].countAccepted(try release("r_1"), under: .current)
         #expect(
             meter.totals() == [
                 subject("r_1", .accepted): 7, subject("r_1", .acceptedUnderNextKey): 2,
@@ -64,13 +64,13 @@ import Testing
         let tally = LoopRequestCounter(meter)
         let release = try release("r_1")
         var ledger = MeterPersistence(meter, store: store)
-        tally.accept(release, under: .current)
+        tally.countAccepted(release, under: .current)
         try ledger.write(at: 86_400)
         try ledger.write(at: 86_402)
-        tally.accept(release, under: .current)
+        tally.countAccepted(release, under: .current)
         store.fails = true
         #expect(throws: OperationalError.self) { try ledger.write(at: 86_404) }
-        tally.accept(release, under: .current)
+        tally.countAccepted(release, under: .current)
         store.fails = false
         try ledger.write(at: 2 * 86_400)
         #expect(

@@ -21,6 +21,19 @@ import Testing
         #expect(DurationHistogram.bounds == DurationHistogram.bounds.sorted())
     }
 
+    @Test(
+        "any duration is recorded in whole nanoseconds",
+        arguments: [
+            (Duration.nanoseconds(1_500), 1_500), (.milliseconds(2_250), 2_250_000_000),
+            (Duration(secondsComponent: 0, attosecondsComponent: 1_999_999_999), 1), (.seconds(-1), 0),
+            (.milliseconds(-1), 0),
+        ] as [(Duration, UInt64)])
+    func durations(_ duration: Duration, _ nanoseconds: UInt64) {
+        let histogram = DurationHistogram()
+        histogram.record(duration)
+        #expect(histogram.snapshot.sum == nanoseconds && histogram.snapshot.count == 1)
+    }
+
     @Test func snapshotsAddUp() {
         let (one, other) = (DurationHistogram(), DurationHistogram())
         one.record(nanoseconds: 1)

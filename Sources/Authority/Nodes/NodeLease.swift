@@ -27,7 +27,7 @@ package final class NodeLease: Sendable {
         guard isFresh else {
             throw OperationalError(
                 .unreachable,
-                message: "the store has not been heard: another node may have changed something")
+                message: "the lease has lapsed: another node may have changed a session, a key or a policy")
         }
     }
 

@@ -97,11 +97,13 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         of lookup: Lookup, after error: OperationalError
     ) throws(OperationalError) -> Finding? {
         guard error == .needsStore else { throw error }
+        // Before `isTrue` looks, as ``NodeLease`` says. Nothing else requires the lease for tickets and
+        // device keys.
+        try directory.requireFreshLease()
         guard let finished, finished.lookup == lookup, isTrue(finished.finding) else {
             noted = lookup
             return nil
         }
-        try directory.requireFreshLease()
         return finished.finding
     }
 

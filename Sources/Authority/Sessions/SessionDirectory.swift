@@ -88,7 +88,6 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         try refreshIfChanged(reads: reads)
         var entry = shard(of: token.id).cachedEntry(for: token)
         if entry == nil { entry = try makeCacheEntry(for: token, reads: reads) }
-        try lease?.requireFresh()
         guard let entry, let key = entry.key else { return nil }
         return (entry.session, key)
     }
@@ -272,14 +271,6 @@ extension SessionDirectory {
         bearing text: Span<UInt8>, reads: StoreReads
     ) throws(OperationalError) -> Session? {
         try lease?.requireFresh()
-        let session = try findSession(bearing: text, reads: reads)
-        try lease?.requireFresh()
-        return session
-    }
-
-    private func findSession(
-        bearing text: Span<UInt8>, reads: StoreReads
-    ) throws(OperationalError) -> Session? {
         try refreshIfChanged(reads: reads)
         guard let token = BearerToken(text) else { return nil }
         let shard = shard(of: token.session)

@@ -107,10 +107,7 @@ package final class StoreWriteFigures: Sendable {
     package var failures: Int { failed.load(ordering: .relaxed) }
 
     func didWrite(in duration: Duration, isFailed: Bool) {
-        let (seconds, attoseconds) = duration.components
-        let nanoseconds =
-            UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds / 1_000_000_000))
-        durations.record(nanoseconds: nanoseconds)
+        durations.record(duration)
         if isFailed { failed.add(1, ordering: .relaxed) }
     }
 }

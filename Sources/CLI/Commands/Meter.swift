@@ -195,7 +195,7 @@ struct MeterReport {
 extension MeterEntry {
     fileprivate func isAccepted(of app: AppName, scheme: SchemeName) -> Bool {
         guard subject.app == app.description, subject.scheme == scheme.rawValue else { return false }
-        return subject.outcome.isOfAdmitted
+        return subject.outcome.countsAsAdmitted
     }
 }
 

@@ -63,7 +63,7 @@ struct ReleaseImpactReport {
         for entry in try store.meter(since: 0) where entry.subject.app == release.app.description {
             let isOurs = entry.subject.release == release.id.description
             switch entry.subject.outcome {
-            case let outcome where outcome.isOfAdmitted && !entry.subject.release.isEmpty:
+            case let outcome where outcome.countsAsAdmitted && !entry.subject.release.isEmpty:
                 if entry.day >= day { appAccepted += entry.count }
                 guard isOurs else { continue }
                 lastAccepted = max(lastAccepted ?? 0, entry.lastSeen)

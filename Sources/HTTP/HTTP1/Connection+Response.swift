@@ -31,6 +31,8 @@ extension Connection {
             for field in answer.fields { $0.appendField(field.name, value: field.value) }
         }
         guard hasBegun else {
+            // The response of a backend, stored for a keyed request: the heads of the gateway's own are far
+            // smaller than the output's 64 KiB.
             didFailToDeliver(because: .upstreamInvalid)
             return self.answer = .aborted
         }

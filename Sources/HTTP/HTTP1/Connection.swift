@@ -240,6 +240,7 @@ final class Connection: Exchange, @unchecked Sendable {
         answeredStatus = nil
         answeredBytes = 0
         deliveryFailure = nil
+        upstreamBegan = nil
         upstreamNanoseconds = nil
         closesAfterAnswer = false
         releaseEmptyInput()
@@ -584,8 +585,9 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
-    /// Begins to measure the upstream.
-    func didBeginUpstream() { upstreamBegan = EventLoop.nanoseconds() }
+    /// Begins to measure the upstream. `began` is when the first bytes of the request were sent to it, in
+    /// nanoseconds of the monotonic clock.
+    func didBeginUpstream(at began: Int64) { upstreamBegan = began }
 
     /// Ends it, at the time at which the loop's present callback or job began: nothing else has waited since.
     func didEndUpstream() {

@@ -75,7 +75,7 @@ package final class TLSContext: @unchecked Sendable {
         }
     }
 
-    /// When the own certificate ends, in whole Unix seconds; nil for a context without one.
+    /// When the context's certificate expires, in whole Unix seconds; nil for a context without one.
     package var expiry: Int64? {
         guard let certificate = SSL_CTX_get0_certificate(pointer) else { return nil }
         var parts = tm()

@@ -139,6 +139,7 @@ extension UpstreamPool {
         }
         while true {
             do {
+                relay.generation = taken.generation
                 try await relay.run(on: taken.stream)
                 return finish(taken, of: party, isReusable: relay.isReusable)
             } catch {
@@ -176,10 +177,10 @@ extension UpstreamPool {
     }
 
     private func refusal(for failure: UpstreamExchange.RelayError, of relay: UpstreamExchange) -> Refusal {
+        relay.connection.didEndUpstream()
         if case .refused(let refusal) = failure { return refusal }
         // The upstream may have received enough of the request to act on it.
         if !relay.hasSentNothing { relay.forwarding.observer?.requestMayHaveBeenProcessed() }
-        relay.connection.didEndUpstream()
         if let reason = failure.deliveryFailure { relay.connection.didFailToDeliver(because: reason) }
         return switch failure {
         case .refused(let refusal): refusal

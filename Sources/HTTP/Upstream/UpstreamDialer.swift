@@ -33,7 +33,7 @@ struct UpstreamDialer {
             }
             do {
                 let stream = try await open(descriptor, to: address, by: route)
-                target.didConnect(to: address, at: loop.seconds)
+                target.didConnect(to: address, at: loop.seconds, from: route.generation)
                 return UpstreamConnection(stream: stream, generation: route.generation)
             } catch {
                 target.didFail(address, at: loop.seconds)

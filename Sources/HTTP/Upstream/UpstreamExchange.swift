@@ -36,6 +36,8 @@ final class UpstreamExchange: @unchecked Sendable {
     var progress = UpstreamProgress.noConnection
     /// The upstream connection in use, for a request that is forwarded without a task.
     private var taken: UpstreamConnection?
+    /// The generation of the upstream connection in use.
+    var generation = 0
     /// Learns how the forwarding ended, if no task waits for it.
     private var observer: (any ForwardObserver)?
 
@@ -134,7 +136,6 @@ final class UpstreamExchange: @unchecked Sendable {
     /// it without waiting. The rest stays in `unsent`.
     private func begin(on stream: Stream) throws(RelayError) {
         hasSentNothing = false
-        connection.didBeginUpstream()
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         let output = pool.loop.buffers.take()
         forwarding.writeHead(of: connection.request, to: output)
@@ -145,6 +146,7 @@ final class UpstreamExchange: @unchecked Sendable {
         }
         let body = connection.request.body
         bodySent = body.isEmpty ? 0 : body.withUnsafeBytes { output.append($0) }
+        let began = EventLoop.nanoseconds()
         switch stream.writeAtOnce(output) {
         case .begun: break
         case .nothingSent(let failure):
@@ -154,6 +156,7 @@ final class UpstreamExchange: @unchecked Sendable {
         // An upstream that refuses a body responds and closes; the response may be readable.
         case .failed: hasUploadFailed = true
         }
+        connection.didBeginUpstream(at: began)
         if connection.request.isBodyWhole { forwarding.observer?.requestMayHaveBeenProcessed() }
         guard hasUploadFailed || (output.isEmpty && bodySent == body.count) else { return unsent = output }
         pool.loop.buffers.put(output)
@@ -190,7 +193,7 @@ final class UpstreamExchange: @unchecked Sendable {
                 input.span, answeringHEAD: connection.isHEAD, into: &connection.upstreamResponse)
         else { return false }
         input.take(length)
-        pool.didAnswer()
+        pool.didAnswer(from: generation)
         let status = connection.upstreamResponse.status
         if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }
         guard status >= 200 else { return false }
@@ -394,6 +397,7 @@ extension UpstreamExchange: StreamWaiter {
         self.observer = observer
         guard let taken = pool.takeIdle(for: party) else { return connection.resumeTask(with: .relay(self)) }
         self.taken = taken
+        generation = taken.generation
         progress = .connected
         do throws(RelayError) {
             try begin(on: taken.stream)

@@ -46,11 +46,16 @@ package final class UpstreamPool: @unchecked Sendable {
     private let parties = UpstreamCallerTable()
     /// Streamed bodies and long responses in progress; each stores its index.
     private var transfers: [ClientTransfer] = []
-    private var generation: Int
-    /// When the last response began, on the loop's clock.
+    /// That of the target, as of the last tick, reload or new connection.
+    private var generation: Int {
+        // A response of an earlier destination says nothing about the current one.
+        didSet { if generation != oldValue { toldAnswer = lastAnswer } }
+    }
+    /// When the last response of the current destination began, on the loop's clock.
     private var lastAnswer: Int64 = 0
-    package let usage = UpstreamPoolUsage()
+    /// The last such time that the target knows.
     private var toldAnswer: Int64 = 0
+    package let usage = UpstreamPoolUsage()
 
     /// Called on the loop, or before it starts. `limits` are those of this loop.
     package init(
@@ -74,8 +79,6 @@ package final class UpstreamPool: @unchecked Sendable {
         self.deadlines = deadlines
         dialer.patience = deadlines.upstreamConnect
         waiting.limit = limits.waiting
-        // A response of an earlier destination says nothing about the current one.
-        toldAnswer = lastAnswer
         generation = target.generation
         sweep(loop.seconds)
     }
@@ -207,8 +210,11 @@ package final class UpstreamPool: @unchecked Sendable {
         waiter.continuation.resume(returning: grant)
     }
 
-    /// Records that a response has begun, which shows that the upstream is up.
-    func didAnswer() { lastAnswer = loop.seconds }
+    /// Records that a response has begun, which shows that the upstream is up. `generation` is that of the
+    /// connection: one to an earlier destination shows nothing about the current one.
+    func didAnswer(from generation: Int) {
+        if generation == self.generation { lastAnswer = loop.seconds }
+    }
 
     // MARK: Once a second
 
@@ -216,7 +222,7 @@ package final class UpstreamPool: @unchecked Sendable {
         generation = target.generation
         if lastAnswer > toldAnswer {
             toldAnswer = lastAnswer
-            target.didAnswer(at: lastAnswer)
+            target.didAnswer(at: lastAnswer, from: generation)
         }
         let now = loop.seconds
         let late = waiting.removeFirst { $0.until <= now }

@@ -109,10 +109,11 @@ package final class UpstreamTarget: Sendable {
         }
     }
 
-    func didConnect(to address: SocketAddress, at now: Int64) {
+    /// Records that a connection has opened, by a route of that generation.
+    func didConnect(to address: SocketAddress, at now: Int64, from generation: Int) {
         state.with {
             $0.addresses.didConnect(to: address)
-            $0.lastSuccess = now
+            if $0.generation == generation { $0.lastSuccess = now }
         }
     }
 
@@ -120,8 +121,12 @@ package final class UpstreamTarget: Sendable {
         state.with { $0.addresses.didFail(address, at: now) }
     }
 
-    /// Records when the last response of a pool began.
-    func didAnswer(at time: Int64) { state.with { $0.lastSuccess = max($0.lastSuccess ?? time, time) } }
+    /// Records when the last response began that a pool has had from the destination of that generation.
+    func didAnswer(at time: Int64, from generation: Int) {
+        state.with {
+            if $0.generation == generation { $0.lastSuccess = max($0.lastSuccess ?? time, time) }
+        }
+    }
 
     /// When the upstream last answered or took a connection, on the loops' clock; nil before it ever did.
     var lastSuccess: Int64? { state.with { $0.lastSuccess } }

@@ -33,9 +33,10 @@ struct Metrics: Sendable {
 
     func text(as format: MetricsFormat) -> [UInt8] {
         var page = PrometheusExposition(format)
-        addRequests(to: &page)
+        let totals = meter.totals()
+        addRequests(totals, to: &page)
         addDurations(to: &page)
-        addBackend(to: &page)
+        addBackend(totals, to: &page)
         addAuthority(to: &page)
         let now = clock.now
         page.add(
@@ -139,10 +140,11 @@ struct Metrics: Sendable {
             help: "The number of the last change that the node follows.", value: figures.change)
         page.add(
             "countersign_node_clock_offset_milliseconds", kind: .gauge,
-            help: "How far the clock is ahead of the store's.", value: figures.clockOffset)
+            help: "The same in milliseconds: the name of earlier versions; use the seconds.",
+            value: figures.clockOffset)
         page.add(
             "countersign_node_clock_offset_seconds", kind: .gauge,
-            help: "The same in seconds.", value: Double(figures.clockOffset) / 1_000)
+            help: "How far the clock is ahead of the store's.", value: Double(figures.clockOffset) / 1_000)
         page.add(
             "countersign_node_missed_hints_total", kind: .counter,
             help: "Changes that were found without a notification.", value: figures.missedHints)
@@ -172,7 +174,7 @@ struct Metrics: Sendable {
             value: counters.count(of: .refusedBody))
     }
 
-    private func addRequests(to page: inout PrometheusExposition) {
+    private func addRequests(_ totals: [MeterEntry.Subject: UInt64], to page: inout PrometheusExposition) {
         let name = "countersign_requests_total"
         page.describe(
             name, kind: .counter,
@@ -180,7 +182,7 @@ struct Metrics: Sendable {
                 "Requests by how they ended. The release of a refused request is a claim; "
                 + "it is empty for a request that names none."
         )
-        let rows = meter.totals().map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
+        let rows = totals.map { (labels: Metrics.labels(of: $0.key), count: $0.value) }
             .sorted { $0.labels.map(\.value).lexicographicallyPrecedes($1.labels.map(\.value)) }
         for row in rows { page.sample(name, labels: row.labels, value: row.count) }
     }
@@ -190,7 +192,7 @@ struct Metrics: Sendable {
         for (span, name, help) in [
             (
                 DurationSeries.Span.request, "countersign_request_duration_seconds",
-                "From the arrival of a request's head until its response was handed to the socket."
+                "From the start of a request's judgement until its response was handed to the socket."
             ),
             (
                 .upstream, "countersign_upstream_duration_seconds",
@@ -220,11 +222,14 @@ struct Metrics: Sendable {
             durations: loops.reduce(into: DurationHistogram.Snapshot()) { $0.add($1.lag.snapshot) })
     }
 
-    /// The outcomes of the meter without their releases, so that alerts need no sum over those.
-    private func addBackend(to page: inout PrometheusExposition) {
+    /// The outcomes of the meter without their releases: each kind is there from the start with 0, so that
+    /// its first increase is seen by `rate`.
+    private func addBackend(
+        _ totals: [MeterEntry.Subject: UInt64], to page: inout PrometheusExposition
+    ) {
         var failures = [UInt64](repeating: 0, count: DeliveryFailure.allCases.count)
         var refusals = [UInt64](repeating: 0, count: Refusal.Code.allCases.count)
-        for (subject, count) in meter.totals() {
+        for (subject, count) in totals {
             switch subject.outcome {
             case .failed(let failure): failures[failure.ordinal] += count
             case .refused(let code): refusals[code.ordinal] += count
@@ -234,14 +239,14 @@ struct Metrics: Sendable {
         page.describe(
             "countersign_upstream_errors_total", kind: .counter,
             help: "Admitted requests that failed at the backend, by kind.")
-        for kind in DeliveryFailure.allCases where kind.isOfUpstream {
+        for kind in DeliveryFailure.allCases where kind.isCausedByBackend {
             page.sample(
                 "countersign_upstream_errors_total", labels: [("kind", kind.rawValue)],
                 value: failures[kind.ordinal])
         }
         page.describe(
             "countersign_refusals_total", kind: .counter, help: "Refused requests, by the refusal's code.")
-        for code in Refusal.Code.allCases where !code.isOfUpstream {
+        for code in Refusal.Code.allCases where !code.isCountedAsDeliveryFailure {
             page.sample(
                 "countersign_refusals_total", labels: [("code", code.rawValue)], value: refusals[code.ordinal]
             )
@@ -313,7 +318,7 @@ struct Metrics: Sendable {
 
 extension DeliveryFailure {
     /// Whether the backend is the cause, not the client.
-    fileprivate var isOfUpstream: Bool {
+    fileprivate var isCausedByBackend: Bool {
         switch self {
         case .upstreamUnreachable, .upstreamBusy, .upstreamClosed, .upstreamTimeout, .upstreamInvalid,
             .upstreamTruncated, .streamIdle:
@@ -325,10 +330,10 @@ extension DeliveryFailure {
 
 extension Refusal.Code {
     /// Whether such a refusal is counted as a ``DeliveryFailure``.
-    fileprivate var isOfUpstream: Bool { self == .upstreamFailed || self == .upstreamTimeout }
+    fileprivate var isCountedAsDeliveryFailure: Bool { self == .upstreamFailed || self == .upstreamTimeout }
 }
 
-/// When the listener's certificate ends; changes as it is loaded again.
+/// When the listener's certificate expires; changes as it is loaded again.
 final class CertificateExpiry: Sendable {
     private let value = Atomic<Int64>(0)
 

@@ -18,32 +18,18 @@ enum MetricsFormat: Sendable {
     /// The format that `accept`, the value of the field, prefers: OpenMetrics only where it is named, in
     /// version 1.0.0 or without a version, and with no less weight than plain text. Source: RFC 9110 §12.5.1.
     init(accept: String) {
-        var (open, plain) = (0.0, 0.0)
-        for member in accept.split(separator: ",").prefix(32) {
-            let parts = member.split(separator: ";").map { MetricsFormat.trimmed($0).lowercased() }
-            guard let type = parts.first else { continue }
-            var (weight, version) = (1.0, "")
-            for parameter in parts.dropFirst() {
-                if parameter.hasPrefix("q=") { weight = Double(parameter.dropFirst(2)) ?? 0 }
-                if parameter.hasPrefix("version=") {
-                    version = parameter.dropFirst(8).filter { $0 != "\"" }
-                }
-            }
-            switch type {
-            case "application/openmetrics-text" where version.isEmpty || version == "1.0.0":
-                open = max(open, weight)
-            case "text/plain", "text/*", "*/*": plain = max(plain, weight)
+        var (open, plain) = (0, 0)
+        for member in accept.lowercased().split(separator: ",").prefix(32).compactMap(WeightedMember.init) {
+            let versions = member.parameters.filter { $0.hasPrefix("version=") }
+                .map { $0.dropFirst(8).filter { $0 != "\"" } }
+            switch member.value {
+            case "application/openmetrics-text" where versions.allSatisfy { $0.isEmpty || $0 == "1.0.0" }:
+                open = max(open, member.weight)
+            case "text/plain", "text/*", "*/*": plain = max(plain, member.weight)
             default: break
             }
         }
         self = open > 0 && open >= plain ? .openMetrics : .prometheus
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        var text = text
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return text
     }
 }
 

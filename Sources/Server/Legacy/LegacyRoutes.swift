@@ -160,7 +160,6 @@ extension Gateway {
     ) async throws(Refusal) {
         var caller: Caller?
         var unsigned: AppRelease?
-        event.operation = found.call.operation
         do {
             if found.isSigned {
                 let effect = found.call.effect
@@ -177,6 +176,8 @@ extension Gateway {
                     event.namedRelease = unsigned
                 }
             }
+            // Not before: the metrics count no call that the gate has not admitted.
+            event.operation = found.call.operation
             let call = RouteCall(
                 request: request, caller: caller, unsigned: unsigned,
                 address: ClientAddress(client(of: exchange)),

@@ -6,7 +6,8 @@ import CountersignWire
 /// How long the requests of one app, scheme and outcome took on one loop.
 struct DurationSeries: Sendable {
     enum Span: Sendable {
-        /// From the head's arrival until the response has been handed to the socket, or cannot be.
+        /// From when the head has been read and judgement begins until the response has been handed to the
+        /// socket, or cannot be.
         case request
         /// From the first byte that is sent to the backend until the head of its response.
         case upstream
@@ -85,7 +86,7 @@ extension MeterOutcome {
 }
 
 /// How a request was counted, so that its durations are counted beside it.
-struct CountedRequest {
+package struct CountedRequest {
     let counters: ReleaseCounters
     let outcome: MeterOutcome
 

@@ -167,11 +167,8 @@ package final class LoopRequestCounter: @unchecked Sendable {
     func end() { load.add(-1) }
 
     /// Counts an accepted request of `release`.
-    package func accept(_ release: AppRelease, under edition: AppRelease.Edition) {
-        _ = countAccepted(release, under: edition)
-    }
-
-    func countAccepted(_ release: AppRelease, under edition: AppRelease.Edition) -> CountedRequest {
+    @discardableResult
+    package func countAccepted(_ release: AppRelease, under edition: AppRelease.Edition) -> CountedRequest {
         cells(of: release).count(edition == .next ? .acceptedUnderNextKey : .accepted)
     }
 
