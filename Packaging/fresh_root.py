@@ -21,12 +21,12 @@ import package
 COMMANDS = 5
 
 
-def mirror() -> str:
-    """The first of this machine's sources."""
-    lists = [pathlib.Path("/etc/apt/sources.list"), *pathlib.Path("/etc/apt/sources.list.d").glob("*")]
-    text = "\n".join(path.read_text() for path in lists if path.exists())
-    found = re.search(r"^(?:URIs:|deb(?: \[[^]]*\])?) *(\S+)", text, re.MULTILINE)
-    return found[1] if found else sys.exit("package: expected a mirror in /etc/apt/sources.list or sources.list.d")
+def mirror(release: str) -> str:
+    """Debian's, of this machine's sources."""
+    listed = subprocess.run(["apt-get", "indextargets", "--format", "$(ORIGIN)|$(CODENAME)|$(REPO_URI)"], check=True, capture_output=True,
+                            text=True).stdout
+    found = [line.split("|")[2] for line in listed.splitlines() if line.startswith(f"Debian|{release}|")]
+    return found[0] if found else sys.exit(f"package: expected a source of Debian {release} whose index was fetched: try `apt-get update`")
 
 
 class Root:
@@ -36,7 +36,7 @@ class Root:
         self.folder = folder
         release = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
         print(f"package: a fresh Debian {release}", flush=True)
-        subprocess.run(["debootstrap", "--variant=minbase", release, folder, mirror()], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(["debootstrap", "--variant=minbase", release, folder, mirror(release)], check=True, stdout=subprocess.DEVNULL)
         shutil.copyfile("/etc/resolv.conf", folder / "etc/resolv.conf")
         for configuration in pathlib.Path("/etc/apt/apt.conf.d").glob("*proxy*"):
             shutil.copy(configuration, folder / "etc/apt/apt.conf.d")
