@@ -195,7 +195,7 @@ final class Service: @unchecked Sendable {
             upstream?.replace(tls: reload.upstreamTLS)
         }
         let settings = Service.listenerSettings(configuration, authorities: authorities, tls: reload.tls)
-        var remaining = PendingLoops()
+        let remaining = PendingLoops()
         for (index, worker) in workers.enumerated() {
             let limits = configuration.upstreamSettings.limits.part(index, of: workers.count)
             remaining.perform(on: worker.loop) { [composition, assertionKeys, authorities] in

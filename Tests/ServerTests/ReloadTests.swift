@@ -144,7 +144,7 @@ import Testing
     @Test func loopsThatAreLateAreCounted() throws {
         let (running, waiting) = (try EventLoop(), try EventLoop())
         try running.start(name: "running")
-        var loops = PendingLoops()
+        let loops = PendingLoops()
         loops.perform(on: running) {}
         #expect(loops.wait(milliseconds: 5_000) == 0)
         loops.perform(on: waiting) {}
@@ -175,6 +175,20 @@ import Testing
         let none = ReloadReport(changes: [long], problems: []).bounded
         #expect(none.changes.isEmpty && none.text == "and 1 more; the log names all")
         #expect(ReloadReport(problems: []).bounded.text == "no setting has changed")
+    }
+
+    @Test func aRefusalThatIsTooLongSaysWhatItLeavesOut() throws {
+        let origin = ConfigurationProblem.Origin(
+            place: "/f", file: "/" + String(repeating: "f", count: 400), line: 1)
+        let problems = (1...900).map { ConfigurationProblem(message: "wrong: \($0)", origin: origin) }
+        let whole = ReloadReport.refused(problems)
+        let sent = whole.bounded
+        #expect(whole.omitted > 0 && sent.omitted > whole.omitted)
+        #expect(sent.problems == Array(problems.prefix(sent.problems.count)))
+        #expect(sent.problems.count + sent.omitted == 900)
+        let omission = "and \(sent.omitted) more; `countersign serve --check-config` shows all"
+        #expect(sent.text.contains("\n\(omission)\n") && sent.line.hasSuffix(omission))
+        #expect(sent.json.text.contains(#""message":"\#(omission)""#))
     }
 
     /// One character may have any number of combining marks.

@@ -6,7 +6,7 @@ struct PendingLoops: Sendable {
     private let count = Monitor(0)
 
     /// Runs `body` on the loop, which may be busy, not have started or have ended.
-    mutating func perform(on loop: EventLoop, body: @escaping @Sendable () -> Void) {
+    func perform(on loop: EventLoop, body: @escaping @Sendable () -> Void) {
         count.with { $0 += 1 }
         loop.perform { [count] in
             body()

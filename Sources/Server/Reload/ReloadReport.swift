@@ -34,12 +34,7 @@ package struct ReloadReport: Sendable, Equatable {
             guard shown.isEmpty || count <= mostProblemBytes else { break }
             shown.append(problem)
         }
-        if shown.count < problems.count {
-            let text =
-                "and \(problems.count - shown.count) more; `countersign serve --check-config` shows all"
-            shown.append(ConfigurationProblem(message: text, origin: nil))
-        }
-        return ReloadReport(problems: shown)
+        return ReloadReport(problems: shown, omitted: problems.count - shown.count)
     }
 
     private static let mostMessageBytes = 4_000
@@ -48,7 +43,7 @@ package struct ReloadReport: Sendable, Equatable {
     /// One line for the log.
     var line: String {
         guard isApplied else {
-            return "nothing was applied: \(problems.map(\.text).joined(separator: "; "))"
+            return "nothing was applied: \(shownProblems.map(\.text).joined(separator: "; "))"
         }
         let applied = changes.filter { !$0.needsRestart }.map(\.text)
         let waiting = changes.filter(\.needsRestart).map(\.text)
@@ -67,13 +62,23 @@ package struct ReloadReport: Sendable, Equatable {
         }
     }
 
-    private var omission: [String] { omitted > 0 ? ["and \(omitted) more; the log names all"] : [] }
+    /// `and 3 more; the log names all`, if something was left out. The log has no more of the problems than a
+    /// report has.
+    private var omission: [String] {
+        guard omitted > 0 else { return [] }
+        let place = isApplied ? "the log names" : "`countersign serve --check-config` shows"
+        return ["and \(omitted) more; \(place) all"]
+    }
+
+    /// The problems, and as the last one that there are more.
+    private var shownProblems: [ConfigurationProblem] {
+        isApplied ? [] : problems + omission.map { ConfigurationProblem(message: $0, origin: nil) }
+    }
 
     /// For people, a line for each setting, file or problem.
     package var text: String {
         guard isApplied else {
-            return
-                (problems.map(\.text) + omission + ["nothing was applied; the server goes on as before"])
+            return (shownProblems.map(\.text) + ["nothing was applied; the server goes on as before"])
                 .joined(separator: "\n")
         }
         var lines = changes.filter { !$0.needsRestart }.map { "applied: \($0.text)" }
@@ -87,7 +92,7 @@ package struct ReloadReport: Sendable, Equatable {
         [
             "applied": .bool(isApplied),
             "changes": .array(changes.map(\.json)), "read_again": .strings(files),
-            "late_loops": .integer(Int64(lateLoops)), "problems": .array(problems.map(\.json)),
+            "late_loops": .integer(Int64(lateLoops)), "problems": .array(shownProblems.map(\.json)),
             "omitted": .integer(Int64(omitted)),
         ]
     }
