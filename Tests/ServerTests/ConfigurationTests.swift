@@ -87,7 +87,8 @@ import Testing
             ("replay", "redis:/:hunter2@h"), ("store", "postgres:u:hunter2@h/db"), ("store", "u:hunter2@h"),
             ("store", "u:hunter2@\u{301}h"), ("store", "postgres://u:12?hunter2@h"),
             ("store", "postgres://h/db?key=a@hunter2"), ("store", "postgres:/\u{301}/u:hunter2@h"),
-            ("replay", "password\u{301}=hunter2"),
+            ("replay", "password\u{301}=hunter2"), ("store", "u:hunter2@h://x"),
+            ("store", "password=hunter2://x"), ("store", " postgres://u:hunter2"),
             ("log", "a\0b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {

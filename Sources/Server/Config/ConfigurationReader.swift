@@ -256,7 +256,7 @@ private struct SettingsReader {
         if start == nil, String(text).lowercased().unicodeScalars.contains("password".unicodeScalars) {
             return "password***"
         }
-        let scheme = String(text[..<(start ?? text.startIndex)])
+        let scheme = shownScheme(text[..<(start ?? text.startIndex)])
         let rest = text[(start ?? text.startIndex)...]
         let query = rest.firstIndex(of: "?") ?? rest.endIndex
         let parameters = query == rest.endIndex ? "" : "?***"
@@ -270,5 +270,13 @@ private struct SettingsReader {
         let port = authority.lastIndex(of: ":").map { authority[authority.index(after: $0)...] } ?? .init()
         let isPlain = authority.first != ":" && port.allSatisfy { ("0"..."9").contains($0) }
         return isPlain ? "\(scheme)\(String(place))\(parameters)" : "\(scheme)***"
+    }
+
+    /// `redis://` as it is; another text before `://` than a scheme's (RFC 3986, section 3.1), masked.
+    private static func shownScheme(_ text: String.UnicodeScalarView.SubSequence) -> String {
+        let isScheme = text.dropLast(3).allSatisfy { scalar in
+            ["a"..."z", "A"..."Z", "0"..."9", "+"..."+", "-"..."."].contains { $0.contains(scalar) }
+        }
+        return isScheme ? String(text) : "***://"
     }
 }
