@@ -3,13 +3,21 @@ import CountersignWire
 import Glibc
 
 /// What the process says to the shell.
-enum ExitStatus: Int32, Sendable {
+enum ExitStatus: Int32, Sendable, CaseIterable {
     case success = 0
-    /// The thing asked for failed or was refused.
     case failed = 1
     case usage = 2
-    /// The server or a store could not be reached.
     case unreachable = 3
+
+    /// As help and manual pages state it.
+    var meaning: String {
+        switch self {
+        case .success: "success"
+        case .failed: "failed or refused"
+        case .usage: "used wrongly"
+        case .unreachable: "the server or a store could not be reached"
+        }
+    }
 }
 
 /// The program: finds the command, runs it, and turns an ``OperationalError`` into one line and an exit

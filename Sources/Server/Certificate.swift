@@ -7,17 +7,14 @@ import Glibc
 enum Certificate {
     static func context(for configuration: Configuration) throws(OperationalError) -> TLSContext? {
         do {
-            switch configuration.tls {
-            case .off: return nil
-            case .files(let certificate, let key): return try TLSContext(certificate: certificate, key: key)
-            case .automatic:
-                let folder = "\(configuration.data)/tls"
-                let paths = (certificate: "\(folder)/certificate.pem", key: "\(folder)/key.pem")
-                if access(paths.certificate, F_OK) != 0 || access(paths.key, F_OK) != 0 {
-                    try make(in: folder, paths: paths, host: configuration.listen.host)
-                }
-                return try TLSContext(certificate: paths.certificate, key: paths.key)
+            guard let paths = configuration.tlsFiles else { return nil }
+            if configuration.tls == .automatic,
+                access(paths.certificate, F_OK) != 0 || access(paths.key, F_OK) != 0
+            {
+                try make(
+                    in: "\(configuration.data)/tls", paths: paths, host: configuration.listen.host)
             }
+            return try TLSContext(certificate: paths.certificate, key: paths.key)
         } catch {
             throw OperationalError(error, in: "--tls")
         }

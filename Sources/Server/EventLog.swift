@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignHTTP
 import CountersignThreads
 import CountersignWire
@@ -80,20 +81,19 @@ final class EventLog: Sendable {
 
     /// An opened place to write to.
     final class Sink: Sendable {
-        fileprivate let descriptor: Int32
-        /// Whether the descriptor is the writer's to close; standard error's is not.
-        fileprivate let isFile: Bool
+        /// Nil for standard error, which is not the writer's to close.
+        private let file: FileDescriptor?
+
+        fileprivate var descriptor: Int32 { file?.number ?? STDERR_FILENO }
 
         /// Nil where the log is off. Throws if a file cannot be opened.
         init?(_ target: LogTarget) throws(OperationalError) {
             switch target {
             case .off: return nil
-            case .standardError: (descriptor, isFile) = (STDERR_FILENO, false)
-            case .file(let path): (descriptor, isFile) = (try EventLogWriter.open(path), true)
+            case .standardError: file = nil
+            case .file(let path): file = try EventLogWriter.open(path)
             }
         }
-
-        deinit { if isFile { close(descriptor) } }
     }
 
     /// Writes to `sink` from the next batch on, as daemons do on SIGHUP after their file was renamed, and
@@ -184,7 +184,7 @@ private struct EventLogWriter {
     }
 
     /// Does not wait: a named pipe without a reader is an error.
-    static func open(_ path: String) throws(OperationalError) -> Int32 {
+    static func open(_ path: String) throws(OperationalError) -> FileDescriptor {
         let descriptor = Glibc.open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0o600)
         guard descriptor >= 0 else {
             throw OperationalError(
@@ -192,7 +192,7 @@ private struct EventLogWriter {
         }
         // The writer's thread waits for a slow disk or reader.
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-        return descriptor
+        return FileDescriptor(owning: descriptor)
     }
 
     mutating func run() {

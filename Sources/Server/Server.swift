@@ -263,10 +263,3 @@ public enum Server {
         }
     }
 }
-
-/// What this is.
-package enum Product {
-    package static let version = "0.1.0"
-    /// When this version's manual pages changed last.
-    package static let date = "2026-11-26"
-}

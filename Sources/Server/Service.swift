@@ -47,6 +47,7 @@ final class Service: @unchecked Sendable {
         let count = max(
             configured.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))), sockets.listeners.count)
         let configuration = Service.planned(configured, workers: count, log: log)
+        try configuration.checkContradictions(workers: count)
         self.running = running
         self.log = log
         self.composition = composition
@@ -60,7 +61,7 @@ final class Service: @unchecked Sendable {
             self.port = port
             let authorities = Service.authorities(configuration, port: port)
             self.authorities = authorities
-            let target = try Service.upstream(configuration, workers: count)
+            let target = try Service.upstream(configuration)
             upstream = target
             let settings = Service.listenerSettings(configuration, authorities: authorities, tls: tls)
             let decider = try configuration.decide.map { (dialect) throws(OperationalError) in
@@ -122,6 +123,9 @@ final class Service: @unchecked Sendable {
 
     private var configuration: Configuration { running.current }
 
+    /// Event loops that serve clients.
+    var workerCount: Int { workers.count }
+
     /// `https://127.0.0.1:8443`, with the port that was picked.
     var url: String {
         let scheme = configuration.tls == .off ? "http" : "https"
@@ -156,10 +160,10 @@ final class Service: @unchecked Sendable {
         fileprivate let log: EventLog.Sink?
     }
 
-    /// Reads the files that `configuration` names. Changes nothing of the running server.
+    /// Reads the files that `configuration` names, which must not contradict itself, and opens its log.
+    /// Changes nothing of the running server. A certificate of ``TLSMode/automatic`` that is not there is
+    /// made last, when all else has succeeded.
     func prepareReload(to configuration: Configuration) throws(OperationalError) -> PreparedReload {
-        try configuration.checkUpstream(workers: workers.count)
-        let tls = try Certificate.context(for: configuration)
         let upstreamTLS = try configuration.upstreamTLS()
         var destination: UpstreamTarget.Replacement?
         if let url = configuration.upstream, let old = running.current.upstream,
@@ -172,14 +176,17 @@ final class Service: @unchecked Sendable {
             }
         }
         let sink = try EventLog.Sink(configuration.log)
+        let tls = try Certificate.context(for: configuration)
         return PreparedReload(
             configuration: configuration, tls: tls, upstreamTLS: upstreamTLS, destination: destination,
             log: sink)
     }
 
-    /// Puts the settings in place on every loop, and returns once they are. A request in flight may see the
-    /// earlier value of one setting and the later one of another.
-    func apply(_ reload: PreparedReload) {
+    /// Puts the settings in place on every loop, and returns once they are, or after five seconds. Returns
+    /// the number of loops that have not come to it by then: one that is busy takes the settings later, and
+    /// one that has ended, because the server is stopping, never. A request in flight may see the earlier
+    /// value of one setting and the later one of another.
+    func apply(_ reload: PreparedReload) -> Int {
         let configuration = Service.planned(reload.configuration, workers: workers.count, log: log)
         if let sink = reload.log { log?.continueTo(sink, sampling: configuration.logSampling) }
         if let destination = reload.destination {
@@ -188,10 +195,10 @@ final class Service: @unchecked Sendable {
             upstream?.replace(tls: reload.upstreamTLS)
         }
         let settings = Service.listenerSettings(configuration, authorities: authorities, tls: reload.tls)
-        let remaining = Monitor(workers.count)
+        let remaining = PendingLoops()
         for (index, worker) in workers.enumerated() {
             let limits = configuration.upstreamSettings.limits.part(index, of: workers.count)
-            worker.loop.perform { [composition, assertionKeys, authorities] in
+            remaining.perform(on: worker.loop) { [composition, assertionKeys, authorities] in
                 worker.upstream?.replace(limits: limits, deadlines: configuration.deadlines)
                 let proxies = TrustedProxies(configuration.trustedProxies)
                 worker.gateway?.replace(
@@ -205,22 +212,19 @@ final class Service: @unchecked Sendable {
                                 keeping: configuration.forwardedCallerFields)),
                         rules: configuration.headRules))
                 for listener in worker.listeners { listener.replace(settings: settings) }
-                remaining.with { $0 -= 1 }
-                remaining.wakeOne()
             }
         }
         if let administration {
             let settings = Service.adminSettings(configuration)
             let probe = probe
-            administration.loop.perform {
+            remaining.perform(on: administration.loop) {
                 for listener in administration.listeners { listener.replace(settings: settings) }
                 probe?.replace(deadlines: configuration.deadlines)
             }
         }
         running.replace(by: reload.configuration)
         certificate.read(reload.tls)
-        // A loop that has ended, because the server is stopping, does not answer.
-        _ = remaining.wait(milliseconds: Service.applyMilliseconds) { $0 == 0 ? () : nil }
+        return remaining.wait(milliseconds: Service.applyMilliseconds)
     }
 
     private static let applyMilliseconds = 5_000
@@ -350,8 +354,7 @@ final class Service: @unchecked Sendable {
             audience: configuration.assertionAudience ?? configuration.upstream?.text ?? issuer)
     }
 
-    private static func upstream(_ configuration: Configuration, workers: Int) throws -> UpstreamTarget? {
-        try configuration.checkUpstream(workers: workers)
+    private static func upstream(_ configuration: Configuration) throws -> UpstreamTarget? {
         guard let url = configuration.upstream else { return nil }
         let target = UpstreamTarget(host: url.host, port: Int(url.port), tls: try configuration.upstreamTLS())
         // A backend whose name does not resolve yet counts as down: 502 until it resolves.

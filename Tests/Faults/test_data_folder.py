@@ -42,7 +42,7 @@ def test_the_folder_of_another_user_is_left_to_him(front):
     assert mode(front.data) == 0o755
     # Once in the log and once on the standard error of the process.
     text = front.log_path.read_text()
-    assert text.count("the data folder has mode 755 and should have 700") == 2 and "user 65534" in text
+    assert text.count("the data folder has mode 0755 and should have 0700") == 2 and "user 65534" in text
 
 
 def descriptors(gateway: Gateway) -> int:

@@ -1,12 +1,16 @@
 """`serve --check-config` reports every problem of the settings at once, with file and line, and changes nothing."""
 
 import json
+import os
 import pathlib
+import select
+import socket
 import subprocess
 
 import pytest
 
 from gateway import BINARY, run
+from needs import programs
 
 
 def pair(folder: pathlib.Path, name: str) -> tuple[pathlib.Path, pathlib.Path]:
@@ -103,7 +107,7 @@ def test_modes_that_let_others_read(tmp_path):
     key.chmod(0o644)
     status, report = checked(tmp_path, "--tls", f"{certificate},{key}")
     assert status == 0 and report["valid"] is True
-    assert [(problem["severity"], problem["expected"]) for problem in report["problems"]] == [("warning", "mode 600")]
+    assert [(problem["severity"], problem["expected"]) for problem in report["problems"]] == [("warning", "mode 0600")]
     data = tmp_path / "data"
     data.mkdir(mode=0o755)
     (data / "master.key").write_text("q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA")
@@ -111,8 +115,8 @@ def test_modes_that_let_others_read(tmp_path):
     before = listed(tmp_path)
     status, report = checked(tmp_path)
     assert status == 2 and listed(tmp_path) == before
-    assert {problem["severity"]: problem["message"].split(": ")[-1] for problem in report["problems"]} == {
-        "warning": "mode 755; serve sets 700", "error": "mode 0640 lets others read this secret; expected 0600 (chmod 600)"}
+    assert sorted((problem["severity"], problem["message"].split(": ")[-1]) for problem in report["problems"]) == [
+        ("error", "mode 0640 lets others read this secret; expected 0600 (chmod 600)"), ("warning", "mode 0755; serve sets 0700")]
 
 
 def test_places_that_cannot_be_written(tmp_path):
@@ -124,14 +128,59 @@ def test_places_that_cannot_be_written(tmp_path):
     assert done.returncode == 2 and "not a folder" in json.loads(done.out)["problems"][0]["message"]
 
 
+def test_a_data_folder_with_a_slash_at_the_end(tmp_path):
+    """Of one that is not there yet, as `serve` takes it."""
+    for path, status in [(f"{tmp_path}/new/", 0), (f"{tmp_path}/new//", 0), (f"{tmp_path}/none/new/", 2)]:
+        assert run("serve", "--check-config", "--data", path).returncode == status, path
+
+
+@programs("runuser")
+def test_a_log_that_may_be_written_and_not_read(tmp_path):
+    log = tmp_path / "log"
+    log.write_text("")
+    log.chmod(0o222)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder != pathlib.Path("/tmp") and str(folder).startswith("/tmp"):
+            folder.chmod(0o755)
+    tmp_path.chmod(0o777)
+    command = ("serve", "--check-config", "--json", "--data", tmp_path / "data", "--log", log)
+    done = run(*command, prefix=("runuser", "-u", "nobody", "--"))
+    assert (done.returncode, done.out) == (0, '{\n  "valid": true,\n  "problems": []\n}\n'), done.out
+    log.chmod(0o444)
+    assert run(*command, prefix=("runuser", "-u", "nobody", "--")).returncode == 2
+
+
+def test_a_log_that_is_a_named_pipe(tmp_path):
+    """It is not opened, as its reader would take that for the log's end; so whether there is a reader is not known."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    status, report = checked(tmp_path, "--log", pipe)
+    assert status == 0 and [problem["severity"] for problem in report["problems"]] == ["warning"]
+    assert report["problems"][0]["message"] == f"--log: {pipe}: a named pipe; serve does not start while no program reads from it"
+    # Without an event, and not the end that follows a writer.
+    poll = select.poll()
+    poll.register(reader, select.POLLIN)
+    assert poll.poll(0) == []
+    os.close(reader)
+    done = run("serve", "--data", tmp_path / "data", "--log", pipe)
+    assert done.returncode == 1 and "pipe: cannot open the log" in done.err
+
+
 def test_no_port_is_opened(tmp_path):
-    """An address that is in use is no problem of the settings."""
+    """An address that is in use is no problem of the settings, and no backend, store or replay guard is asked."""
     traced = tmp_path / "trace"
-    done = subprocess.run(["strace", "-f", "-e", "trace=bind,listen,connect", "-o", traced, BINARY, "serve",
-                           "--check-config", "--data", tmp_path / "data"], capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = subprocess.run(["strace", "-f", "-e", "trace=bind,listen,connect", "-o", traced, BINARY, "serve",
+                               "--check-config", "--data", tmp_path / "data", "--listen", f"127.0.0.1:{taken.getsockname()[1]}",
+                               "--upstream", f"http://127.0.0.1:{taken.getsockname()[1]}", "--store", "postgres://127.0.0.1/d",
+                               "--replay", "redis://127.0.0.1"], capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr
+        taken.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            taken.accept()
     calls = traced.read_text()
-    assert "exited with 0" in calls and "bind(" not in calls and "listen(" not in calls
+    assert "exited with 0" in calls and not any(f"{call}(" in calls for call in ("bind", "listen", "connect")), calls
     status, report = checked(tmp_path, "--listen", "127.0.0.1:4000", "--admin", "127.0.0.1:4000")
     assert status == 2 and report["problems"][0]["setting"] == "admin"
 

@@ -4,8 +4,6 @@ import json
 import re
 import subprocess
 
-import pytest
-
 from gateway import run
 from needs import programs
 
@@ -29,6 +27,13 @@ def rendered(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"‐\s+", "", done.stdout.decode()))
 
 
+def facts(*words: str) -> dict[str, str]:
+    """What a page says of each setting below its meaning, in one line, by the option."""
+    text = re.sub(r"\\f[BIR]", "", page(*words)).replace("\\-", "-").split("\n.SH OPTIONS\n")[1].split("\n.SH ")[0]
+    items = [item.split("\n.br\n") for item in re.split(r"^\.TP\n", text, flags=re.M)]
+    return {item[0].split()[0]: " ".join(item[1].split()) for item in items if len(item) == 2}
+
+
 @programs("mandoc", "groff")
 def test_each_page_is_accepted_without_a_warning():
     all_commands = commands()
@@ -50,6 +55,8 @@ def test_a_page_has_what_the_help_has():
         assert len(options) > 2
         assert [option for option in options if option not in shown] == []
         assert text.splitlines()[0] in shown
+        if words == ["serve"]:
+            assert {setting["option"] for setting in json.loads(run("settings", "--json").out)} <= set(options)
     assert all(" ".join(words) in rendered(page()) for words in commands())
 
 
@@ -58,11 +65,13 @@ def test_the_page_of_serve_has_each_setting():
     shown = rendered(page("serve"))
     settings = json.loads(run("settings", "--json").out)
     assert len(settings) > 60
+    of_option = facts("serve")
     for setting in settings:
         assert setting["variable"] in shown
-        assert f"applied by {setting['applied_by']}" in shown
-        if setting["default"]:
-            assert f"default: {setting['default']}" in shown
+        parts = [f"default: {setting['default']}"] if setting["default"] else []
+        parts += [f"unit: {setting['unit']}"] if setting["unit"] else []
+        assert of_option[setting["option"]] == "; ".join([*parts, f"applied by {setting['applied_by']}"])
+    assert set(of_option) == {setting["option"] for setting in settings}
     assert "default: 16384; unit: bytes; applied by a reload" in shown
 
 
@@ -82,8 +91,3 @@ def test_settings_in_text_and_json():
     shown = {key: value for key, value in printed.items() if value is not None}
     assert {setting["key"]: setting["default"] for setting in settings if setting["default"]} == {
         key: str(value) for key, value in shown.items()}
-
-
-@pytest.mark.parametrize("option", ["--limit-head", "--tls", "--deadline-idle"])
-def test_help_names_the_settings(option):
-    assert option in run("serve", "--help").out

@@ -1,5 +1,7 @@
 """`countersign reload` and SIGHUP apply changed settings atomically, and say what changed and what waits for a restart."""
 
+import base64
+import errno
 import json
 import os
 import pathlib
@@ -83,7 +85,9 @@ def test_changed_settings_are_applied_and_named(tmp_path):
             "prefix": ("/countersign/v1", "/other", True)}
         assert [site.answer().body for _ in range(8)] == [b"two"] * 8
         assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
-        assert site.gateway.send(b"GET /countersign/v1/time HTTP/1.1\r\nHost: localhost\r\n\r\n").status != 404
+        # With the other prefix applied, the backend would be asked, and nobody but a signer may ask it.
+        time_of = f"GET /countersign/v1/time HTTP/1.1\r\nHost: 127.0.0.1:{site.gateway.port}\r\n\r\n".encode()
+        assert site.gateway.send(time_of).status == 200
         # What waits for a restart is named again, and the rest is not.
         status, report = site.reload()
         assert status == 0 and list(changed(report)) == ["prefix"]
@@ -95,11 +99,24 @@ def test_changed_settings_are_applied_and_named(tmp_path):
 
 
 def test_limits_and_deadlines_of_open_connections(tmp_path):
-    with Site(tmp_path, "--tls", "off") as site, site.gateway.connect() as line:
+    with Site(tmp_path, "--tls", "off") as site, site.gateway.connect() as line, site.gateway.connect() as other:
         line.send(site.gateway.key.request())
         assert line.answer().status == 200
-        site.write(deadline_idle=1)
+
+        def send_altered(target: str) -> None:
+            other.send(site.gateway.key.request("POST", target, body=b"x" * 1_000)[:-1] + b"y")
+
+        def has_arrived(target: str) -> bool:
+            return any(target.encode() in raw for raw in site.one.raw)
+
+        # Held until it is verified, and therefore not forwarded.
+        send_altered("/held")
+        assert other.answer().status == 400 and not has_arrived("/held")
+        site.write(deadline_idle=1, limit_held_body=10)
         assert site.reload()[0] == 0
+        send_altered("/streamed")
+        until(lambda: has_arrived("/streamed"))
+        assert not has_arrived("/held")
         line.send(site.gateway.key.request())
         assert line.answer().status == 200
         began = time.monotonic()
@@ -249,6 +266,103 @@ def test_a_log_that_nobody_reads_is_refused_at_once(tmp_path):
         assert "pipe" in json.dumps(report["problems"]) and site.answer().status == 200
 
 
+def test_fields_methods_and_audience(tmp_path):
+    with Site(tmp_path, "--tls", "off") as site:
+        site.gateway.admin("app", "policy", "demo", "--set", "assertion=on")
+        override = [("x-http-method-override", "PATCH")]
+
+        def audience() -> str:
+            assert site.gateway.send(site.gateway.key.request(fields=override)).status == 200
+            body = site.one.seen[-1].get("countersign-assertion").split(".")[1]
+            return json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))["aud"]
+
+        assert audience() == site.one.url
+        assert site.one.seen[-1].get("x-http-method-override") is None
+        assert site.gateway.send(site.gateway.key.request("M-SEARCH", "/")).status >= 400
+        site.write(forward_caller_fields="x-http-method-override", allow_methods="M-SEARCH", assertion_audience="urn:other")
+        assert site.reload()[0] == 0
+        assert audience() == "urn:other"
+        assert site.one.seen[-1].get("x-http-method-override") == "PATCH"
+        assert site.gateway.send(site.gateway.key.request("M-SEARCH", "/")).status == 200
+        assert site.one.seen[-1].method == "M-SEARCH"
+
+
+def test_proxy_headers(tmp_path):
+    with Site(tmp_path, "--tls", "off", trusted_proxies="127.0.0.0/8") as site:
+        header = b"PROXY TCP4 192.0.2.9 127.0.0.1 1 443\r\n"
+        assert site.gateway.send(header + site.gateway.key.request()).status == 400
+        site.write(proxy_protocol="require")
+        assert site.reload()[0] == 0
+        assert site.gateway.send(header + site.gateway.key.request()).status == 200
+        assert site.one.seen[-1].get("countersign-client") == "192.0.2.9"
+        site.write(proxy_protocol="off")
+        assert site.reload()[0] == 0
+        assert site.answer().status == 200
+
+
+def test_connections_to_the_backend(tmp_path):
+    """Of six requests at once, four find no connection of their worker's under the lower limit, and may not wait."""
+    with Site(tmp_path, "--tls", "off", "--workers", 2) as site:
+        answer = Site.answering("one")
+
+        def statuses(all_arrive: bool) -> list[int]:
+            released, count = threading.Event(), len(site.one.seen)
+
+            def held(seen, sock: socket.socket) -> None:
+                released.wait(30)
+                answer(seen, sock)
+
+            site.one.answer = held
+            lines = [site.gateway.connect() for _ in range(6)]
+            for line in lines:
+                line.send(site.gateway.key.request())
+            if all_arrive:
+                until(lambda: len(site.one.seen) == count + 6)
+            else:
+                until(lambda: len([event for event in site.gateway.events() if event.get("code") == "upstream-busy"]) >= 4)
+            released.set()
+            found = sorted(line.answer().status for line in lines)
+            for line in lines:
+                line.sock.close()
+            return found
+
+        assert statuses(all_arrive=True) == [200] * 6
+        site.write(limit_upstream_connections=2, limit_upstream_waiting=0)
+        assert site.reload()[0] == 0
+        assert statuses(all_arrive=False)[2:] == [503] * 4
+
+
+def test_the_command_leaves_the_file_to_the_server(tmp_path):
+    """With the file named in the command's own environment, the server reports all that is wrong with it."""
+    with Site(tmp_path, "--tls", "off") as site:
+        environment = {"COUNTERSIGN_CONFIG": str(site.path)}
+        for content, lines in [('{"limit_target": 1,\n"nonsense": 2,\n"deadline_idle": 0}', [1, 2, 3]), ('{"limit_target"', [1])]:
+            site.path.write_text(content)
+            for more in ({"COUNTERSIGN_DATA": "/none"}, {}):
+                done = run("reload", "--json", "--data", site.gateway.data, environment=environment | more)
+                assert done.returncode == 1, done.err
+                assert [problem["line"] for problem in json.loads(done.out)["problems"]] == lines
+            done = run("reload", "--json", environment=environment | {"COUNTERSIGN_DATA": str(site.gateway.data)})
+            assert done.returncode == 1, done.err
+        # Where nothing else names the folder, it takes a file that can be read.
+        done = run("reload", environment=environment)
+        assert done.returncode == 2 and "settings.json: not JSON" in done.err
+        site.path.write_text(json.dumps({"data": str(site.gateway.data), "limit_target": 1}))
+        assert run("reload", environment=environment).returncode == 1
+
+
+def test_a_new_backend_and_its_certificates_wait_together(tmp_path):
+    certificate, _ = make_certificate(tmp_path, "backend")
+    with Site(tmp_path, "--tls", "off", upstream=None) as site:
+        site.write(upstream="https://127.0.0.1:1", upstream_ca=str(certificate), limit_target=300)
+        status, report = site.reload()
+        assert status == 0, report
+        assert {name: waits for name, (_, _, waits) in changed(report).items()} == {
+            "upstream": True, "upstream-ca": True, "limit-target": False}
+        assert report["late_loops"] == 0 and report["omitted"] == 0
+        assert site.answer().status == 200
+
+
 def test_trusted_proxies_and_rules_of_heads(tmp_path):
     with Site(tmp_path, "--tls", "off", underscore_fields="keep") as site:
         odd = [("odd_name", "1")]
@@ -343,7 +457,7 @@ def test_a_reload_during_a_hand_over_is_refused(tmp_path):
             assert new.stdout.readline().startswith(b"listening on ")
             old.send_signal(signal.SIGHUP)
             until(lambda: site.notes())
-            assert site.notes()[-1].startswith("nothing was applied: a restart is under way")
+            until(lambda: site.notes() and site.notes()[-1].startswith("nothing was applied: a restart is under way"))
             site.write(limit_target=300)
             until(lambda: run("reload", "--data", site.gateway.data).returncode == 0)
             assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
@@ -362,6 +476,41 @@ def test_a_reload_while_the_successor_starts_is_refused(tmp_path):
         asker.close()
         until(lambda: site.reload()[0] == 0)
         assert site.answer().status == 200
+
+
+def test_a_reload_that_waits_keeps_no_hand_over_waiting(tmp_path):
+    """The control socket answers in a hand-over, although a reload by SIGHUP waits for a file, as it may for a resolver."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with Site(tmp_path, "--tls", "off") as site:
+        site.write(upstream="https://127.0.0.1:1", upstream_ca=str(pipe))
+        site.gateway.process.send_signal(signal.SIGHUP)
+        writers: list[int] = []
+
+        def is_read() -> bool:
+            try:
+                writers.append(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError as error:
+                assert error.errno == errno.ENXIO
+            return writers != []
+
+        until(is_read)
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asker:
+                asker.connect(str(site.gateway.data / "control"))
+                asker.send(b"take-over 1")
+                assert asker.recv(512)
+                begun = time.monotonic()
+                status, report = site.reload()
+                assert status == 1 and "a restart is under way" in report["problems"][0]["message"]
+                assert time.monotonic() - begun < 10
+                # The log has a thread of its own.
+                until(lambda: len(site.notes()) == 1)
+        finally:
+            # Without it the server reads the pipe, and ends on no signal.
+            os.close(writers[0])
+        until(lambda: len(site.notes()) == 2)
+        assert "--upstream-ca" in site.notes()[1] and site.answer().body == b"one"
 
 
 def test_no_server(tmp_path):

@@ -84,6 +84,11 @@ import Testing
             ("limit-head", "1"), ("deadline-head", "0"),
             ("store", "postgres://u:hunter2@h/db?sslmode=disable"),
             ("store", "sqlite:"), ("store", "mysql:x"), ("replay", "redis://:hunter2@h"), ("data", ""),
+            ("replay", "redis:/:hunter2@h"), ("store", "postgres:u:hunter2@h/db"), ("store", "u:hunter2@h"),
+            ("store", "u:hunter2@\u{301}h"), ("store", "postgres://u:12?hunter2@h"),
+            ("store", "postgres://h/db?key=a@hunter2"), ("store", "postgres:/\u{301}/u:hunter2@h"),
+            ("replay", "password\u{301}=hunter2"), ("store", "u:hunter2@h://x"),
+            ("store", "password=hunter2://x"), ("store", " postgres://u:hunter2"),
             ("log", "a\0b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {
@@ -104,6 +109,7 @@ import Testing
             #expect(fault?.message.hasPrefix(named) == true, "\(fault?.message ?? "")")
             #expect(fault?.message.contains("expected") == true)
             #expect(fault?.message.contains("hunter2") == false)
+            #expect(fault?.message.contains("u:12") == false)
         }
     }
 

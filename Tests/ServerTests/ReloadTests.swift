@@ -1,3 +1,4 @@
+import CountersignHTTP
 import CountersignWire
 import Testing
 
@@ -41,8 +42,8 @@ import Testing
             default: []
             }
         let old = try Self.configuration(before)
-        let ranges = ["1077", "77", "7", "300", "0"]
-        let text = ([Self.other(setting)] + ranges).first { text in
+        let candidates = ["1077", "77", "7", "300", "0"]
+        let text = ([Self.other(setting)] + candidates).first { text in
             var probe = old
             return setting.set(&probe, text) != nil && probe != old
         }
@@ -77,6 +78,128 @@ import Testing
         let change = try #require(old.changes(to: new).first)
         #expect(change.needsRestart && change.old == change.new && !change.old.contains("hunter"))
         #expect(old.changes(to: old).isEmpty)
+    }
+
+    @Test func theBackendThatWaitsKeepsItsCertificates() throws {
+        let old = try Self.configuration([])
+        let new = try Self.configuration([
+            ("upstream", "https://h"), ("upstream-ca", "/ca.pem"), ("upstream-certificate", "c.pem,k.pem"),
+            ("limit-head", "2000"),
+        ])
+        let changes = old.changes(to: new)
+        #expect(
+            changes.filter(\.needsRestart).map(\.name) == ["upstream", "upstream-ca", "upstream-certificate"])
+        let reloaded = old.reloaded(from: new)
+        #expect(reloaded.contradictions(workers: 1).isEmpty && reloaded.limits.headBytes == 2000)
+        // Nor does the way back leave an https backend without its authorities.
+        #expect(new.reloaded(from: old).upstreamSettings == new.upstreamSettings)
+    }
+
+    @Test func whatWaitsContradictsNothing() throws {
+        let old = try Self.configuration([("decide", "nginx"), ("trusted-proxies", "10.0.0.0/8")])
+        let new = try Self.configuration([])
+        let found = Reloader.contradictions(
+            of: old.reloaded(from: new), workers: 1, after: old.changes(to: new), origins: [:])
+        #expect(
+            found.map(\.message) == [
+                "--decide nginx: expected --trusted-proxies with the proxies that ask; "
+                    + "--decide keeps its value until a restart"
+            ])
+        let certificate = try Self.configuration([("upstream-ca", "/ca.pem"), ("decide", "nginx")])
+        #expect(
+            certificate.contradictions(workers: 2_000).map(\.name) == [
+                "decide", "limit-upstream-connections", "upstream-ca",
+            ])
+    }
+
+    /// A resolver that fails must keep no certificate from being renewed.
+    @Test func aRunningServersAddressesAreNotResolvedAgain() throws {
+        var sources = Configuration.Sources()
+        sources.flags = [("listen", "nowhere.invalid:1"), ("admin", "nowhere.invalid:2")]
+        let result = Configuration.read(from: sources)
+        func names(running: Configuration?) -> [String?] {
+            result.check(environment: [:], running: running).map(\.setting)
+                .filter { ["listen", "admin"].contains($0) }
+        }
+        #expect(names(running: nil) == ["listen", "admin"])
+        #expect(names(running: result.configuration) == [])
+        #expect(names(running: try Self.configuration([("admin", "nowhere.invalid:2")])) == ["listen"])
+    }
+
+    @Test func theDataFolderOfSettingsThatAreWrong() throws {
+        var sources = Configuration.Sources()
+        sources.file = (path: "f.json", bytes: Array(#"{"data": "/d", "workers": 0, "odd": 1}"#.utf8))
+        #expect(try Configuration.dataFolder(in: sources) == "/d")
+        for wrong in [#"{"data": "/d", "#, "[]", #"{"data": ""}"#, #"{"data": 1e3}"# + "x"] {
+            sources.file = (path: "f.json", bytes: Array(wrong.utf8))
+            let fault = #expect(throws: OperationalError.self) {
+                try Configuration.dataFolder(in: sources)
+            }
+            #expect(fault?.kind == .usage && fault?.message.hasPrefix("f.json: ") == true)
+        }
+        sources.environment = ["COUNTERSIGN_DATA": "/e"]
+        #expect(try Configuration.dataFolder(in: sources) == "/e")
+    }
+
+    @Test func loopsThatAreLateAreCounted() throws {
+        let (running, waiting) = (try EventLoop(), try EventLoop())
+        try running.start(name: "running")
+        let loops = PendingLoops()
+        loops.perform(on: running) {}
+        #expect(loops.wait(milliseconds: 5_000) == 0)
+        loops.perform(on: waiting) {}
+        loops.perform(on: running) {}
+        #expect(loops.wait(milliseconds: 200) == 1)
+        running.stop()
+        running.join()
+        let report = ReloadReport(lateLoops: 1, problems: [])
+        let text = "1 event loop is busy and takes the settings later"
+        #expect(report.text.hasSuffix(text) && report.line.hasSuffix(text))
+        #expect(report.json.text.contains(#""late_loops":1"#))
+    }
+
+    @Test func aReportThatIsTooLongSaysWhatItLeavesOut() throws {
+        let value = String(repeating: "\u{1}", count: 200)
+        let change = SettingChange(name: "log", old: value, new: value, needsRestart: false)
+        let whole = ReloadReport(
+            changes: Array(repeating: change, count: 40), files: ["/a", "/b"], problems: [])
+        let sent = whole.bounded
+        #expect(sent.omitted > 0)
+        #expect(
+            sent.omitted == whole.changes.count + whole.files.count - sent.changes.count - sent.files.count)
+        #expect(sent.text.hasSuffix("\nand \(sent.omitted) more; the log names all"))
+        #expect(sent.json.text.contains(#""omitted":\#(sent.omitted)"#))
+        // Even with none left, it does not say that nothing has changed.
+        let long = SettingChange(
+            name: String(repeating: "x", count: 70_000), old: "", new: "", needsRestart: false)
+        let none = ReloadReport(changes: [long], problems: []).bounded
+        #expect(none.changes.isEmpty && none.text == "and 1 more; the log names all")
+        #expect(ReloadReport(problems: []).bounded.text == "no setting has changed")
+    }
+
+    @Test func aRefusalThatIsTooLongSaysWhatItLeavesOut() throws {
+        let origin = ConfigurationProblem.Origin(
+            place: "/f", file: "/" + String(repeating: "f", count: 400), line: 1)
+        let problems = (1...900).map { ConfigurationProblem(message: "wrong: \($0)", origin: origin) }
+        let whole = ReloadReport.refused(problems)
+        let sent = whole.bounded
+        #expect(whole.omitted > 0 && sent.omitted > whole.omitted)
+        #expect(sent.problems == Array(problems.prefix(sent.problems.count)))
+        #expect(sent.problems.count + sent.omitted == 900)
+        let omission = "and \(sent.omitted) more; `countersign serve --check-config` shows all"
+        #expect(sent.text.contains("\n\(omission)\n") && sent.line.hasSuffix(omission))
+        #expect(sent.json.text.contains(#""message":"\#(omission)""#))
+    }
+
+    /// One character may have any number of combining marks.
+    @Test func oneLongCharacterIsCut() throws {
+        let long = "a" + String(repeating: "\u{301}", count: 400_000)
+        let report = ReloadReport.refused([ConfigurationProblem(message: long, origin: nil)])
+        #expect(report.text.utf8.count < 5_000)
+        let (before, after) = (
+            try Self.configuration([("log", "/a")]), try Self.configuration([("log", long)])
+        )
+        #expect(try #require(before.changes(to: after).first).new.unicodeScalars.count == 201)
     }
 
     @Test func valuesInAReportAreBounded() throws {

@@ -52,8 +52,8 @@ package struct DataFolder: Sendable, Equatable {
         } else {
             reason = String(cString: strerror(errno))
         }
-        let mode = String(status.st_mode & 0o7777, radix: 8)
-        return "\(path): the data folder has mode \(mode) and should have 700, which was not set: \(reason)"
+        let mode = "0\(String(status.st_mode & 0o7777, radix: 8))"
+        return "\(path): the data folder has mode \(mode) and should have 0700, which was not set: \(reason)"
     }
 
     /// Runs `body` while no server runs on this folder, and none can start: holds the lock of the replay

@@ -29,17 +29,8 @@ package enum KeyFile {
         defer {
             bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
         }
-        var count = 0
-        while count < mostBytes {
-            let here = bytes.withUnsafeMutableBytes {
-                Glibc.read(file, $0.baseAddress.map { $0 + count }, mostBytes - count)
-            }
-            if here < 0, errno == EINTR { continue }
-            guard here >= 0 else {
-                throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
-            }
-            if here == 0 { break }
-            count += here
+        guard var count = FileReader.fill(&bytes, from: file) else {
+            throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
         }
         while count > 0, [0x20, 0x09, 0x0A, 0x0D].contains(bytes[count - 1]) { count -= 1 }
         return Secret(copying: bytes.span.extracting(0..<count))

@@ -67,6 +67,11 @@ struct Option: Sendable {
         Option(name: name, letter: letter, kind: .list(value), meaning: meaning)
     }
 
+    /// A signature scheme, whose names completion offers.
+    static func scheme(meaning: String) -> Option {
+        Option(name: "scheme", kind: .value("NAME"), meaning: meaning, form: .schemes)
+    }
+
     static let help = flag("help", meaning: "show this", letter: "h")
     static let json = flag("json", meaning: "print JSON")
     static let data = value(
@@ -82,13 +87,16 @@ extension Command {
         case run(Command, [String])
     }
 
+    /// Those that may stand before a command's words, with their values after them.
+    static let leadingOptions = [Option.data, .store].map { "--\($0.name)" }
+
     /// The command whose words the arguments begin with. Options that every command has may stand before it.
     static func find(_ arguments: [String], in commands: [Command]) throws(OperationalError) -> Lookup {
         var rest = arguments[...]
         var leading: [String] = []
         while let word = rest.first, word.hasPrefix("-"), word != "--" {
             leading.append(rest.removeFirst())
-            if ["--data", "--store"].contains(word), let value = rest.popFirst() { leading.append(value) }
+            if leadingOptions.contains(word), let value = rest.popFirst() { leading.append(value) }
         }
         if leading.contains("--version") { rest = ["version"]; leading.removeAll { $0 == "--version" } }
         if rest.first == "help" { return .help(try Help.text(for: Array(rest.dropFirst()), in: commands)) }
@@ -128,6 +136,8 @@ extension Command {
 enum Help {
     static func overview(of commands: [Command]) -> String {
         let rows = commands.map { ($0.name, $0.summary) }
+        let statuses = ExitStatus.allCases.map { "\($0.rawValue) \($0.meaning)" }
+        let most = statuses.dropLast().joined(separator: ", ")
         return """
             Countersign proves that each request comes from a live version of your app, unread, unchanged \
             and once.
@@ -136,9 +146,8 @@ enum Help {
 
             \(table(rows))
 
-            `countersign COMMAND --help` says more. Exit status: 0 success, 1 failed or refused, 2 used \
-            wrongly,
-            3 the server or a store could not be reached.
+            `countersign COMMAND --help` says more. Exit status: \(most),
+            \(statuses.last ?? "").
             """
     }
 

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignSeal
 import CountersignWire
 import Glibc
@@ -49,18 +50,10 @@ struct Console: Sendable {
     }
 
     static func readAll(_ file: Int32, limit: Int, name: String) throws(OperationalError) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 65_536)
-        while true {
-            let count = Glibc.read(file, &chunk, chunk.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw Errno.error("\(name): cannot read") }
-            if count == 0 { return bytes }
-            bytes += chunk[..<count]
-            guard bytes.count <= limit else {
-                throw OperationalError(.usage, message: "\(name): over \(limit) bytes")
-            }
+        guard let bytes = try FileReader.bytes(of: file, limit: limit, name: name) else {
+            throw OperationalError(.usage, message: "\(name): over \(limit) bytes")
         }
+        return bytes
     }
 
     /// A file that the command line names; that it cannot be opened is a mistake there.

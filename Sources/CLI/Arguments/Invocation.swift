@@ -32,11 +32,25 @@ struct Invocation: Sendable {
         var sources = Configuration.Sources()
         sources.environment = environment.variables
         if let path = environment["COUNTERSIGN_CONFIG"] {
-            sources.file = (path, try Console.readFile(path, limit: 1 << 20))
+            sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
         }
         if let data = arguments.value("data") { sources.flags.append(("data", data)) }
         if let store = arguments.value("store") { sources.flags.append(("store", store)) }
         return try Configuration(from: sources)
+    }
+
+    /// The path of the data folder alone, for what a running server is to judge: `--data`, else
+    /// `COUNTERSIGN_DATA`, else the settings file, which is not read where one of them is given.
+    func dataFolder() throws(OperationalError) -> String {
+        var sources = Configuration.Sources()
+        if let path = arguments.value("data") {
+            sources.flags = [("data", path)]
+        } else if let path = environment["COUNTERSIGN_DATA"] {
+            sources.environment = ["COUNTERSIGN_DATA": path]
+        } else if let path = environment["COUNTERSIGN_CONFIG"] {
+            sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
+        }
+        return try Configuration.dataFolder(in: sources)
     }
 
     func deployment(absence: DataFolder.MissingFolderAction = .fail) throws(OperationalError) -> Deployment {

@@ -10,9 +10,10 @@ extension Command {
     static let lab = Command(
         words: ["lab"], summary: "attack every scheme, live, and show what held",
         options: [
-            .list(
-                "scheme", placeholder: "S",
-                meaning: "these rows; several with commas, `*` for any characters (default: all)"),
+            Option(
+                name: "scheme", kind: .list("S"),
+                meaning: "these rows; several with commas, `*` for any characters (default: all)",
+                form: .schemes),
             .list("attack", placeholder: "A", meaning: "these attacks, by their names or their columns'"),
             .value(
                 "html", placeholder: "F",

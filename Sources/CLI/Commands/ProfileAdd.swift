@@ -48,7 +48,7 @@ extension Command {
                 "device-keys", placeholder: "KIND",
                 meaning:
                     "what has this machine's keys: auto, hardware or software (default: auto, or as it was)"),
-            .value("scheme", placeholder: "NAME", meaning: "how to sign (default: message-signatures)"),
+            .scheme(meaning: "how to sign (default: message-signatures)"),
             .value("platform", placeholder: "NAME", meaning: "form-md5: the app's platform"),
             .value("version", placeholder: "V", meaning: "form-md5: the app's version"),
             .value(

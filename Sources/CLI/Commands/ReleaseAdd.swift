@@ -12,9 +12,7 @@ extension Command {
             .value("platform", placeholder: "NAME", meaning: "ios, android, … (needed)"),
             .value(
                 "version", placeholder: "V", meaning: "the app's version, as its clients write it (needed)"),
-            .value(
-                "scheme", placeholder: "NAME",
-                meaning: "how this version signs, or token (default: message-signatures)"),
+            .scheme(meaning: "how this version signs, or token (default: message-signatures)"),
             .value("key-id", placeholder: "ID", meaning: "bring a key along: its id (form-md5: the app_id)"),
             .value(
                 "algorithm", placeholder: "NAME",

@@ -22,7 +22,7 @@ extension Command {
                 meaning: "the body; @FILE sends a file as it is, @- standard input", letter: "d"),
             .list("header", placeholder: "N: V", meaning: "a field more", letter: "H"),
             .flag("include", meaning: "print the answer's head as well", letter: "i"),
-            .value("scheme", placeholder: "NAME", meaning: "sign with this scheme, not the profile's"),
+            .scheme(meaning: "sign with this scheme, not the profile's"),
             .formMD5Key,
             .flag("as-release", meaning: "sign as the app version alone, even if an account is signed in"),
             .flag("require-session", meaning: "fail, and send nothing, if no account is signed in"),

@@ -14,10 +14,7 @@ extension Command {
                 "key-id", placeholder: "ID",
                 meaning: "a release key's id, best of a release made for this and retired afterwards"),
             .secret, .secretStdin, .secretFile, .algorithm,
-            .value(
-                "scheme", placeholder: "NAME",
-
-                meaning: "how the release signs (default: message-signatures)"),
+            .scheme(meaning: "how the release signs (default: message-signatures)"),
             .value(
                 "path", placeholder: "PATH",
                 meaning:

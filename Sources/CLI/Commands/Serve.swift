@@ -30,16 +30,16 @@ extension Command {
                 sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
             } catch {
                 guard run.arguments.has("check-config") else { throw error }
-                var reading = Configuration.read(from: sources)
-                reading.problems.insert(
+                var result = Configuration.read(from: sources)
+                result.problems.insert(
                     ConfigurationProblem(message: error.message, origin: .init(place: path, file: path)),
                     at: 0)
-                return try run.report(reading.check(environment: run.environment.variables))
+                return try run.report(result.check(environment: run.environment.variables))
             }
         }
         if run.arguments.has("check-config") {
-            let reading = Configuration.read(from: sources)
-            return try run.report(reading.check(environment: run.environment.variables))
+            let result = Configuration.read(from: sources)
+            return try run.report(result.check(environment: run.environment.variables))
         }
         let configuration = try Configuration(from: sources)
         if run.arguments.has("print-config") {
@@ -110,7 +110,7 @@ extension Command {
             no restart, and names what does. SIGHUP does the same; the report is in the log.
             """
     ) { (run) throws(OperationalError) in
-        let folder = try DataFolder(run.configuration().data, absence: .fail)
+        let folder = try DataFolder(run.dataFolder(), absence: .fail)
         let report = try ReloadRequest(folder).run()
         try run.console.print(run.arguments.has("json") ? report.json : report.text)
         return report.isApplied ? .success : .failed

@@ -22,7 +22,7 @@ struct OfflineContext {
     var request: Result<Request, Refusal>
 
     static let options: [Option] = [
-        .value("scheme", placeholder: "NAME", meaning: "the signature scheme (default: message-signatures)"),
+        .scheme(meaning: "the signature scheme (default: message-signatures)"),
         .value("key-id", placeholder: "ID", meaning: "the key's id (needed)"),
         .secret, .secretFile, .algorithm,
         .value(

@@ -2,11 +2,14 @@ import CountersignSchemes
 import CountersignServer
 
 /// What may stand where a value is expected, for completion.
-enum ValueForm: Sendable, Equatable {
+enum ValueForm: Sendable {
     /// Any text; these words are offered.
     case text([String])
     case file
     case folder
+
+    /// The name of a signature scheme.
+    static let schemes = ValueForm.text(SchemeName.allCases.map(\.rawValue))
 
     /// By the placeholder in help: a file, a folder, or one of the words that it lists (`on|off`).
     init(placeholder: String) {
@@ -31,16 +34,12 @@ enum ValueForm: Sendable, Equatable {
 
 /// What can follow the words of a command line, computed from the table of commands. The shells' scripts only
 /// ask for it.
-struct CompletionCandidates: Equatable {
+struct CompletionCandidates {
     /// Paths that the shell offers besides the words.
     enum Paths: String { case none, files, folders }
 
     private(set) var words: [(text: String, meaning: String)] = []
     private(set) var paths = Paths.none
-
-    static func == (left: CompletionCandidates, right: CompletionCandidates) -> Bool {
-        left.paths == right.paths && left.words.map(\.text) == right.words.map(\.text)
-    }
 
     /// `line` has the words after the program's name; the last one is being typed and may be empty.
     init(for line: [String], in commands: [Command]) {
@@ -49,7 +48,7 @@ struct CompletionCandidates: Equatable {
         var rest = Array(line.dropLast())
         while let option = rest.first, option.hasPrefix("-") {
             rest.removeFirst()
-            if ["--data", "--store"].contains(option), !rest.isEmpty { rest.removeFirst() }
+            if Command.leadingOptions.contains(option), !rest.isEmpty { rest.removeFirst() }
         }
         if rest.first == "help" { rest.removeFirst() }
         let typed = Array(rest.prefix { !$0.hasPrefix("-") })
@@ -103,7 +102,7 @@ struct CompletionCandidates: Equatable {
     ) {
         if arguments.contains("--") { return paths = .files }
         if let last = arguments.last, let option = CompletionCandidates.option(last, of: command),
-            let form = option.expectedForm, !last.contains("=")
+            let form = option.expectedForm
         {
             return add(form, beginningWith: current, prefix: "")
         }
@@ -130,7 +129,7 @@ struct CompletionCandidates: Equatable {
                 isValue = false
             } else if word.hasPrefix("-") {
                 let option = CompletionCandidates.option(word, of: command)
-                isValue = option?.expectedForm != nil && !word.contains("=")
+                isValue = option?.expectedForm != nil
             } else {
                 count += 1
             }
@@ -165,13 +164,7 @@ extension Option {
         switch kind {
         case .flag: nil
         case .value(let placeholder), .list(let placeholder):
-            if let form {
-                form
-            } else if name == "scheme" {
-                .text(SchemeName.allCases.map(\.rawValue))
-            } else {
-                ValueForm(placeholder: placeholder)
-            }
+            form ?? ValueForm(placeholder: placeholder)
         }
     }
 }

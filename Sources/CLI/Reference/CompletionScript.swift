@@ -1,6 +1,6 @@
 /// The scripts that make a shell complete the program's command lines. Each asks the program that is on the
 /// line, so that it never differs from the program's commands.
-enum CompletionScript: String, CaseIterable {
+enum CompletionScript: String {
     case bash, zsh, fish
 
     var text: String {

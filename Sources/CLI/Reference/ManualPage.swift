@@ -1,4 +1,5 @@
 import CountersignServer
+import CountersignWire
 
 /// A manual page, in the language of man(7), from the tables of commands and settings. Accepted by groff and
 /// mandoc without a warning.
@@ -68,17 +69,14 @@ struct ManualPage {
         section("ENVIRONMENT")
         for setting in Setting.all {
             lines += [".TP", ".B \(ManualPage.escaped(setting.variable))"]
-            fill("the value of \(setting.flag) where that is not given")
+            fill("used where \(setting.flag) is not given")
         }
     }
 
     private mutating func exitStatus() {
         section("EXIT STATUS")
-        for (status, meaning) in [
-            ("0", "success"), ("1", "what was asked for failed or was refused"), ("2", "used wrongly"),
-            ("3", "the server or a store could not be reached"),
-        ] {
-            lines += [".TP", ".B \(status)", meaning]
+        for status in ExitStatus.allCases {
+            lines += [".TP", ".B \(status.rawValue)", status.meaning]
         }
     }
 

@@ -86,6 +86,16 @@ public enum LogTarget: Sendable, Equatable {
 }
 
 extension Configuration {
+    /// The PEM files of the listener's certificate and key; nil without TLS. With ``TLSMode/automatic`` they
+    /// may not exist yet.
+    var tlsFiles: (certificate: String, key: String)? {
+        switch tls {
+        case .off: nil
+        case .automatic: ("\(data)/tls/certificate.pem", "\(data)/tls/key.pem")
+        case .files(let certificate, let key): (certificate, key)
+        }
+    }
+
     /// The data folder, its store and its master key, as `serve` and every administrative command open them.
     package func openDeployment(
         absence: DataFolder.MissingFolderAction, environment: [String: String],

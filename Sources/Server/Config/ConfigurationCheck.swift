@@ -5,11 +5,16 @@ import CountersignSQL
 import CountersignWire
 import Glibc
 
-extension Configuration.Reading {
+extension Configuration.ReadResult {
     /// All problems of the settings, and of the files and folders that they name. Opens no port, writes
     /// nothing, and connects to no backend, store or replay guard; may ask for the addresses of host names.
-    package func check(environment: [String: String]) -> [ConfigurationProblem] {
-        var check = ConfigurationCheck(reading: self, environment: environment)
+    ///
+    /// `running` are the settings of the server that is to take these; nil for a start. Its own addresses are
+    /// not asked for again, so that a resolver's failure keeps no certificate from being renewed.
+    package func check(
+        environment: [String: String], running: Configuration? = nil
+    ) -> [ConfigurationProblem] {
+        var check = ConfigurationCheck(result: self, environment: environment, running: running)
         check.run()
         return check.problems
     }
@@ -17,32 +22,32 @@ extension Configuration.Reading {
 
 /// The examination behind `serve --check-config`.
 private struct ConfigurationCheck {
-    private let reading: Configuration.Reading
+    private let result: Configuration.ReadResult
     private let environment: [String: String]
+    private let running: Configuration?
     private(set) var problems: [ConfigurationProblem]
 
-    private var configuration: Configuration { reading.configuration }
+    private var configuration: Configuration { result.configuration }
 
-    init(reading: Configuration.Reading, environment: [String: String]) {
-        self.reading = reading
+    init(result: Configuration.ReadResult, environment: [String: String], running: Configuration?) {
+        self.result = result
         self.environment = environment
-        problems = reading.problems
+        self.running = running
+        problems = result.problems
     }
 
     mutating func run() {
         checkData()
         checkListeners()
         checkTLS()
+        checkContradictions()
         checkUpstream()
         checkStores()
         checkLog()
-        if configuration.decide != nil, configuration.trustedProxies.isEmpty, isValid("trusted-proxies") {
-            report("decide", message: "--decide: expected --trusted-proxies with the proxies that ask")
-        }
     }
 
     /// False if a value of the setting was reported already, so that its default stands in its place.
-    private func isValid(_ name: String) -> Bool { !reading.problems.contains { $0.setting == name } }
+    private func isValid(_ name: String) -> Bool { !result.problems.contains { $0.setting == name } }
 
     private mutating func report(
         _ name: String, severity: ConfigurationProblem.Severity = .error, message: String,
@@ -50,7 +55,7 @@ private struct ConfigurationCheck {
     ) {
         problems.append(
             ConfigurationProblem(
-                severity: severity, message: message, origin: reading.origins[name], setting: name,
+                severity: severity, message: message, origin: result.origins[name], setting: name,
                 expected: expected))
     }
 
@@ -69,18 +74,18 @@ private struct ConfigurationCheck {
     /// The data folder, and the secrets in it, as far as they are there: the first start makes them.
     private mutating func checkData() {
         guard isValid("data") else { return }
-        guard access(configuration.data, F_OK) == 0 || errno != ENOENT else {
-            return checkParent(of: configuration.data, for: "data")
-        }
         let path = configuration.data
+        guard access(path, F_OK) == 0 || errno != ENOENT else {
+            return checkParent(of: path, for: "data")
+        }
         let opened = reporting("data") { try DataFolder(path, absence: .fail) }
         guard let folder = opened else { return }
         var status = stat()
         if stat(folder.path, &status) == 0, status.st_mode & 0o077 != 0 {
-            let mode = String(status.st_mode & 0o7777, radix: 8)
             report(
                 "data", severity: .warning,
-                message: "--data: \(folder.path): mode \(mode); serve sets 700", expected: "mode 700")
+                message: "--data: \(folder.path): mode \(ConfigurationCheck.mode(status)); serve sets 0700",
+                expected: "mode 0700")
         }
         let source = MasterKeySource(environment: environment, folder: folder)
         _ = reporting("data") { try source.find() }
@@ -89,9 +94,11 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// Whether a file or folder that is not there can be made.
+    /// Whether a file or folder that is not there can be made. A folder's path may end with slashes.
     private mutating func checkParent(of path: String, for name: String) {
-        let parent = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        var made = path[...]
+        if name == "data" { while made.count > 1, made.last == "/" { made.removeLast() } }
+        let parent = made.lastIndex(of: "/").map { $0 == made.startIndex ? "/" : String(made[..<$0]) } ?? "."
         guard access(parent, W_OK | X_OK) != 0 else { return }
         report(
             name,
@@ -114,8 +121,9 @@ private struct ConfigurationCheck {
         }
     }
 
-    /// A file that the server writes: one that it may write, or one that it can make.
-    private mutating func checkWritable(_ path: String, for name: String) {
+    /// A file that the server writes: one that it can make, or one that it may open with `access`, such as
+    /// `R_OK | W_OK`.
+    private mutating func checkWritable(_ path: String, for name: String, access mode: Int32) {
         var status = stat()
         guard stat(path, &status) == 0 else {
             guard errno == ENOENT else {
@@ -124,7 +132,7 @@ private struct ConfigurationCheck {
             }
             return checkParent(of: path, for: name)
         }
-        guard status.st_mode & S_IFMT != S_IFDIR, access(path, R_OK | W_OK) == 0 else {
+        guard status.st_mode & S_IFMT != S_IFDIR, access(path, mode) == 0 else {
             let found = status.st_mode & S_IFMT == S_IFDIR ? EISDIR : errno
             return report(
                 name, message: "--\(name): \(path): cannot write: \(String(cString: strerror(found)))",
@@ -135,17 +143,20 @@ private struct ConfigurationCheck {
     private mutating func warnOfReadableKey(_ path: String, for name: String) {
         var status = stat()
         guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { return }
-        let mode = String(status.st_mode & 0o777, radix: 8)
         report(
             name, severity: .warning,
-            message: "--\(name): \(path): mode \(mode) lets others read this key", expected: "mode 600")
+            message: "--\(name): \(path): mode \(ConfigurationCheck.mode(status)) lets others read this key",
+            expected: "mode 0600")
     }
+
+    /// `0755`.
+    private static func mode(_ status: stat) -> String { "0\(String(status.st_mode & 0o7777, radix: 8))" }
 
     // MARK: Settings
 
     private mutating func checkListeners() {
         for (name, address) in [("listen", configuration.listen), ("admin", configuration.admin)] {
-            guard isValid(name), let address else { continue }
+            guard isValid(name), let address, !isRunning(address, name: name) else { continue }
             _ = reporting(name) { try SocketAddress.resolve(host: address.host, port: Int(address.port)) }
         }
         guard configuration.listen == configuration.admin, configuration.listen.port != 0 else { return }
@@ -154,22 +165,19 @@ private struct ConfigurationCheck {
             expected: "another port")
     }
 
+    private func isRunning(_ address: HostPort, name: String) -> Bool {
+        guard let running else { return false }
+        return address == (name == "listen" ? running.listen : running.admin)
+    }
+
     private mutating func checkTLS() {
-        guard isValid("tls") else { return }
-        switch configuration.tls {
-        case .off: break
-        case .files(let certificate, let key):
-            checkPair(certificate: certificate, key: key, for: "tls") {
-                _ = try TLSContext(certificate: certificate, key: key)
-            }
-        case .automatic:
-            let certificate = "\(configuration.data)/tls/certificate.pem"
-            let key = "\(configuration.data)/tls/key.pem"
+        guard isValid("tls"), let files = configuration.tlsFiles else { return }
+        if configuration.tls == .automatic {
             // Unless both are there, `serve` makes them.
-            guard access(certificate, F_OK) == 0, access(key, F_OK) == 0 else { return }
-            checkPair(certificate: certificate, key: key, for: "tls") {
-                _ = try TLSContext(certificate: certificate, key: key)
-            }
+            guard access(files.certificate, F_OK) == 0, access(files.key, F_OK) == 0 else { return }
+        }
+        checkPair(certificate: files.certificate, key: files.key, for: "tls") {
+            _ = try TLSContext(certificate: files.certificate, key: files.key)
         }
     }
 
@@ -185,12 +193,15 @@ private struct ConfigurationCheck {
         warnOfReadableKey(key, for: name)
     }
 
-    private mutating func checkUpstream() {
+    private mutating func checkContradictions() {
         let workers = configuration.workers ?? max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
-        for (name, message) in configuration.upstreamContradictions(workers: workers)
-        where isValid(name) && isValid("upstream") {
-            report(name, message: message)
+        for found in configuration.contradictions(workers: workers)
+        where isValid(found.name) && isValid(found.other) {
+            report(found.name, message: found.message)
         }
+    }
+
+    private mutating func checkUpstream() {
         let settings = configuration.upstreamSettings
         if let path = settings.authorities {
             let count = problems.count
@@ -211,7 +222,7 @@ private struct ConfigurationCheck {
         if let path = configuration.store.file, isValid("store"), isValid("data") {
             // In the data folder it is made with the folder.
             if path != "\(configuration.data)/countersign.db" || access(path, F_OK) == 0 {
-                checkWritable(path, for: "store")
+                checkWritable(path, for: "store", access: R_OK | W_OK)
             }
         }
         for (_, path) in configuration.store.database?.files ?? [] { checkReadable(path, for: "store") }
@@ -219,6 +230,14 @@ private struct ConfigurationCheck {
     }
 
     private mutating func checkLog() {
-        if case .file(let path) = configuration.log { checkWritable(path, for: "log") }
+        guard case .file(let path) = configuration.log else { return }
+        checkWritable(path, for: "log", access: W_OK)
+        // Not opened: its reader, if it has one, would take the end of this process for the end of the log.
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
+        report(
+            "log", severity: .warning,
+            message: "--log: \(path): a named pipe; serve does not start while no program reads from it",
+            expected: "a file, or a pipe that has a reader")
     }
 }

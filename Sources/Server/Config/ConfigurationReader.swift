@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignGate
 import CountersignReplay
 import CountersignWire
@@ -21,30 +22,10 @@ extension Configuration {
         /// read; a pipe cannot be read twice.
         func readingFileAgain() throws(OperationalError) -> Sources {
             guard let path = file?.path else { return self }
-            // Opening a pipe must not wait for a writer.
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-            guard descriptor >= 0 else {
-                throw OperationalError(
-                    .usage, message: "\(path): cannot open: \(String(cString: strerror(errno)))")
-            }
-            let opened = FileDescriptor(owning: descriptor)
-            var status = stat()
-            guard fstat(opened.number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-                throw OperationalError(.usage, message: "\(path): expected a regular file to read again")
-            }
+            let file = try Sources.openedForReading(path)
             var bytes = [UInt8](repeating: 0, count: Sources.mostFileBytes + 1)
-            var count = 0
-            while count < bytes.count {
-                let read = bytes.withUnsafeMutableBytes {
-                    Glibc.read(opened.number, $0.baseAddress.map { $0 + count }, $0.count - count)
-                }
-                if read < 0, errno == EINTR { continue }
-                guard read >= 0 else {
-                    throw OperationalError(
-                        .usage, message: "\(path): cannot read: \(String(cString: strerror(errno)))")
-                }
-                if read == 0 { break }
-                count += read
+            guard let count = FileReader.fill(&bytes, from: file.number) else {
+                throw SystemCallError(errno, while: "\(path): cannot read").fault(.usage)
             }
             guard count <= Sources.mostFileBytes else {
                 throw OperationalError(
@@ -54,15 +35,31 @@ extension Configuration {
             sources.file = (path, Array(bytes[..<count]))
             return sources
         }
+
+        private static func openedForReading(_ path: String) throws(OperationalError) -> FileDescriptor {
+            // Opening a pipe must not wait for a writer.
+            let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+            guard number >= 0 else {
+                throw SystemCallError(errno, while: "\(path): cannot open").fault(.usage)
+            }
+            let file = FileDescriptor(owning: number)
+            var status = stat()
+            guard fstat(number, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+                throw OperationalError(.usage, message: "\(path): expected a regular file to read again")
+            }
+            return file
+        }
     }
 
     /// The settings that sources give, with everything that is wrong with them.
-    package struct Reading: Sendable {
+    package struct ReadResult: Sendable {
         /// With the defaults in the place of values that are invalid.
         package var configuration = Configuration()
         package var problems: [ConfigurationProblem] = []
         /// Where the value of each setting that is not the default was given, by name.
         package var origins: [String: ConfigurationProblem.Origin] = [:]
+        /// The problem of a settings file that is not an object in JSON: none of its settings was read.
+        fileprivate(set) var fileProblem: ConfigurationProblem?
 
         /// The settings; throws the first problem.
         func checked() throws(OperationalError) -> Configuration {
@@ -83,7 +80,7 @@ extension Configuration {
     ///
     /// Ignores environment variables that are no setting: Kubernetes gives every pod
     /// `COUNTERSIGN_SERVICE_HOST` and the like if a service is called countersign.
-    package static func read(from sources: Sources) -> Reading {
+    package static func read(from sources: Sources) -> ReadResult {
         var reader = SettingsReader()
         if let file = sources.file { reader.read(file: file.path, bytes: file.bytes) }
         for setting in Setting.all {
@@ -92,7 +89,7 @@ extension Configuration {
         }
         for (name, text) in sources.flags {
             guard let setting = Setting.all.first(where: { $0.name == name }) else {
-                reader.reading.problems.append(
+                reader.result.problems.append(
                     ConfigurationProblem(
                         message: "--\(name): no such flag", origin: .init(place: "--\(name)")))
                 continue
@@ -100,7 +97,18 @@ extension Configuration {
             reader.apply(setting, value: text, from: .init(place: setting.flag))
         }
         reader.finish()
-        return reader.reading
+        return reader.result
+    }
+
+    /// The path of the data folder that `sources` name, whatever is wrong with their other settings. Throws
+    /// a usage error if the folder's own setting is invalid, or in a file of which nothing could be read.
+    package static func dataFolder(in sources: Sources) throws(OperationalError) -> String {
+        let result = read(from: sources)
+        let hidden = result.origins["data"] == nil ? result.fileProblem : nil
+        if let problem = result.problems.first(where: { $0.setting == "data" }) ?? hidden {
+            throw OperationalError(.usage, message: problem.message)
+        }
+        return result.configuration.data
     }
 
     /// The settings as JSON, in the form of a settings file.
@@ -111,18 +119,18 @@ extension Configuration {
 
 /// Applies one source after the other to the defaults, and collects what is wrong.
 private struct SettingsReader {
-    var reading = Configuration.Reading()
+    var result = Configuration.ReadResult()
 
     mutating func apply(_ setting: Setting, value text: String, from origin: ConfigurationProblem.Origin) {
-        guard !text.isEmpty, !text.utf8.contains(0), setting.set(&reading.configuration, text) != nil else {
-            let shown = SettingsReader.quoted(text)
-            reading.problems.append(
+        guard !text.isEmpty, !text.utf8.contains(0), setting.set(&result.configuration, text) != nil else {
+            let shown = SettingsReader.excerpt(of: text)
+            result.problems.append(
                 ConfigurationProblem(
                     message: "\(origin.place): `\(shown)`: expected \(setting.expected)", origin: origin,
                     setting: setting.name, found: shown, expected: setting.expected))
             return
         }
-        reading.origins[setting.name] = origin
+        result.origins[setting.name] = origin
     }
 
     /// The settings in the file. JSON `null` leaves the default.
@@ -131,28 +139,26 @@ private struct SettingsReader {
         do {
             document = try JSONReader.read(bytes, dialect: .comments)
         } catch {
-            reading.problems.append(
-                ConfigurationProblem(
+            return reject(
+                fileWith: ConfigurationProblem(
                     message: "\(path): not JSON (comments are allowed): \(error)",
                     origin: .init(
                         place: path, file: path, line: SettingsReader.line(at: error.offset, in: bytes)),
                     expected: "JSON; comments are allowed"))
-            return
         }
         guard let members = document.root.members else {
-            reading.problems.append(
-                ConfigurationProblem(
+            return reject(
+                fileWith: ConfigurationProblem(
                     message: "\(path): \(document.root.kind); expected an object with settings",
                     origin: .init(place: path, file: path, line: 1), found: document.root.kind,
                     expected: "an object with settings"))
-            return
         }
         for member in members {
             let line = SettingsReader.line(at: member.value.raw.range.lowerBound, in: bytes)
             guard let setting = Setting.all.first(where: { $0.key == member.name }) else {
                 let known = Setting.all.map(\.key).joined(separator: ", ")
-                let shown = SettingsReader.quoted(member.name)
-                reading.problems.append(
+                let shown = SettingsReader.excerpt(of: member.name)
+                result.problems.append(
                     ConfigurationProblem(
                         message: "\(path): `\(shown)`: no such setting; known are \(known)",
                         origin: .init(place: path, file: path, line: line), found: shown,
@@ -162,7 +168,7 @@ private struct SettingsReader {
             let origin = ConfigurationProblem.Origin(
                 place: "\(path): \(setting.key)", file: path, line: line)
             guard let text = SettingsReader.text(of: member.value, in: document) else {
-                reading.problems.append(
+                result.problems.append(
                     ConfigurationProblem(
                         message:
                             "\(path): \(setting.key): \(member.value.kind); expected \(setting.expected)",
@@ -174,12 +180,17 @@ private struct SettingsReader {
         }
     }
 
+    private mutating func reject(fileWith problem: ConfigurationProblem) {
+        result.fileProblem = problem
+        result.problems.append(problem)
+    }
+
     /// What follows from several settings together.
     mutating func finish() {
-        var configuration = reading.configuration
-        if reading.origins["store"] == nil { configuration.store = .default(in: configuration.data) }
+        var configuration = result.configuration
+        if result.origins["store"] == nil { configuration.store = .default(in: configuration.data) }
         // An invalid value is reported already, and the default in its place contradicts nothing.
-        let isCertain = !reading.problems.contains {
+        let isCertain = !result.problems.contains {
             ["store", "replay", "idempotency"].contains($0.setting)
         }
         if !configuration.store.isShared {
@@ -189,7 +200,7 @@ private struct SettingsReader {
                     message: "--replay postgres: expected --store postgres://…, whose database it uses")
             }
         } else {
-            if reading.origins["idempotency"] != nil, configuration.idempotency.storage != .store, isCertain {
+            if result.origins["idempotency"] != nil, configuration.idempotency.storage != .store, isCertain {
                 reject(
                     "idempotency",
                     message:
@@ -198,12 +209,12 @@ private struct SettingsReader {
             }
             configuration.idempotency.storage = .store
         }
-        reading.configuration = configuration
+        result.configuration = configuration
     }
 
     private mutating func reject(_ name: String, message: String) {
-        reading.problems.append(
-            ConfigurationProblem(message: message, origin: reading.origins[name], setting: name))
+        result.problems.append(
+            ConfigurationProblem(message: message, origin: result.origins[name], setting: name))
     }
 
     /// The number of the line, from 1, that has the byte at `offset`.
@@ -229,28 +240,43 @@ private struct SettingsReader {
     }
 
     /// The given value for an error message: without what may be a password, and cut to a bounded length.
-    private static func quoted(_ text: String) -> String {
-        let scalars = masked(text).unicodeScalars
+    private static func excerpt(of text: String) -> String {
+        let scalars = masked(text.unicodeScalars).unicodeScalars
         let shown = scalars.count > 200 ? "\(String(scalars.prefix(200)))…" : String(scalars)
         let escaped = JSONValue.string(shown).text
         return String(escaped.dropFirst().dropLast())
     }
 
-    /// A URL without its user and password, also where the `@` or the host was forgotten, and without its
-    /// parameters; of other text that names a password, nothing.
-    private static func masked(_ text: String) -> String {
-        if !text.contains("://"), text.lowercased().contains("password") {
+    /// Text without what stands before its last `@`; a URL also without its parameters, and without what
+    /// follows `://` where the `@` or the host may have been forgotten. Text that is no URL and contains the
+    /// word `password` is replaced as a whole. Compares scalars: with a combining character after it, `@` is
+    /// another character.
+    private static func masked(_ text: String.UnicodeScalarView) -> String {
+        let start = text.firstRange(of: "://".unicodeScalars)?.upperBound
+        if start == nil, String(text).lowercased().unicodeScalars.contains("password".unicodeScalars) {
             return "password***"
         }
-        guard let start = text.firstRange(of: "://") else { return text }
-        let scheme = text[..<start.upperBound]
-        var rest = text[start.upperBound...]
-        let parameters = rest.firstIndex(of: "?").map { "\(rest[$0])***" } ?? ""
-        rest = rest.prefix { $0 != "?" }
-        if let at = rest.lastIndex(of: "@") { return "\(scheme)***\(rest[at...])\(parameters)" }
-        let authority = rest.prefix { $0 != "/" }
-        let port = authority.lastIndex(of: ":").map { authority[authority.index(after: $0)...] } ?? ""
-        let isPlain = authority.first != ":" && port.utf8.allSatisfy { (48...57).contains($0) }
-        return isPlain ? "\(scheme)\(rest)\(parameters)" : "\(scheme)***"
+        let scheme = shownScheme(text[..<(start ?? text.startIndex)])
+        let rest = text[(start ?? text.startIndex)...]
+        let query = rest.firstIndex(of: "?") ?? rest.endIndex
+        let parameters = query == rest.endIndex ? "" : "?***"
+        if let at = rest.lastIndex(of: "@") {
+            // After a `?`, it may belong to the parameters, or the `?` to the password.
+            return at < query ? "\(scheme)***\(String(rest[at..<query]))\(parameters)" : "\(scheme)***"
+        }
+        guard start != nil else { return String(text) }
+        let place = rest[..<query]
+        let authority = place.prefix { $0 != "/" }
+        let port = authority.lastIndex(of: ":").map { authority[authority.index(after: $0)...] } ?? .init()
+        let isPlain = authority.first != ":" && port.allSatisfy { ("0"..."9").contains($0) }
+        return isPlain ? "\(scheme)\(String(place))\(parameters)" : "\(scheme)***"
+    }
+
+    /// `redis://` as it is; another text before `://` than a scheme's (RFC 3986, section 3.1), masked.
+    private static func shownScheme(_ text: String.UnicodeScalarView.SubSequence) -> String {
+        let isScheme = text.dropLast(3).allSatisfy { scalar in
+            ["a"..."z", "A"..."Z", "0"..."9", "+"..."+", "-"..."."].contains { $0.contains(scalar) }
+        }
+        return isScheme ? String(text) : "***://"
     }
 }

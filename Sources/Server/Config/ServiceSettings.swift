@@ -125,7 +125,8 @@ extension Setting {
         Setting(
             "idempotency", placeholder: "PLACE",
             meaning: "where requests with an Idempotency-Key are kept: `log`, files of the data folder, or "
-                + "`store`, rows of the store; what is kept in the other one is moved",
+                + "`store`, rows of the store, which is the default and the only choice with a PostgreSQL "
+                + "store; what is kept in the other one is moved",
             expected: "log or store",
             kind: .choice(["log", "store"]), effect: .onRestart,
             set: { configuration, text in

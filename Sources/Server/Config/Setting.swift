@@ -83,8 +83,8 @@ extension Setting {
         }
     }
 
-    /// The default value as text. Empty where a setting has no default, or one that depends on other settings
-    /// or on the machine.
+    /// The default value as text. Empty where a setting has no default, or one that depends on the machine;
+    /// `meaning` says so, and also which other settings change the default that is here.
     package var fallback: String { Setting.text(of: show(Configuration())) }
 
     /// What a number counts; empty for none.
@@ -159,10 +159,7 @@ extension Setting {
         Setting(
             "upstream", placeholder: "URL", meaning: "the backend; without one, a built-in echo answers",
             expected: "http://HOST[:PORT] or https://HOST[:PORT], without path, user or query",
-            effect: .onReloadExcept(
-                .init(purpose: "to go from or to the built-in echo") {
-                    ($0.upstream == nil) != ($1.upstream == nil)
-                }),
+            effect: .onReloadExcept(.upstreamWaits),
             set: { configuration, text in UpstreamURL(text).map { configuration.upstream = $0 } },
             show: { .optional($0.upstream?.text) }),
         Setting(

@@ -22,20 +22,27 @@ public struct UpstreamSettings: Sendable, Equatable {
     public init() {}
 }
 
+extension Setting.RestartCondition {
+    /// Of `upstream`, and of what only makes sense with the URL that waits.
+    static let upstreamWaits = Setting.RestartCondition(purpose: "to go from or to the built-in echo") {
+        ($0.upstream == nil) != ($1.upstream == nil)
+    }
+}
+
 extension Setting {
     static let upstream: [Setting] = [
         Setting(
             "upstream-ca", placeholder: "FILE",
             meaning: "the authorities that may vouch for an https backend (default: the system's)",
             expected: "the path of a PEM file",
-            kind: .file, effect: .onReload,
+            kind: .file, effect: .onReloadExcept(.upstreamWaits),
             set: { $0.upstreamSettings.authorities = $1 },
             show: { .optional($0.upstreamSettings.authorities) }),
         Setting(
             "upstream-certificate", placeholder: "CERT,KEY",
             meaning: "PEM files of a certificate to show to an https backend that asks",
             expected: "CERTIFICATE,KEY",
-            effect: .onReload,
+            effect: .onReloadExcept(.upstreamWaits),
             set: { configuration, text in
                 let paths = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
                 guard paths.count == 2, !paths[0].isEmpty, !paths[1].isEmpty else { return nil }
@@ -76,35 +83,6 @@ extension Configuration {
                 message: "--\(identity == nil ? "upstream-ca" : "upstream-certificate"): \(error.description)"
             )
         }
-    }
-
-    /// Rejects settings that cannot work together.
-    func checkUpstream(workers: Int) throws(OperationalError) {
-        if let first = upstreamContradictions(workers: workers).first {
-            throw OperationalError(.usage, message: first.message)
-        }
-    }
-
-    /// Settings that cannot work together, by name.
-    func upstreamContradictions(workers: Int) -> [(name: String, message: String)] {
-        var found: [(name: String, message: String)] = []
-        let limit = upstreamSettings.limits.connections
-        if limit < workers {
-            found.append(
-                (
-                    "limit-upstream-connections",
-                    "--limit-upstream-connections: \(limit): "
-                        + "expected at least one for each of \(workers) workers"
-                ))
-        }
-        guard upstream?.isTLS != true else { return found }
-        for (name, isSet) in [
-            ("upstream-ca", upstreamSettings.authorities != nil),
-            ("upstream-certificate", upstreamSettings.identity != nil),
-        ] where isSet {
-            found.append((name, "--\(name): expected an https:// URL in --upstream"))
-        }
-        return found
     }
 }
 

@@ -41,18 +41,11 @@ final class DecideEndpoint: Sendable {
     private let limits: Limits
     private let rules: HeadRules
 
-    /// Makes the secret's file if there is none yet. Throws a usage error if the settings name no trusted
-    /// proxy: then no proxy could ask.
+    /// Makes the secret's file if there is none yet. Without trusted proxies, which contradicts
+    /// ``Configuration/decide``, no proxy can ask.
     convenience init(_ dialect: DecideDialect, configuration: Configuration, secretAt file: String)
         throws(OperationalError)
     {
-        guard !configuration.trustedProxies.isEmpty else {
-            throw OperationalError(
-                .usage,
-                message:
-                    "--decide \(dialect.rawValue): expected --trusted-proxies with the proxies that ask"
-            )
-        }
         self.init(
             dialect, secret: try SharedToken(at: file), proxies: TrustedProxies(configuration.trustedProxies),
             path: configuration.prefix + "/decide", limits: configuration.limits,

@@ -4,14 +4,17 @@ import CountersignWire
 /// Reads the settings of a running server again, and applies all of those that need no restart, or none.
 /// Source: docs/decisions/0079-configuration.md.
 ///
-/// Safe to share: one reload runs at a time, on the thread that asks for it; another waits.
+/// Safe to share: one reload runs at a time, on the thread that asks for it; another waits, unless a restart
+/// is under way.
 final class Reloader: Sendable {
     private let sources: Configuration.Sources
     private let running: RunningConfiguration
     private let service: Service
     private let handOver: HandoverState
     private let log: EventLog?
-    private let turn = ReadWriteLock()
+    /// Allows one reload at a time. Locked for writing alone, and no ``Locked`` with the parts that a reload
+    /// needs: they are shared with the rest of the server, and a reload waits for files and a resolver.
+    private let reloadLock = ReadWriteLock()
 
     /// `sources` are those that the server started with; their file is read again. Their environment has the
     /// master key's variables, too.
@@ -26,35 +29,51 @@ final class Reloader: Sendable {
         self.log = log
     }
 
-    /// Blocks until every loop has the new settings. Must not be called on a loop.
+    /// Blocks until every loop has the new settings, or for some seconds. Must not be called on a loop.
     func reload() -> ReloadReport {
-        let report = turn.write { attempt() }
+        // Asked before the lock, too: in a hand-over the thread of the control socket, which watches the
+        // successor, must not wait for a reload that resolves names.
+        let report =
+            handOver.isHandingOver ? Reloader.refusalDuringRestart : reloadLock.write { attempt() }
         log?.note(subject: "reload", message: report.line)
         return report
     }
 
+    private static let refusalDuringRestart = ReloadReport.refused(
+        "a restart is under way, and this server's successor reads the settings itself: "
+            + "try again once `countersign restart` has returned")
+
     private func attempt() -> ReloadReport {
-        guard !handOver.isHandingOver else {
-            return .refused(
-                "a restart is under way, and this server's successor reads the settings itself: "
-                    + "try again once `countersign restart` has returned")
-        }
+        guard !handOver.isHandingOver else { return Reloader.refusalDuringRestart }
         do {
-            let reading = Configuration.read(from: try sources.readingFileAgain())
-            let errors = reading.check(environment: sources.environment).filter { $0.severity == .error }
-            guard errors.isEmpty else { return .refused(errors) }
             let old = running.current
-            let merged = old.reloaded(from: reading.configuration)
-            // What waits for a restart must not make the rest contradict itself.
-            if merged.decide != nil, merged.trustedProxies.isEmpty {
-                return .refused(
-                    "--trusted-proxies: --decide is on until a restart: expected the proxies that ask")
-            }
-            let changes = old.changes(to: reading.configuration)
-            service.apply(try service.prepareReload(to: merged))
-            return ReloadReport(changes: changes, files: merged.filesReadAgain, problems: [])
+            let result = Configuration.read(from: try sources.readingFileAgain())
+            let errors = result.check(environment: sources.environment, running: old)
+                .filter { $0.severity == .error }
+            guard errors.isEmpty else { return .refused(errors) }
+            let merged = old.reloaded(from: result.configuration)
+            let changes = old.changes(to: result.configuration)
+            let problems = Reloader.contradictions(
+                of: merged, workers: service.workerCount, after: changes, origins: result.origins)
+            guard problems.isEmpty else { return .refused(problems) }
+            let late = service.apply(try service.prepareReload(to: merged))
+            return ReloadReport(
+                changes: changes, files: merged.filesReadAgain, lateLoops: late, problems: [])
         } catch {
             return .refused(error.message)
+        }
+    }
+
+    /// What waits for a restart must not make the rest contradict itself.
+    static func contradictions(
+        of merged: Configuration, workers: Int, after changes: [SettingChange],
+        origins: [String: ConfigurationProblem.Origin]
+    ) -> [ConfigurationProblem] {
+        merged.contradictions(workers: workers).map { found in
+            let waiting = changes.filter { $0.needsRestart && [found.name, found.other].contains($0.name) }
+            let reasons = waiting.map { "; --\($0.name) keeps its value until a restart" }
+            return ConfigurationProblem(
+                message: found.message + reasons.joined(), origin: origins[found.name], setting: found.name)
         }
     }
 }
@@ -63,11 +82,7 @@ extension Configuration {
     /// The files that a reload reads or opens again whether or not a setting changed, by setting.
     fileprivate var filesReadAgain: [String] {
         var paths: [String] = []
-        switch tls {
-        case .off: break
-        case .automatic: paths += ["\(data)/tls/certificate.pem", "\(data)/tls/key.pem"]
-        case .files(let certificate, let key): paths += [certificate, key]
-        }
+        if let files = tlsFiles { paths += [files.certificate, files.key] }
         if let authorities = upstreamSettings.authorities { paths.append(authorities) }
         if let identity = upstreamSettings.identity { paths += [identity.certificate, identity.key] }
         if case .file(let path) = log { paths.append(path) }

@@ -1,3 +1,4 @@
+import CountersignHTTP
 import CountersignMemory
 import CountersignWire
 
@@ -8,6 +9,9 @@ final class RunningConfiguration: Sendable {
     init(_ configuration: Configuration) { value = Locked(configuration) }
 
     var current: Configuration { value.with { $0 } }
+
+    /// Bytes of a body that streams. Copies no other setting.
+    var bodyBytes: Int { value.with { $0.limits.bodyBytes } }
 
     func replace(by configuration: Configuration) { value.with { $0 = configuration } }
 }
@@ -25,7 +29,7 @@ package struct SettingChange: Sendable, Equatable {
 }
 
 extension Configuration {
-    private static let mostShownCharacters = 200
+    private static let mostShownScalars = 200
 
     /// The settings in which `new` differs from these, in the order of the table.
     func changes(to new: Configuration) -> [SettingChange] {
@@ -43,8 +47,10 @@ extension Configuration {
     }
 
     private static func shortened(_ value: JSONValue) -> String {
-        let text = Setting.text(of: value)
-        return text.count > mostShownCharacters ? "\(text.prefix(mostShownCharacters))…" : text
+        // Not by characters, of which one may have any number of combining marks.
+        let scalars = Setting.text(of: value).unicodeScalars
+        let shown = scalars.prefix(mostShownScalars)
+        return shown.endIndex == scalars.endIndex ? String(scalars) : "\(String(shown))…"
     }
 
     /// These settings with those of `new` that need no restart.
@@ -61,6 +67,12 @@ extension Configuration {
         result.logSampling = new.logSampling
         let waiting = Set(changes(to: new).filter(\.needsRestart).map(\.name))
         if !waiting.contains("upstream") { result.upstream = new.upstream }
+        if waiting.contains("upstream-ca") {
+            result.upstreamSettings.authorities = upstreamSettings.authorities
+        }
+        if waiting.contains("upstream-certificate") {
+            result.upstreamSettings.identity = upstreamSettings.identity
+        }
         if !waiting.contains("tls") { result.tls = new.tls }
         if !waiting.contains("log") { result.log = new.log }
         return result

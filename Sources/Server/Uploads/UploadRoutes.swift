@@ -14,7 +14,7 @@ struct UploadRoutes: Sendable {
 
     init(_ sessions: SessionLifecycle, running: RunningConfiguration) {
         self.init(
-            sessions, mostBytes: { running.current.limits.bodyBytes }, prefix: running.current.prefix)
+            sessions, mostBytes: { running.bodyBytes }, prefix: running.current.prefix)
     }
 
     init(_ sessions: SessionLifecycle, mostBytes: @escaping @Sendable () -> Int, prefix: String) {
