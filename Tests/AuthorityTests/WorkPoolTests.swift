@@ -27,7 +27,8 @@ import Testing
         pool.stop()
     }
 
-    @Test("takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(15)))
+    @Test(
+        "takes as many as it has threads and places, and refuses the next at once", .timeLimit(.minutes(15)))
     func full() async throws {
         let pool = try WorkPool(WorkPool.Bounds(workers: 2, queue: 3, patience: 60_000))
         let gate = Latch()
