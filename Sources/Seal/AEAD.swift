@@ -184,7 +184,8 @@ package final class MasterKey: Sendable {
         }
     }
 
-    private static func decode(_ text: Span<UInt8>) -> Secret? {
+    /// The 32 bytes that `text` is, in the forms of ``init(text:)``.
+    static func decode(_ text: Span<UInt8>) -> Secret? {
         guard text.count <= 64 else { return nil }
         var bytes = [UInt8](repeating: 0, count: 64)
         defer { bytes.withUnsafeMutableBytes { sodium_memzero($0.baseAddress, $0.count) } }

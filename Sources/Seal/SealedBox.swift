@@ -28,6 +28,15 @@ package enum SealedBox {
             self.publicHalf = publicHalf
         }
 
+        /// The key pair of a scalar as ``text()`` writes it; nil for anything else.
+        package init?(text: Span<UInt8>) {
+            guard let scalar = MasterKey.decode(text) else { return nil }
+            self.init(scalar)
+        }
+
+        /// The scalar in base64url.
+        package func text() -> Secret? { MasterKey(scalar)?.text() }
+
         /// Decrypts the bytes; `purpose` must equal the sender's.
         package func open(_ sealed: [UInt8], for purpose: [UInt8]) throws(SealError) -> Secret {
             guard sealed.count >= overhead else { throw SealError.notOpened }

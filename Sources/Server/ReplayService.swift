@@ -99,6 +99,9 @@ package final class ReplayService {
         try SharedReplayKind.inUse(in: deployment.store)
     }
 
+    /// Signatures made at or before this time (Unix seconds) are refused; nil for no bound.
+    package var floor: Int64? { file.report.floor }
+
     func stop() { backend.shared?.stop() }
 
     /// Adapts the guard to the policies and the clock. Call from a timer.

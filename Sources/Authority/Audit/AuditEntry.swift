@@ -104,6 +104,7 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case rowsAuthenticate = "rows.authenticate"
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
+    case backupRestore = "backup.restore"
 }
 
 /// The object of the action.

@@ -90,6 +90,11 @@ package struct DataFolder: Sendable, Equatable {
     package var loginLimits: String { file("login-limits") }
     package var adminToken: String { file("admin-token") }
     package var decideSecret: String { file("decide-secret") }
+    /// The copy of the store that a backup is made from, while it is made.
+    package var backupCopy: String { file("backup-copy.db") }
+    package var backupLock: String { file("backup.lock") }
+    /// From when keyed requests are accepted again, after a restore.
+    package var keyedRequestsFrom: String { file("keyed-requests-from") }
     package var tls: String { file("tls") }
 
     private static func missingFolder(_ path: String, code: Int32) -> OperationalError {

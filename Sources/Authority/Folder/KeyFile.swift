@@ -37,7 +37,7 @@ package enum KeyFile {
     }
 
     /// Throws if that cannot be found out: "no" would allow what the file is to prevent.
-    static func exists(_ path: String) throws(OperationalError) -> Bool {
+    package static func exists(_ path: String) throws(OperationalError) -> Bool {
         if access(path, F_OK) == 0 { return true }
         guard errno == ENOENT else {
             throw SystemCallError(errno, while: "\(path): cannot look for it").fault(.unreachable)
@@ -77,7 +77,8 @@ package enum KeyFile {
 
     /// A file that the superuser makes belongs to the owner of its folder: the server, which may run as
     /// another user, must be able to read it. SQLite does the same with its files. False if that failed.
-    static func giveToFolderOwner(_ file: Int32, path: String) -> Bool {
+    @discardableResult
+    package static func giveToFolderOwner(_ file: Int32, path: String) -> Bool {
         guard geteuid() == 0 else { return true }
         var (own, status) = (stat(), stat())
         guard fstat(file, &own) == 0, stat(folder(of: path), &status) == 0 else { return false }
@@ -96,7 +97,8 @@ package enum KeyFile {
         "\(path).\(Hex.encode(SystemRandom().bytes(8).span))"
     }
 
-    fileprivate static func syncFolder(of path: String) {
+    /// So that a new name in the folder of `path` is found after a power failure, as far as that can be done.
+    package static func syncFolder(of path: String) {
         let folder = open(folder(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard folder >= 0 else { return }
         fsync(folder)
@@ -147,23 +149,33 @@ package struct MasterKeySource: Sendable {
         return try KeyFile.exists(folder.masterKey)
     }
 
-    private var credential: String? {
+    private var credential: String? { MasterKeySource.credential(in: environment) }
+
+    private static func credential(in environment: [String: String]) -> String? {
         guard let folder = environment["CREDENTIALS_DIRECTORY"], !folder.isEmpty else { return nil }
         return "\(folder)/countersign-master-key"
     }
 
     /// Nil if no source has a key.
     private func findCurrent() throws(OperationalError) -> MasterKey? {
+        if let found = try MasterKeySource.find(in: environment) { return found.key }
+        return try read(folder.masterKey)
+    }
+
+    /// The key that the process is given, and where; nil if it would be looked for in the data folder.
+    package static func find(
+        in environment: [String: String]
+    ) throws(OperationalError) -> (key: MasterKey, place: String)? {
         if let text = environment[MasterKeySource.variable] {
             let bytes = Array(text.utf8)
             guard let key = MasterKey(text: bytes.span) else {
                 throw OperationalError(
                     .failed, message: "\(MasterKeySource.variable): \(MasterKeySource.expected)")
             }
-            return key
+            return (key, MasterKeySource.variable)
         }
-        if let credential, let key = try read(credential) { return key }
-        return try read(folder.masterKey)
+        guard let path = credential(in: environment), let key = try read(path) else { return nil }
+        return (key, path)
     }
 
     /// For a deployment that has not sealed anything yet: the existing key, or a new one in the folder.
@@ -209,6 +221,10 @@ package struct MasterKeySource: Sendable {
     }
 
     private func read(_ path: String) throws(OperationalError) -> MasterKey? {
+        try MasterKeySource.read(path)
+    }
+
+    private static func read(_ path: String) throws(OperationalError) -> MasterKey? {
         guard let text = try KeyFile.read(path) else { return nil }
         guard let key = text.withExposedBytes({ MasterKey(text: $0) }) else {
             throw OperationalError(.failed, message: "\(path): \(MasterKeySource.expected)")

@@ -214,9 +214,17 @@ struct MasterKeyChecks: Equatable {
     }
 }
 
+extension Deployment {
+    /// The id of the master key in hexadecimal, and whether the key is being replaced.
+    package var masterKeyState: (id: String, isBeingReplaced: Bool) {
+        let keys = masterKey.keys
+        return (keys.current.idText, keys.next != nil)
+    }
+}
+
 extension MasterKey {
     /// The id in hexadecimal.
-    var idText: String {
+    package var idText: String {
         let bytes = id
         return Hex.encode(bytes.span)
     }

@@ -20,11 +20,7 @@ extension Command {
             if run.arguments.values("sabotage") == ["list"] { return try run.listFaults() }
             let faults = try run.plantedFaults()
         #endif
-        var sources = Configuration.Sources()
-        sources.environment = run.environment.variables
-        for setting in Setting.all {
-            for value in run.arguments.values(setting.name) { sources.flags.append((setting.name, value)) }
-        }
+        var sources = run.flagSources()
         if let path = run.arguments.value("config") ?? run.environment["COUNTERSIGN_CONFIG"] {
             do throws(OperationalError) {
                 sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
@@ -74,11 +70,7 @@ extension Command {
                 meaning: "print every problem of the settings and of the files that they name, and stop"),
             .flag("json", meaning: "print the problems as JSON"),
         ]
-        let settings = Setting.all.map { setting in
-            Option(
-                name: setting.name, kind: .value(setting.value), meaning: setting.meaning,
-                form: ValueForm(setting.kind))
-        }
+        let settings = Setting.options
         #if SABOTAGE
             return options + [.sabotage] + settings
         #else
@@ -87,7 +79,37 @@ extension Command {
     }
 }
 
+extension Setting {
+    /// All settings as options.
+    static var options: [Option] {
+        all.map { setting in
+            Option(
+                name: setting.name, kind: .value(setting.value), meaning: setting.meaning,
+                form: ValueForm(setting.kind))
+        }
+    }
+}
+
 extension Invocation {
+    /// The settings that are given as options and in the environment.
+    fileprivate func flagSources() -> Configuration.Sources {
+        var sources = Configuration.Sources()
+        sources.environment = environment.variables
+        for setting in Setting.all {
+            for value in arguments.values(setting.name) { sources.flags.append((setting.name, value)) }
+        }
+        return sources
+    }
+
+    /// The same, with the settings file.
+    func settingSources() throws(OperationalError) -> Configuration.Sources {
+        var sources = flagSources()
+        if let path = arguments.value("config") ?? environment["COUNTERSIGN_CONFIG"] {
+            sources.file = (path, try Console.readFile(path, limit: Configuration.Sources.mostFileBytes))
+        }
+        return sources
+    }
+
     /// What `--check-config` found: status 2 if `serve` would not start.
     fileprivate func report(_ problems: [ConfigurationProblem]) throws(OperationalError) -> ExitStatus {
         let isValid = !problems.contains { $0.severity == .error }

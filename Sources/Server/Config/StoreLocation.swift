@@ -76,6 +76,9 @@ public struct StoreLocation: Sendable, Equatable {
     /// The path of an SQLite database; nil for a database of a server.
     var file: String? { if case .sqlite(let path) = place { path } else { nil } }
 
+    /// What copies the store; nil unless it is a file.
+    var copy: StoreCopy? { StoreCopy(of: place) }
+
     /// Nil unless this is a file and `target` a database.
     func move(to target: StoreLocation, authenticatingBy rows: RowAuthenticator) -> StoreMove? {
         StoreMove(from: place, to: target.place, rows: rows)

@@ -19,6 +19,9 @@ class IdempotencyCoordinator: @unchecked Sendable {
     private let bounds: IdempotencyBounds
     private let running = RunningRequests()
     private let handOver: HandoverState
+    /// Requests that begin before this time (Unix seconds) are refused: a restored deployment does not know
+    /// which of them ran. 0 for none.
+    private let start: Int64
 
     /// Without a `store`, keyed requests are rows of the writer's store.
     init(
@@ -27,6 +30,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
         handOver: HandoverState = HandoverState()
     ) {
         self.handOver = handOver
+        start = IdempotencyCoordinator.start(of: deployment)
         self.store = store ?? StoredRequests(writer)
         immediateStore = store as? any ImmediateIdempotencyStore
         self.deployment = deployment
@@ -49,8 +53,18 @@ class IdempotencyCoordinator: @unchecked Sendable {
         case unknown
     }
 
+    /// A file that cannot be read refuses all; a server does not start with one (``KeyedRequestStorage``).
+    private static func start(of deployment: Deployment) -> Int64 {
+        do {
+            return try deployment.folder.keyedRequestsStart() ?? 0
+        } catch {
+            return Int64.max
+        }
+    }
+
     /// Marks the request as begun, unless it was; waits while a copy runs in this process.
     func begin(_ request: IdempotentRequest) async throws(Refusal) -> Decision {
+        guard request.begun >= start else { throw IdempotencyCoordinator.restored(request, until: start) }
         while true {
             switch await running.enter(request, at: EventLoop.monotonicSeconds()) {
             case .ours:
@@ -96,6 +110,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
     func beginIfReady(
         _ request: IdempotentRequest, reportingTo receiver: any IdempotencyStateReceiver
     ) -> Bool {
+        guard request.begun >= start else { return false }
         guard let store = immediateStore, !handOver.isShared, running.enterIfFirst(request) else {
             return false
         }
@@ -185,6 +200,15 @@ class IdempotencyCoordinator: @unchecked Sendable {
     func forget(at now: Int64) {
         store.forget(before: now - IdempotencyCoordinator.keptSeconds)
         IdempotencyCoordinator.forgetUploadTickets(expiredBefore: now, writer: writer)
+    }
+
+    private static func restored(_ request: IdempotentRequest, until start: Int64) -> Refusal {
+        Refusal(
+            .unavailable,
+            detail:
+                "Idempotency-Key: the gateway was restored from a backup, and cannot tell whether this "
+                + "request was sent before",
+            retryAfter: Int(min(max(start - request.begun, 1), IdempotencyCoordinator.keptSeconds)))
     }
 
     private static let runsOn = Refusal(

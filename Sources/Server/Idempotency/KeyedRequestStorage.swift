@@ -39,6 +39,11 @@ final class KeyedRequestStorage: Sendable {
     ) throws(OperationalError) {
         (self.wanted, self.deployment, self.writer) = (wanted, deployment, writer)
         (self.handOver, self.readiness, self.note) = (handOver, readiness, note)
+        if let start = try deployment.folder.keyedRequestsStart(), start > SystemTime().now {
+            note(
+                "the deployment was restored from a backup: keyed requests are refused until "
+                    + CivilTime.rfc3339Text(start))
+        }
         let first = predecessor ?? wanted
         place = Locked(first)
         var log: RequestLog?

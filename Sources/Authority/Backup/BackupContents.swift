@@ -1,0 +1,132 @@
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// What a backup takes of a deployment besides the copy of its store.
+extension Deployment {
+    /// The master key. Throws while it is replaced: values of the store are then sealed under two keys. Also
+    /// makes the key of tombstones if there is none yet, so that erasures after the backup can be told to
+    /// what is restored from it.
+    package func keyForBackup() throws(OperationalError) -> MasterKey {
+        try masterKey.look()
+        let keys = masterKey.keys
+        guard keys.next == nil else {
+            throw OperationalError(
+                .failed,
+                message: "backup: the master key is being replaced; run `countersign rotate-master-key` to "
+                    + "its end first")
+        }
+        _ = try tombstoneKey()
+        return keys.current
+    }
+
+    /// Verifies all rows and the audit log of `copy`, which this deployment's keys open. Returns the head of
+    /// the log; throws with the first finding. `noted` is a head that the log must contain.
+    package func verify(
+        copy: any Store, called name: String, noted: AuditHead? = nil
+    ) throws(OperationalError) -> AuditHead {
+        func fault(_ text: String) -> OperationalError {
+            OperationalError(.failed, message: "\(name): \(text)")
+        }
+        let rows = try copy.verifyRows()
+        if let first = rows.findings.first {
+            throw fault("\(first.text); `countersign audit verify` tells more")
+        }
+        let audit = try auditChain.verify(copy, noted: noted)
+        guard audit.findings.isEmpty, let head = audit.head else {
+            throw fault("the audit log does not verify; `countersign audit verify` tells more")
+        }
+        return head
+    }
+
+    /// Keeps a second backup of this data folder from running beside `body`.
+    package func asOnlyBackup<Result>(
+        _ body: () throws(OperationalError) -> Result
+    ) throws(OperationalError) -> Result {
+        let path = folder.backupLock
+        let file = Glibc.open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+        }
+        defer { close(file) }
+        KeyFile.giveToFolderOwner(file, path: path)
+        guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+            throw OperationalError(.failed, message: "\(path): locked; another backup is being made")
+        }
+        return try body()
+    }
+}
+
+extension DataFolder {
+    /// A small file for a backup; nil if there is none.
+    package func content(of name: BackupFileName) throws(OperationalError) -> Secret? {
+        let path = file(name.rawValue)
+        let file = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+        if file < 0, errno == ENOENT || errno == ENOTDIR { return nil }
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot open").fault(.unreachable)
+        }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: BackupFileName.mostBytes + 1)
+        defer { Secret.wipe(&bytes) }
+        var count = 0
+        while count < bytes.count {
+            let here = bytes[count...].withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
+            if here < 0, errno == EINTR { continue }
+            guard here >= 0 else {
+                throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
+            }
+            if here == 0 { break }
+            count += here
+        }
+        guard count <= BackupFileName.mostBytes else {
+            throw OperationalError(
+                .failed, message: "\(path): over \(BackupFileName.mostBytes) bytes, too long for a backup")
+        }
+        return Secret(copying: bytes.span.extracting(0..<count))
+    }
+
+    /// Writes a file of a backup, with mode 0600, to a folder that has none of that name.
+    package func write(_ content: Secret, as name: BackupFileName) throws(OperationalError) {
+        if name.rawValue.hasPrefix("tls/") {
+            guard mkdir(tls, 0o700) == 0 || errno == EEXIST else {
+                throw SystemCallError(errno, while: "\(tls): cannot make the folder").fault(.unreachable)
+            }
+            try giveToOwner(tls)
+        }
+        try KeyFile.make(at: file(name.rawValue), holding: content)
+    }
+
+    /// Gives what the superuser made in the folder to the folder's owner.
+    private func giveToOwner(_ inner: String) throws(OperationalError) {
+        var status = stat()
+        guard geteuid() == 0, stat(path, &status) == 0, status.st_uid != 0 else { return }
+        guard lchown(inner, status.st_uid, status.st_gid) == 0 else {
+            throw SystemCallError(errno, while: "\(inner): cannot be given to the owner of its folder").fault(
+                .unreachable)
+        }
+    }
+}
+
+/// From when keyed requests are accepted: a restored deployment does not know which ones ran since the
+/// backup, and refuses all of them for as long as clients may repeat them.
+extension DataFolder {
+    /// Whole Unix seconds; nil for always. Throws if the file is not as it is written.
+    package func keyedRequestsStart() throws(OperationalError) -> Int64? {
+        guard let text = try KeyFile.read(keyedRequestsFrom) else { return nil }
+        let time = text.withExposedBytes { bytes in
+            Int64(String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self))
+        }
+        guard let time, time >= 0 else {
+            throw OperationalError(
+                .failed,
+                message: "\(keyedRequestsFrom): expected the time from which keyed requests are accepted, in "
+                    + "whole Unix seconds")
+        }
+        return time
+    }
+
+    package func refuseKeyedRequests(until time: Int64) throws(OperationalError) {
+        try KeyFile.make(at: keyedRequestsFrom, holding: Secret(copying: Array("\(time)\n".utf8).span))
+    }
+}

@@ -1,0 +1,176 @@
+import CountersignAuthority
+import CountersignSQL
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// A backup of a deployment whose store is an SQLite file, made while servers run or not. The replay entries
+/// and the log of keyed requests are not in it: what is restored refuses the requests of which they would
+/// tell.
+package struct DeploymentBackup {
+    /// How far a backup or a restore has come.
+    package enum Stage: Sendable, Equatable {
+        case copied(bytes: Int64, of: Int64)
+        case verifying
+        case written(bytes: Int64, of: Int64)
+        case compared(bytes: Int64, of: Int64)
+    }
+
+    package struct Options: Sendable {
+        /// Nil to encrypt it under the master key.
+        package var recipient: BackupRecipient?
+        package var hasMasterKey = false
+        package var replacesFile = false
+
+        package init() {}
+    }
+
+    package struct Outcome: Sendable {
+        package let manifest: BackupManifest
+        /// Bytes of the backup.
+        package let bytes: Int64
+        /// The id of the key that opens it, in hexadecimal.
+        package let key: String
+    }
+
+    private let deployment: Deployment
+    private let copy: StoreCopy
+    private let options: Options
+    private let path: String
+
+    fileprivate init(_ deployment: Deployment, copy: StoreCopy, to path: String, options: Options) {
+        (self.deployment, self.copy, self.path, self.options) = (deployment, copy, path, options)
+    }
+
+    /// `now` is in whole Unix seconds.
+    fileprivate func run(
+        now: Int64, progress: (Stage) -> Void
+    ) throws(OperationalError) -> Outcome {
+        let key = try deployment.keyForBackup()
+        return try deployment.asOnlyBackup { () throws(OperationalError) in
+            // In the data folder, which has the same unencrypted; of a run that was killed, perhaps.
+            let place = deployment.folder.backupCopy
+            StoreCopy.remove(place)
+            defer { StoreCopy.remove(place) }
+            try copy.make(at: place) { progress(.copied(bytes: $0, of: $1)) }
+            progress(.verifying)
+            let head = try verify(place)
+            let contents = try BackupContents(
+                of: deployment.folder, database: place, including: options.hasMasterKey ? key : nil)
+            let manifest = BackupManifest(
+                product: Product.version, made: now, level: StoreCopy.latestLevel, masterKey: key.idText,
+                auditHead: head, tables: try StoreCopy.count(in: place, verifiedBy: deployment.rows),
+                files: contents.files, databaseBytes: contents.databaseBytes,
+                digest: try contents.digest())
+            return try write(contents, manifest: manifest, under: key, progress: progress)
+        }
+    }
+
+    private func verify(_ place: String) throws(OperationalError) -> AuditHead {
+        let opened = StorePlace.sqlite(path: place).open(authenticatingBy: deployment.rows)
+        let head = try deployment.verify(copy: opened, called: "the copy")
+        opened.close()
+        try StoreCopy.settle(place)
+        return head
+    }
+
+    private func write(
+        _ contents: BackupContents, manifest: BackupManifest, under masterKey: MasterKey,
+        progress: (Stage) -> Void
+    ) throws(OperationalError) -> Outcome {
+        let draft = KeyFile.draftName(for: path)
+        let file = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make the backup").fault(.unreachable)
+        }
+        defer {
+            close(file)
+            unlink(draft)
+        }
+        let key = options.recipient.map { BackupKey.recipient($0) } ?? .masterKey(masterKey)
+        let writer = try BackupWriter(
+            to: file, path: draft, under: key, manifest: manifest, provenBy: masterKey)
+        let total = manifest.databaseBytes
+        var done: Int64 = 0
+        try contents.forEachPart { (part, isDatabase) throws(OperationalError) in
+            try writer.write(part)
+            if isDatabase { done += Int64(part.count) }
+            progress(.written(bytes: done, of: total))
+        }
+        try writer.finish()
+        try compare(draft, with: writer, manifest: manifest, progress: progress)
+        var status = stat()
+        guard fstat(file, &status) == 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot look at it").fault(.unreachable)
+        }
+        try publish(draft)
+        return Outcome(
+            manifest: manifest, bytes: Int64(status.st_size),
+            key: options.recipient?.id ?? masterKey.idText)
+    }
+
+    /// Reads back what was written, and compares it with the digest.
+    private func compare(
+        _ draft: String, with writer: BackupWriter, manifest: BackupManifest, progress: (Stage) -> Void
+    ) throws(OperationalError) {
+        let reader = try BackupReader(draft, writtenBy: writer)
+        guard reader.manifest == manifest else {
+            throw OperationalError(.failed, message: "\(draft): does not read as it was written")
+        }
+        var done: Int64 = 0
+        try reader.forEachPart { (part) throws(OperationalError) in
+            if case .database(let bytes) = part { done += Int64(bytes.count) }
+            progress(.compared(bytes: done, of: manifest.databaseBytes))
+        }
+    }
+
+    /// Gives the complete file its name.
+    private func publish(_ draft: String) throws(OperationalError) {
+        // A link, which unlike a rename replaces nothing.
+        let result = options.replacesFile ? rename(draft, path) : link(draft, path)
+        guard result == 0 else {
+            guard errno != EEXIST else { throw DeploymentBackup.exists(path) }
+            throw SystemCallError(errno, while: "\(path): cannot make the backup").fault(.unreachable)
+        }
+        KeyFile.syncFolder(of: path)
+    }
+
+    fileprivate static func exists(_ path: String) -> OperationalError {
+        OperationalError(
+            .usage, message: "\(path): exists already; --force replaces it")
+    }
+}
+
+extension Configuration {
+    /// Makes a backup of the deployment at `path`.
+    package func backUp(
+        to path: String, options: DeploymentBackup.Options, environment: [String: String], now: Int64,
+        progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) -> DeploymentBackup.Outcome {
+        guard let copy = store.copy else {
+            throw OperationalError(
+                .usage,
+                message: "backup: the store is a PostgreSQL database; back it up with pg_dump or "
+                    + "pg_basebackup, and the data folder's master.key apart (docs/operate/postgresql.md)")
+        }
+        guard !options.hasMasterKey || options.recipient != nil else {
+            throw OperationalError(
+                .usage,
+                message: "--with-master-key: expected --recipient FILE, too; without one, the backup is "
+                    + "encrypted under the master key itself")
+        }
+        if !options.replacesFile, try KeyFile.exists(path) { throw DeploymentBackup.exists(path) }
+        let plan = try schemaPlan(environment: environment)
+        guard plan.pending.isEmpty else {
+            throw OperationalError(
+                .failed,
+                message: "backup: the store is of level \(plan.level) of the schema, and this version of "
+                    + "level \(plan.target); run the version that made it, or `countersign migrate` first, "
+                    + "which copies the file")
+        }
+        let deployment = try openDeployment(absence: .fail, environment: environment)
+        defer { deployment.store.close() }
+        return try DeploymentBackup(deployment, copy: copy, to: path, options: options).run(
+            now: now, progress: progress)
+    }
+}

@@ -1,0 +1,316 @@
+import CountersignAuthority
+import CountersignSQL
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// A deployment that is made anew from a backup, in an empty folder. The backup is read twice: the first time
+/// all of it is verified, and nothing is written.
+package struct DeploymentRestoration {
+    package struct Outcome: Sendable {
+        package let manifest: BackupManifest
+        package let ended: StoreRestoration.Ended
+        /// What the former deployment had ended; nil if none was named.
+        package let repeated: FormerDeployment.Repeated?
+        /// Signatures made at or before this time are refused. Whole Unix seconds, like all times.
+        package let floor: Int64
+        /// From when keyed requests are accepted.
+        package let keyedRequestsFrom: Int64
+        /// Whether the master key was written to the data folder.
+        package let hasWrittenMasterKey: Bool
+    }
+
+    private let path: String
+    private let keys: BackupKeys
+    private let configuration: Configuration
+    private let environment: [String: String]
+    /// Where the store is to be.
+    private let database: String
+    private let former: FormerDeployment?
+
+    fileprivate init(
+        of path: String, opening keys: BackupKeys, with configuration: Configuration, database: String,
+        former: FormerDeployment?, environment: [String: String]
+    ) {
+        (self.path, self.keys, self.configuration) = (path, keys, configuration)
+        (self.database, self.former, self.environment) = (database, former, environment)
+    }
+
+    /// The name of the store's file until it is the store.
+    private var draft: String { "\(database).restoring" }
+
+    // MARK: Verifying
+
+    private struct Verified {
+        var manifest: BackupManifest
+        var masterKey: MasterKey
+        /// Whether the key is to be written to the data folder: not if servers are given it in another way.
+        var writesMasterKey: Bool
+    }
+
+    fileprivate func run(
+        now: Int64, progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) -> Outcome {
+        try requireNothing()
+        let verified = try verify(at: now, progress: progress)
+        let folder = RestoredFolder(configuration.data)
+        try folder.make()
+        do throws(OperationalError) {
+            let outcome = try restore(verified, at: now, progress: progress)
+            folder.keep()
+            return outcome
+        } catch {
+            StoreCopy.remove(draft)
+            folder.remove()
+            throw error
+        }
+    }
+
+    private func requireNothing() throws(OperationalError) {
+        try RestoredFolder(configuration.data).requireEmpty()
+        for place in [database, draft] where try KeyFile.exists(place) {
+            throw OperationalError(.usage, message: "\(place): exists; expected no store there")
+        }
+    }
+
+    private func verify(
+        at now: Int64, progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) -> Verified {
+        let reader = try BackupReader(path, opening: keys)
+        let manifest = reader.manifest
+        var contained: Secret?
+        var done: Int64 = 0
+        try reader.forEachPart { (part) throws(OperationalError) in
+            switch part {
+            case .file(.masterKey, let text): contained = text
+            case .file: break
+            case .database(let bytes): done += Int64(bytes.count)
+            }
+            progress(.compared(bytes: done, of: manifest.databaseBytes))
+        }
+        let (key, place, isGiven) = try masterKey(contained)
+        try reader.requireProof(under: key, from: place)
+        guard manifest.level <= StoreCopy.latestLevel else {
+            throw OperationalError(
+                .failed,
+                message: "\(path): its store is of level \(manifest.level) of the schema, and this version "
+                    + "of level \(StoreCopy.latestLevel); expected version \(manifest.product) or a later one"
+            )
+        }
+        // The floor under which signatures are refused would lie before some that were used.
+        guard manifest.made <= now else {
+            throw OperationalError(
+                .failed,
+                message: "\(path): made at \(CivilTime.rfc3339Text(manifest.made)), and the clock says "
+                    + "\(CivilTime.rfc3339Text(now)); set it right first")
+        }
+        return Verified(manifest: manifest, masterKey: key, writesMasterKey: !isGiven)
+    }
+
+    private func masterKey(
+        _ contained: Secret?
+    ) throws(OperationalError) -> (key: MasterKey, place: String, isGiven: Bool) {
+        if let (key, place) = keys.masterKey { return (key, place, keys.isMasterKeyGiven) }
+        guard let contained, let key = contained.withExposedBytes({ MasterKey(text: $0) }) else {
+            throw OperationalError(
+                .usage, message: "\(path): the master key is not in it; expected it as --master-key FILE")
+        }
+        return (key, path, false)
+    }
+
+    // MARK: Writing
+
+    private func restore(
+        _ verified: Verified, at now: Int64, progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) -> Outcome {
+        let folder = try DataFolder(configuration.data, absence: .fail)
+        try write(verified, to: folder, progress: progress)
+        progress(.verifying)
+        // Otherwise a key that the process is given would be taken in place of the written one.
+        var environment = environment
+        if verified.writesMasterKey {
+            environment[MasterKeySource.variable] = nil
+            environment["CREDENTIALS_DIRECTORY"] = nil
+        }
+        let store = StorePlace.sqlite(path: draft).open()
+        defer { store.close() }
+        let deployment = try Deployment(folder: folder, store: store, environment: environment)
+        if let copy = deployment.migration.backup { StoreCopy.remove(copy) }
+        _ = try deployment.verify(copy: store, called: path, noted: verified.manifest.auditHead)
+        let keyedRequestsFrom = now + IdempotencyCoordinator.keptSeconds
+        try folder.refuseKeyedRequests(until: keyedRequestsFrom)
+        let manifest = verified.manifest
+        let ended = try StoreRestoration(of: draft, authenticatingBy: deployment.rows).run(at: now) { ended in
+            deployment.auditDraft(
+                for: .backupRestore, on: .deployment,
+                details: [
+                    ("made", .integer(manifest.made)), ("head", .string(manifest.auditHead.text)),
+                    ("sessions", .integer(ended.sessions)),
+                    ("upload_tickets", .integer(ended.uploadTickets)),
+                    ("reset_codes", .integer(ended.resetCodes)),
+                ])
+        }
+        let repeated = try former.map { (former) throws(OperationalError) in
+            try former.repeatEndings(in: deployment, storedAt: draft, at: now)
+        }
+        let floor = try raiseFloor(of: deployment)
+        store.close()
+        try StoreCopy.settle(draft)
+        try publish()
+        return Outcome(
+            manifest: manifest, ended: ended, repeated: repeated, floor: floor,
+            keyedRequestsFrom: keyedRequestsFrom,
+            hasWrittenMasterKey: verified.writesMasterKey)
+    }
+
+    private func write(
+        _ verified: Verified, to folder: DataFolder, progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) {
+        let reader = try BackupReader(path, opening: keys)
+        guard reader.manifest == verified.manifest else {
+            throw OperationalError(.failed, message: "\(path): was changed while it was read")
+        }
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make the store").fault(.unreachable)
+        }
+        defer { close(file) }
+        KeyFile.giveToFolderOwner(file, path: draft)
+        var done: Int64 = 0
+        try reader.forEachPart { (part) throws(OperationalError) in
+            switch part {
+            case .file(.masterKey, _): break
+            case .file(let name, let content): try folder.write(content, as: name)
+            case .database(let bytes):
+                try DeploymentRestoration.put(bytes, to: file, at: draft)
+                done += Int64(bytes.count)
+            }
+            progress(.written(bytes: done, of: verified.manifest.databaseBytes))
+        }
+        if verified.writesMasterKey { try folder.write(verified.masterKey.text(), as: .masterKey) }
+        guard fsync(file) == 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make it durable").fault(.unreachable)
+        }
+    }
+
+    private static func put(_ bytes: [UInt8], to file: Int32, at path: String) throws(OperationalError) {
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                throw SystemCallError(count < 0 ? errno : ENOSPC, while: "\(path): cannot write").fault(
+                    .unreachable)
+            }
+            written += count
+        }
+    }
+
+    /// Makes the replay file. The store expects another one, so signatures up to a window ahead are refused.
+    private func raiseFloor(of deployment: Deployment) throws(OperationalError) -> Int64 {
+        let keys = try ReleaseKeyDirectory(deployment)
+        let replay = try ReplayService(deployment, keys: keys)
+        guard let floor = replay.floor else {
+            throw OperationalError(.failed, message: "\(deployment.folder.replay): has no floor")
+        }
+        return floor
+    }
+
+    /// Gives the store its name: from here on there is a deployment.
+    private func publish() throws(OperationalError) {
+        guard rename(draft, database) == 0 else {
+            throw SystemCallError(errno, while: "\(database): cannot make the store").fault(.unreachable)
+        }
+        KeyFile.syncFolder(of: database)
+    }
+}
+
+/// The folder that a restoration writes to, which has nothing else.
+private final class RestoredFolder {
+    private let path: String
+    private var isNew = false
+
+    init(_ path: String) { self.path = path }
+
+    /// Throws unless the folder is empty, or is not there.
+    func requireEmpty() throws(OperationalError) {
+        guard try KeyFile.exists(path) else { return }
+        let names = try RestoredFolder.names(in: path)
+        guard names.isEmpty else {
+            throw OperationalError(
+                .usage,
+                message: "\(path): has \(names[0]); expected an empty folder, or none there, to restore to")
+        }
+    }
+
+    func make() throws(OperationalError) {
+        isNew = try !KeyFile.exists(path)
+        let folder = try DataFolder(path, absence: .create)
+        _ = folder.closeToOthers()
+        try requireEmpty()
+    }
+
+    /// What the superuser has made belongs to the folder's owner: the server must be able to read it.
+    func keep() {
+        var status = stat()
+        if geteuid() == 0, stat(path, &status) == 0, status.st_uid != 0 {
+            for name in (try? RestoredFolder.names(in: path)) ?? [] {
+                let place = "\(path)/\(name)"
+                lchown(place, status.st_uid, status.st_gid)
+                guard name == "tls" else { continue }
+                for inner in (try? RestoredFolder.names(in: place)) ?? [] {
+                    lchown("\(place)/\(inner)", status.st_uid, status.st_gid)
+                }
+            }
+        }
+        KeyFile.syncFolder(of: "\(path)/.")
+    }
+
+    /// Removes what a restoration has written.
+    func remove() {
+        for name in (try? RestoredFolder.names(in: path)) ?? [] {
+            let place = "\(path)/\(name)"
+            if unlink(place) == 0 { continue }
+            for inner in (try? RestoredFolder.names(in: place)) ?? [] { unlink("\(place)/\(inner)") }
+            rmdir(place)
+        }
+        if isNew { rmdir(path) }
+    }
+
+    private static func names(in path: String) throws(OperationalError) -> [String] {
+        guard let folder = opendir(path) else {
+            throw SystemCallError(errno, while: "\(path): cannot open the folder").fault(.usage)
+        }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name != ".", name != ".." { names.append(name) }
+        }
+        return names.sorted()
+    }
+}
+
+extension Configuration {
+    /// Makes a deployment in the data folder, which must be empty or not there, from the backup at `path`.
+    /// Without a master key in `keys` or in the backup, the one that the process is given is used.
+    /// What `former` has ended since is ended again.
+    package func restore(
+        from path: String, opening keys: BackupKeys, after former: FormerDeployment?,
+        environment: [String: String], now: Int64,
+        progress: (DeploymentBackup.Stage) -> Void
+    ) throws(OperationalError) -> DeploymentRestoration.Outcome {
+        guard let database = store.file else {
+            throw OperationalError(
+                .usage,
+                message: "restore: --store is a PostgreSQL database; restore that with pg_restore, or from "
+                    + "a base backup (docs/operate/postgresql.md)")
+        }
+        return try DeploymentRestoration(
+            of: path, opening: keys, with: self, database: database, former: former,
+            environment: environment
+        ).run(now: now, progress: progress)
+    }
+}

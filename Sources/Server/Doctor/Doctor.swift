@@ -1,0 +1,148 @@
+import CountersignAuthority
+import CountersignWire
+import Glibc
+
+/// One thing that was looked at, and how it is.
+package struct DoctorFinding: Sendable, Equatable {
+    package enum Verdict: String, Sendable {
+        case well
+        /// It works, and an operator should know.
+        case warning
+        /// It does not work, or not safely.
+        case error
+    }
+
+    /// What was looked at: `clock`, `disk`, `permissions`, …
+    package var topic: Topic
+    package var verdict: Verdict
+    /// The thing itself and how it is, in one sentence. Contains no secret.
+    package var message: String
+    /// How it should be; nil if it is so.
+    package var expected: String?
+    /// The command that mends it; nil if there is none.
+    package var command: String?
+
+    package enum Topic: String, Sendable, CaseIterable {
+        case settings, clock, disk, permissions
+        case masterKey = "master-key"
+        case store, upstream, certificate, listener, policy
+    }
+}
+
+/// Looks at a deployment and what it depends on, and changes nothing. The store is opened as every command
+/// opens it, but not migrated or made.
+package struct Doctor {
+    let settings: Configuration.ReadResult
+    let environment: [String: String]
+    /// Whole Unix seconds.
+    let now: Int64
+    private(set) var findings: [DoctorFinding] = []
+
+    var configuration: Configuration { settings.configuration }
+
+    package init(_ settings: Configuration.ReadResult, environment: [String: String], now: Int64) {
+        (self.settings, self.environment, self.now) = (settings, environment, now)
+    }
+
+    package mutating func run() -> [DoctorFinding] {
+        checkSettings()
+        checkDisk()
+        checkPermissions()
+        let deployment = openDeployment()
+        if let deployment {
+            checkStore(deployment)
+            checkPolicies(of: deployment)
+        }
+        let date = checkUpstream()
+        checkClock(deployment, upstreamDate: date)
+        checkCertificate()
+        checkListener()
+        deployment?.store.close()
+        return findings.sorted { left, right in
+            let order = DoctorFinding.Topic.allCases
+            return (order.firstIndex(of: left.topic) ?? 0) < (order.firstIndex(of: right.topic) ?? 0)
+        }
+    }
+
+    mutating func add(
+        _ topic: DoctorFinding.Topic, verdict: DoctorFinding.Verdict = .well, message: String,
+        expected: String? = nil, command: String? = nil
+    ) {
+        findings.append(
+            DoctorFinding(
+                topic: topic, verdict: verdict, message: message, expected: expected, command: command))
+    }
+
+    private mutating func checkSettings() {
+        let problems = settings.check(environment: environment)
+        for problem in problems {
+            add(
+                .settings, verdict: problem.severity == .error ? .error : .warning, message: problem.text,
+                expected: problem.expected, command: "countersign serve --check-config")
+        }
+        if problems.isEmpty { add(.settings, message: "the settings are valid") }
+    }
+
+    /// Nil, with findings, where there is none, or where opening it would change it.
+    private mutating func openDeployment() -> Deployment? {
+        let data = configuration.data
+        if let file = configuration.store.file, access(file, F_OK) != 0 {
+            add(
+                .store, verdict: .error, message: "\(file): no store there",
+                expected: "the store of a deployment", command: "countersign app add NAME --data \(data)")
+            return nil
+        }
+        do throws(OperationalError) {
+            let plan = try configuration.schemaPlan(environment: environment)
+            guard plan.pending.isEmpty else {
+                add(
+                    .store, verdict: .error,
+                    message: "the store is of level \(plan.level) of the schema, and was not looked into",
+                    expected: "level \(plan.target)", command: "countersign migrate --data \(data)")
+                return nil
+            }
+            let deployment = try configuration.openDeployment(absence: .fail, environment: environment)
+            add(.store, message: "the schema is of level \(plan.level), every page is sound")
+            return deployment
+        } catch {
+            let isKey = error.message.contains("master key") || error.message.contains("master.key")
+            add(
+                isKey ? .masterKey : .store, verdict: .error, message: error.message,
+                expected: isKey ? "the key that the store was sealed with" : "a store that opens",
+                command: isKey ? nil : "countersign restore FILE")
+            return nil
+        }
+    }
+
+    private mutating func checkStore(_ deployment: Deployment) {
+        let keys = deployment.masterKeyState
+        if keys.isBeingReplaced {
+            add(
+                .masterKey, verdict: .warning, message: "master key \(keys.id) is being replaced",
+                expected: "a rotation that has ended", command: "countersign rotate-master-key")
+        } else {
+            add(.masterKey, message: "master key \(keys.id) is the store's")
+        }
+        do throws(OperationalError) {
+            let rows = try deployment.verifyRows()
+            let audit = try deployment.verifyAudit()
+            for finding in rows.findings.prefix(10) {
+                add(
+                    .store, verdict: .error, message: finding.text, expected: "rows that nobody has altered",
+                    command: "countersign audit verify")
+            }
+            if !audit.findings.isEmpty {
+                add(
+                    .store, verdict: .error, message: "the audit log does not verify",
+                    expected: "records that nobody has altered", command: "countersign audit verify")
+            }
+            if rows.findings.isEmpty, audit.findings.isEmpty {
+                add(.store, message: "\(rows.rows) rows and \(audit.records) records are whole")
+            }
+        } catch {
+            add(
+                .store, verdict: .error, message: error.message, expected: "a store that can be read",
+                command: "countersign audit verify")
+        }
+    }
+}

@@ -1,0 +1,72 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSeal
+import CountersignWire
+
+/// Makes a copy of a store the store of a deployment again: what may have ended since the copy was made ends
+/// now.
+package struct StoreRestoration {
+    /// What a restoration has ended.
+    package struct Ended: Sendable, Equatable {
+        package var sessions: Int64 = 0
+        package var uploadTickets: Int64 = 0
+        package var resetCodes: Int64 = 0
+    }
+
+    private let path: String
+    private let rows: RowAuthenticator
+
+    /// The copy is the file at `path`.
+    package init(of path: String, authenticatingBy rows: RowAuthenticator) {
+        (self.path, self.rows) = (path, rows)
+    }
+
+    /// Ends all sessions, removes upload tickets and reset codes, which may have been used since, and makes
+    /// the store expect a replay file that is not there, so that the next one refuses earlier signatures.
+    /// All of it is one transaction, with its record. `now` is in whole Unix seconds.
+    package func run(
+        at now: Int64, recording draft: (Ended) -> AuditDraft
+    ) throws(OperationalError) -> Ended {
+        let store = SQLStore(path: path, inspecting: .header, rows: rows)
+        defer { store.close() }
+        return try store.change { (database) throws(OperationalError) in
+            var ended = Ended()
+            ended.sessions = Int64(
+                try SQLStore.end(.all, with: SessionTermination(.restored, at: now), in: database).count)
+            ended.uploadTickets = Int64(try database.run("DELETE FROM upload_ticket"))
+            ended.resetCodes = Int64(
+                try database.run(
+                    """
+                    UPDATE account SET reset_hash = NULL, reset_until = NULL WHERE reset_hash IS NOT NULL
+                    """))
+            let absent = Hex.encode(SystemRandom().bytes(16).span)
+            try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
+            try SQLStore.add(draft(ended), to: database)
+            return ended
+        }
+    }
+
+    /// Reserves the erased names of another store of the same deployment, whose rows are verified; returns
+    /// how many were not reserved.
+    package func addErasedNames(of former: String) throws(OperationalError) -> Int64 {
+        let source = SQLiteFile(path: former, inspecting: .header, rows: rows)
+        defer { source.close() }
+        let names = try source.read(whenEmpty: []) { (database) throws(OperationalError) in
+            try database.rows("SELECT app, tombstone FROM erased_name") { ($0.text(0), $0.blob(1)) }
+        }
+        let store = SQLStore(path: path, inspecting: .header, rows: rows)
+        defer { store.close() }
+        return try store.change { (database) throws(OperationalError) in
+            var added: Int64 = 0
+            for (app, tombstone) in names {
+                added += Int64(
+                    try database.run(
+                        """
+                        INSERT INTO erased_name (app, tombstone)
+                        SELECT name, ? FROM app WHERE name = ? ON CONFLICT DO NOTHING
+                        """, binding: .blob(tombstone), .text(app)))
+            }
+            return added
+        }
+    }
+}

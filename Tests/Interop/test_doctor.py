@@ -1,0 +1,124 @@
+"""`countersign doctor` finds what was broken on purpose, names it, what was expected and what mends it, and changes nothing
+(docs/decisions/0081-doctor.md)."""
+
+import json
+import pathlib
+import sqlite3
+import time
+
+import pytest
+
+from backend import Backend
+from gateway import Gateway, run
+from ports import free_port
+
+TOPICS = ["settings", "clock", "disk", "permissions", "master-key", "store", "upstream", "certificate", "listener", "policy"]
+
+
+def doctor(gateway: Gateway, *options: object, environment: dict[str, str] | None = None):
+    done = run("doctor", "--data", gateway.data, "--listen", f"127.0.0.1:{gateway.port}", "--json", *options, environment=environment)
+    assert done.out, done.err
+    return done.returncode, json.loads(done.out)["findings"]
+
+
+def wrong(findings: list[dict], topic: str) -> list[dict]:
+    found = [finding for finding in findings if finding["topic"] == topic and finding["verdict"] != "well"]
+    assert all(finding["expected"] for finding in found if topic != "settings"), found
+    return found
+
+
+@pytest.fixture
+def served(tmp_path):
+    gateway = Gateway(tmp_path)
+    with Backend() as backend:
+        gateway.options = ("--upstream", backend.url)
+        with gateway:
+            gateway.add_app()
+            yield gateway, backend
+
+
+def contents(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.suffix not in (".db-wal", ".db-shm")}
+
+
+def test_a_sound_deployment_is_well_and_stays_as_it_is(served):
+    gateway, backend = served
+    upstream = ("--upstream", backend.url)
+    doctor(gateway, *upstream)
+    before = {name: content for name, content in contents(gateway.data).items() if name not in ("replay", "countersign.db-wal", "countersign.db-shm")}
+    code, findings = doctor(gateway, *upstream, "--strict")
+    bad = [finding for finding in findings if finding["verdict"] != "well" and finding["topic"] != "disk"]
+    # The app's routes are open to any copy of it, as this test's helper makes them.
+    assert [finding["topic"] for finding in bad] == ["policy"] and "without a session" in bad[0]["message"], bad
+    assert code == 1
+    gateway.admin("route", "set", "demo", "/", "--require", "session")
+    code, findings = doctor(gateway, *upstream)
+    assert code == 0 and {finding["topic"] for finding in findings} == set(TOPICS)
+    assert [finding["topic"] for finding in findings] == sorted((finding["topic"] for finding in findings), key=TOPICS.index)
+    after = contents(gateway.data)
+    assert all(after[name] == content for name, content in before.items() if not name.startswith("countersign.db")
+               and name not in ("login-limits", "generation"))
+    text = run("doctor", "--data", gateway.data, "--listen", f"127.0.0.1:{gateway.port}", *upstream).out
+    assert "✓ listener" in text and "answers over TLS" in text
+
+
+def test_each_fault_is_named(served, tmp_path):
+    gateway, backend = served
+    upstream = ("--upstream", backend.url)
+    key = gateway.data / "master.key"
+    key.chmod(0o640)
+    code, findings = doctor(gateway, *upstream)
+    assert code == 1 and wrong(findings, "permissions")[0]["command"] == f"chmod 600 {key}"
+    assert wrong(findings, "master-key") and wrong(findings, "settings")
+    key.chmod(0o600)
+    code, findings = doctor(gateway, *upstream, environment={"COUNTERSIGN_MASTER_KEY": "11" * 32})
+    assert code == 1 and "not the one this store was sealed with" in wrong(findings, "master-key")[0]["message"]
+    # Nothing listens there.
+    code, findings = doctor(gateway, "--upstream", f"http://127.0.0.1:{free_port()}")
+    assert code == 1 and "refused" in wrong(findings, "upstream")[0]["message"]
+    # A listener that is another's: its certificate is not ours.
+    other = Gateway(tmp_path / "other")
+    with other:
+        done = run("doctor", "--data", gateway.data, "--listen", f"127.0.0.1:{other.port}", "--json", *upstream)
+        assert wrong(json.loads(done.out)["findings"], "listener")[0]["verdict"] == "error"
+    for name, value, text in [("registration", "open", "anybody may sign up"), ("enforcement", "observe=3d", "without a valid proof")]:
+        gateway.admin("app", "policy", "demo", "--set", f"{name}={value}")
+        code, findings = doctor(gateway, *upstream)
+        assert code == 0, findings
+        found, = [finding for finding in wrong(findings, "policy") if text in finding["message"]]
+        command = found["command"].split()
+        assert command[0] == "countersign"
+        gateway.admin(*command[1:])
+        assert not [finding for finding in wrong(doctor(gateway, *upstream)[1], "policy") if text in finding["message"]]
+        assert doctor(gateway, *upstream, "--strict")[0] == 1
+
+
+def test_a_clock_behind_the_store_and_old_schemes(tmp_path):
+    gateway = Gateway(tmp_path)
+    with gateway:
+        gateway.admin("app", "add", "demo", "--require", "session")
+        gateway.admin("app", "policy", "demo", "--set", "schemes=message-signatures,auth-v2")
+    assert not [one for one in wrong(doctor(gateway)[1], "policy") if "auth-v2" in one["message"]]
+    with sqlite3.connect(gateway.data / "countersign.db") as database:
+        database.execute("UPDATE meta SET value = ? WHERE name = 'meter-began'", (str(int(time.time()) - 40 * 86_400).encode(),))
+        database.execute("INSERT INTO meter (app, key_id, scheme, outcome, day, count, last_seen) VALUES ('demo', '', '', 'open', ?, 1, ?)",
+                         (int(time.time()) // 86_400, int(time.time()) + 3_600))
+    code, findings = doctor(gateway)
+    assert code == 1 and "the store has a change of" in wrong(findings, "clock")[0]["message"]
+    assert wrong(findings, "upstream")[0]["verdict"] == wrong(findings, "listener")[0]["verdict"] == "warning"
+
+
+def test_an_altered_row_and_no_store(tmp_path):
+    gateway = Gateway(tmp_path)
+    with gateway:
+        gateway.add_app()
+        gateway.add_release()
+    with sqlite3.connect(gateway.data / "countersign.db") as database:
+        database.execute("UPDATE release SET version = '9'")
+    code, findings = doctor(gateway)
+    assert code == 1 and wrong(findings, "store")[0]["command"] == "countersign audit verify"
+    (gateway.data / "countersign.db").unlink()
+    code, findings = doctor(gateway)
+    assert code == 1 and "no store there" in wrong(findings, "store")[0]["message"]
+    assert not (gateway.data / "countersign.db").exists()
+    assert run("doctor", "--strictly").returncode == 2
