@@ -93,7 +93,9 @@ package final class BackupWriter {
     }
 
     private func putChunk(at place: SealedStream.Place) throws(OperationalError) {
-        try put(sealer.seal(chunk.span, at: place, boundTo: front))
+        // A span of a property could not outlive the call in a release build.
+        let plain = chunk
+        try put(sealer.seal(plain.span, at: place, boundTo: front))
         chunk.removeAll(keepingCapacity: true)
     }
 
