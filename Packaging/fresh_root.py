@@ -111,9 +111,25 @@ def main() -> None:
         shutil.rmtree(folder)
 
 
+def lists_as_enabled(root: Root) -> bool:
+    """Whether systemd would start the service with the machine."""
+    links = root.folder / "etc/systemd/system"
+    return (links / "multi-user.target.wants/countersign.service").is_symlink() and not (links / "countersign.service").is_symlink()
+
+
 def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> None:
     root.install(*first)
     expect(root.run("stat", "-c", "%U %a", "/var/lib/countersign").stdout.split() == ["countersign", "700"], "the data folder is open to others")
+    expect(lists_as_enabled(root), "the service is not enabled")
+    expect(not (root.folder / "etc/systemd/system/sockets.target.wants").exists(), "the socket is enabled without being asked for")
+    environment = root.folder / "etc/countersign/environment"
+    expect(environment.stat().st_mode & 0o777 == 0o600, "the file for passwords is open to others")
+    # Valid for systemd, and nothing that a shell may run.
+    environment.write_text('# a comment\nCOUNTERSIGN_LOG_SAMPLE="7"\nCOUNTERSIGN_STORE=postgres://gw:se$cret;&(touch /pwned)@db.example/x\nOTHER=1\n')
+    shown = root.run("countersign-admin", "serve", "--print-config").stdout
+    expect('"log_sample": 7' in shown.replace(" :", ":") and "db.example" in shown, f"the environment file is not read: {shown}")
+    expect(not (root.folder / "pwned").exists(), "the environment file is run")
+    environment.write_text("")
     expect(root.run("countersign", "version").stdout.startswith("countersign "), "the program does not run")
     loaded = root.run("ldd", "/usr/bin/countersign").stdout
     expect("libswift" not in loaded and "not found" not in loaded, f"the program is not whole: {loaded}")
@@ -132,6 +148,9 @@ def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> N
     print("package: an upgrade keeps settings, accounts and keys", flush=True)
     root.run("apt-get", "remove", "-y", "countersign", "countersign-cli")
     expect(not (root.folder / "usr/bin/countersign").exists() and settings.exists(), "a removal leaves the program, or removes the settings")
+    root.install(*second)
+    expect(lists_as_enabled(root), "after a removal and an installation the service is not enabled")
+    root.run("apt-get", "remove", "-y", "countersign", "countersign-cli")
     purged = root.run("apt-get", "purge", "-y", "countersign", "countersign-cli")
     expect("is kept" in purged.stdout + purged.stderr, "a purge does not say what it keeps")
     expect((root.folder / "var/lib/countersign/master.key").exists() and not settings.exists(), "a purge removes keys, or leaves settings")

@@ -21,24 +21,31 @@ ROOT = HERE.parent
 # Of the one who makes the package, as in Maintainer fields.
 MAINTAINER = "Countersign <countersign@example.com>"
 PROGRAM_PACKAGE, SERVICE_PACKAGE = "countersign-cli", "countersign"
-# A file's path below its package, where it comes from, and whether it is a program.
+# A file's path below its package, where it comes from, and its mode.
 SERVICE_FILES = [
-    ("lib/systemd/system/countersign.service", "countersign.service", False),
-    ("lib/systemd/system/countersign.socket", "countersign.socket", False),
-    ("etc/countersign/countersign.json", "countersign.json", False),
-    ("etc/logrotate.d/countersign", "countersign.logrotate", False),
-    ("usr/sbin/countersign-admin", "countersign-admin", True),
+    ("lib/systemd/system/countersign.service", "countersign.service", 0o644),
+    ("lib/systemd/system/countersign.socket", "countersign.socket", 0o644),
+    ("etc/countersign/countersign.json", "countersign.json", 0o644),
+    # May have passwords.
+    ("etc/countersign/environment", "environment", 0o600),
+    ("etc/logrotate.d/countersign", "countersign.logrotate", 0o644),
+    ("usr/sbin/countersign-admin", "countersign-admin", 0o755),
 ]
+# What lintian is told, by package: the packages are not of Debian's archive, so there is no wish of its bug tracker to close.
+OVERRIDES = {
+    PROGRAM_PACKAGE: ["initial-upload-closes-no-bugs"],
+    SERVICE_PACKAGE: ["initial-upload-closes-no-bugs", "non-standard-file-perm 0600 != 0644 [etc/countersign/environment]"],
+}
 
 
 def said(*command: object, folder: pathlib.Path = ROOT) -> str:
     return subprocess.run([*map(str, command)], check=True, capture_output=True, text=True, cwd=folder).stdout
 
 
-def put(path: pathlib.Path, content: bytes | str, *, is_program: bool = False) -> None:
+def put(path: pathlib.Path, content: bytes | str, *, mode: int = 0o644) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    path.chmod(0o755 if is_program else 0o644)
+    path.chmod(mode)
 
 
 def compressed(text: str) -> bytes:
@@ -52,8 +59,8 @@ class Package:
     def __init__(self, name: str, tree: pathlib.Path, *, version: str, made: datetime.datetime):
         self.name, self.tree, self.version, self.made = name, tree, version, made
 
-    def add(self, path: str, content: bytes | str, *, is_program: bool = False) -> None:
-        put(self.tree / path, content, is_program=is_program)
+    def add(self, path: str, content: bytes | str, *, mode: int = 0o644) -> None:
+        put(self.tree / path, content, mode=mode)
 
     def add_documents(self) -> None:
         folder = f"usr/share/doc/{self.name}"
@@ -61,8 +68,7 @@ class Package:
         entry = (f"{self.name} ({self.version}) unstable; urgency=medium\n\n  * See CHANGELOG.md of the project.\n\n"
                  f" -- {MAINTAINER}  {self.made.strftime('%a, %d %b %Y %H:%M:%S +0000')}\n")
         self.add(f"{folder}/changelog.Debian.gz", compressed(entry))
-        # The packages are not of Debian's archive, so there is no wish of its bug tracker to close.
-        self.add(f"usr/share/lintian/overrides/{self.name}", f"{self.name}: initial-upload-closes-no-bugs\n")
+        self.add(f"usr/share/lintian/overrides/{self.name}", "".join(f"{self.name}: {tag}\n" for tag in OVERRIDES[self.name]))
 
     def build(self, folder: pathlib.Path, *, depends: str, scripts: dict[str, str]) -> pathlib.Path:
         files = sorted(path for path in self.tree.rglob("*") if path.is_file())
@@ -78,9 +84,9 @@ class Package:
         if configuration:
             self.add("DEBIAN/conffiles", "".join(configuration))
         for name, text in scripts.items():
-            self.add(f"DEBIAN/{name}", text, is_program=True)
+            self.add(f"DEBIAN/{name}", text, mode=0o755)
         moment = self.made.timestamp()
-        for path in sorted(self.tree.rglob("*"), reverse=True):
+        for path in [*sorted(self.tree.rglob("*"), reverse=True), self.tree]:
             if path.is_dir():
                 path.chmod(0o755)
             os.utime(path, (moment, moment))
@@ -122,12 +128,14 @@ def bill_of_materials(program: pathlib.Path, *, version: str, depends: str, made
              "filesAnalyzed": False, "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
     inside = [{"SPDXID": f"SPDXRef-{name}", "name": name, "versionInfo": swift, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
                "licenseDeclared": licence}
-              for name, licence in (("swift-runtime", "Apache-2.0 WITH Swift-exception"), ("swift-foundation", "Apache-2.0 WITH Swift-exception"),
-                                    ("swift-libdispatch", "Apache-2.0 WITH Swift-exception"), ("swift-foundation-icu", "Unicode-3.0"))]
+              for name, licence in (("swift-runtime", "Apache-2.0 WITH Swift-exception"),
+                                    ("swift-foundation-essentials", "Apache-2.0 WITH Swift-exception"),
+                                    ("swift-libdispatch", "Apache-2.0 WITH Swift-exception"))]
     beside = []
-    for package in sorted(part.split(" ")[0] for part in depends.split(", ")):
-        installed = said("dpkg-query", "-W", "-f=${Version}", package)
-        beside.append({"SPDXID": f"SPDXRef-{package.replace('+', 'p')}", "name": package, "versionInfo": installed,
+    for part in sorted(depends.split(", ")):
+        package, _, needed = part.partition(" ")
+        # The least that the program needs: what is installed beside it differs between machines.
+        beside.append({"SPDXID": f"SPDXRef-{package.replace('+', 'p')}", "name": package, "versionInfo": needed.strip("()") or "any",
                        "downloadLocation": "NOASSERTION", "filesAnalyzed": False})
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-countersign"}]
     relations += [{"spdxElementId": "SPDXRef-countersign", "relationshipType": kind, "relatedSpdxElement": part["SPDXID"]}
@@ -151,14 +159,14 @@ def make(program: pathlib.Path, out: pathlib.Path, *, revision: str) -> list[pat
         stripped.chmod(0o755)
         depends = library_packages(stripped, folder)
         tool = Package(PROGRAM_PACKAGE, folder / "trees" / PROGRAM_PACKAGE, version=version, made=made)
-        tool.add("usr/bin/countersign", stripped.read_bytes(), is_program=True)
+        tool.add("usr/bin/countersign", stripped.read_bytes(), mode=0o755)
         tool.add_documents()
         tool.add(f"usr/share/doc/{PROGRAM_PACKAGE}/sbom.spdx.json",
                  bill_of_materials(stripped, version=version, depends=depends, made=made))
         add_references(tool, stripped)
         service = Package(SERVICE_PACKAGE, folder / "trees" / SERVICE_PACKAGE, version=version, made=made)
-        for path, source, is_program in SERVICE_FILES:
-            service.add(path, (HERE / "countersign" / source).read_text(), is_program=is_program)
+        for path, source, mode in SERVICE_FILES:
+            service.add(path, (HERE / "countersign" / source).read_text(), mode=mode)
         service.add("usr/share/man/man8/countersign-admin.8.gz", compressed((HERE / "countersign/countersign-admin.8").read_text()))
         service.add_documents()
         scripts = {name: (HERE / "countersign" / name).read_text() for name in ("postinst", "prerm", "postrm")}

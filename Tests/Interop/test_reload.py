@@ -253,6 +253,15 @@ def test_another_log_and_another_sampling(tmp_path):
         (tmp_path / "second.jsonl").rename(tmp_path / "third.jsonl")
         site.gateway.process.send_signal(signal.SIGHUP)
         until((tmp_path / "second.jsonl").exists)
+        # Also when the settings are refused: the renamed file must not grow until they are mended.
+        (tmp_path / "second.jsonl").rename(tmp_path / "fourth.jsonl")
+        site.write(limit_head="none")
+        assert site.reload()[0] == 1
+        until((tmp_path / "second.jsonl").exists)
+        size = (tmp_path / "fourth.jsonl").stat().st_size
+        site.gateway.send(site.gateway.key.request())
+        until(lambda: '"app":"demo"' in (tmp_path / "second.jsonl").read_text())
+        assert (tmp_path / "fourth.jsonl").stat().st_size == size
 
 
 def test_a_log_that_nobody_reads_is_refused_at_once(tmp_path):

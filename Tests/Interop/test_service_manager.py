@@ -216,3 +216,39 @@ def test_sockets_of_another_process_are_left_alone(tmp_path):
     environment = {"LISTEN_PID": "1", "LISTEN_FDS": "1", "LISTEN_FDNAMES": "clients"}
     with Gateway(tmp_path, environment=environment) as gateway:
         assert gateway.process.poll() is None
+
+
+def test_a_manager_that_is_busy_hears_of_the_start(tmp_path):
+    """Its queue is full, as while it starts many services."""
+    with Manager(tmp_path) as manager, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as other:
+        other.setblocking(False)
+        count = 0
+        with contextlib.suppress(BlockingIOError):
+            while count < 10_000:
+                other.sendto(b"X=1", manager.name)
+                count += 1
+        assert 0 < count < 10_000, "the queue is not full"
+        timer = threading.Timer(2, lambda: [manager.heard() for _ in range(count)])
+        timer.start()
+        with Gateway(tmp_path / "gateway", environment=manager.environment):
+            timer.join()
+            assert manager.heard().get("READY") == "1"
+
+
+def test_a_credential_that_the_group_root_may_read(tmp_path):
+    """As newer versions of systemd make it, with an access control list for the service's user."""
+    if os.getuid() != 0:
+        pytest.skip("only root makes files of root's")
+    folder = tmp_path / "credentials"
+    folder.mkdir()
+    credential = folder / "countersign-master-key"
+    credential.write_text(os.urandom(32).hex())
+    credential.chmod(0o440)
+    with Gateway(tmp_path / "gateway", environment={"CREDENTIALS_DIRECTORY": str(folder)}) as gateway:
+        assert not (gateway.data / "master.key").exists()
+    for mode, owner in ((0o444, 0), (0o460, 0), (0o440, 1)):
+        credential.chmod(mode)
+        os.chown(credential, 0, owner)
+        done = run("serve", "--data", gateway.data, "--listen", "127.0.0.1:0", "--admin", "off",
+                   environment={"CREDENTIALS_DIRECTORY": str(folder)})
+        assert done.returncode != 0 and "lets others read this secret" in done.err

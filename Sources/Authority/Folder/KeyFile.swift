@@ -7,8 +7,12 @@ package enum KeyFile {
     private static let mostBytes = 4096
 
     /// The file's bytes without trailing white space; nil if there is no such file. Throws if others may
-    /// read the file: it is then no longer secret, and continuing would hide that.
-    package static func read(_ path: String) throws(OperationalError) -> Secret? {
+    /// read the file: it is then no longer secret, and continuing would hide that. A credential of a
+    /// service manager may be readable for the group root: the rights of the service's user stand in an access
+    /// control list, whose mask the mode shows as the group's. Source: systemd.exec(5), LoadCredential=.
+    package static func read(
+        _ path: String, isCredential: Bool = false
+    ) throws(OperationalError) -> Secret? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         if file < 0, errno == ENOENT { return nil }
         guard file >= 0 else {
@@ -19,7 +23,8 @@ package enum KeyFile {
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
             throw OperationalError(.unreachable, message: "\(path): not a file")
         }
-        guard status.st_mode & 0o077 == 0 else {
+        let mayBeShared = isCredential && status.st_uid == 0 && status.st_gid == 0
+        guard status.st_mode & (mayBeShared ? 0o037 : 0o077) == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw OperationalError(
                 .failed,
@@ -174,7 +179,9 @@ package struct MasterKeySource: Sendable {
             }
             return (key, MasterKeySource.variable)
         }
-        guard let path = credential(in: environment), let key = try read(path) else { return nil }
+        guard let path = credential(in: environment), let key = try read(path, isCredential: true) else {
+            return nil
+        }
         return (key, path)
     }
 
@@ -224,8 +231,10 @@ package struct MasterKeySource: Sendable {
         try MasterKeySource.read(path)
     }
 
-    private static func read(_ path: String) throws(OperationalError) -> MasterKey? {
-        guard let text = try KeyFile.read(path) else { return nil }
+    private static func read(
+        _ path: String, isCredential: Bool = false
+    ) throws(OperationalError) -> MasterKey? {
+        guard let text = try KeyFile.read(path, isCredential: isCredential) else { return nil }
         guard let key = text.withExposedBytes({ MasterKey(text: $0) }) else {
             throw OperationalError(.failed, message: "\(path): \(MasterKeySource.expected)")
         }

@@ -35,8 +35,18 @@ final class Reloader: Sendable {
         // successor, must not wait for a reload that resolves names.
         let report =
             handOver.isHandingOver ? Reloader.refusalDuringRestart : reloadLock.write { attempt() }
+        if !report.isApplied { reopenLog() }
         log?.note(subject: "reload", message: report.line)
         return report
+    }
+
+    /// Also where the settings are refused: otherwise a file that was renamed would grow, and its name stay
+    /// empty, until they are mended.
+    private func reopenLog() {
+        let settings = running.current
+        if let sink = try? EventLog.Sink(settings.log) {
+            log?.continueTo(sink, sampling: settings.logSampling)
+        }
     }
 
     private static let refusalDuringRestart = ReloadReport.refused(

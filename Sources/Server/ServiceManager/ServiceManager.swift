@@ -36,6 +36,9 @@ package struct ServiceManager: Sendable {
         /// The last requests end, and then this process.
         case stopping
 
+        /// The next one says the same.
+        fileprivate var mayBeLost: Bool { if case .alive = self { true } else { false } }
+
         /// Lines of `NAME=value`.
         fileprivate var text: String {
             switch self {
@@ -49,10 +52,13 @@ package struct ServiceManager: Sendable {
     /// Sends one datagram. A manager that cannot be reached is left alone: the server serves all the same.
     func tell(_ state: State) {
         guard let path else { return }
-        ServiceManager.send(state.text, to: path)
+        ServiceManager.send(state, to: path)
     }
 
-    private static func send(_ text: String, to path: String) {
+    /// Seconds that a manager with a full queue is waited for.
+    private static let patience = 5
+
+    private static func send(_ state: State, to path: String) {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         var name = Array(path.utf8)
@@ -62,12 +68,13 @@ package struct ServiceManager: Sendable {
         guard name.count < room else { return }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name) }
         let descriptor = socket(
-            AF_UNIX,
-            Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-                | Int32(SOCK_NONBLOCK.rawValue), 0)
+            AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
-        let bytes = Array(text.utf8)
+        var patience = timeval(tv_sec: state.mayBeLost ? 0 : ServiceManager.patience, tv_usec: 1)
+        setsockopt(
+            descriptor, SOL_SOCKET, SO_SNDTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        let bytes = Array(state.text.utf8)
         let length = MemoryLayout<sockaddr_un>.size - room + name.count
         _ = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
