@@ -125,9 +125,9 @@ def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> N
     environment = root.folder / "etc/countersign/environment"
     expect(environment.stat().st_mode & 0o777 == 0o600, "the file for passwords is open to others")
     # Valid for systemd, and nothing that a shell may run.
-    environment.write_text('# a comment\nCOUNTERSIGN_LOG_SAMPLE="7"\nCOUNTERSIGN_STORE=postgres://gw:se$cret;&(touch /pwned)@db.example/x\nOTHER=1\n')
+    environment.write_text('# a comment\nCOUNTERSIGN_LOG_SAMPLE="7"\nCOUNTERSIGN_ASSERTION_AUDIENCE=a&$(touch${IFS}/pwned);touch${IFS}/pwned\nOTHER=1\n')
     shown = root.run("countersign-admin", "serve", "--print-config").stdout
-    expect('"log_sample": 7' in shown.replace(" :", ":") and "db.example" in shown, f"the environment file is not read: {shown}")
+    expect('"log_sample": 7' in shown.replace(" :", ":") and "a&$(touch${IFS}/pwned);" in shown, f"the environment file is not read: {shown}")
     expect(not (root.folder / "pwned").exists(), "the environment file is run")
     environment.write_text("")
     expect(root.run("countersign", "version").stdout.startswith("countersign "), "the program does not run")
