@@ -92,8 +92,9 @@ package enum KeyFile {
         return fchown(file, status.st_uid, status.st_gid) == 0
     }
 
-    private static func folder(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    /// The folder that `path` is in.
+    package static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     /// A unique name for a file that is not complete yet. It is random and not a process id: in a container
