@@ -10,6 +10,7 @@ import secrets
 import shutil
 import sqlite3
 import stat
+import subprocess
 import threading
 import time
 
@@ -364,6 +365,21 @@ def test_what_is_there_is_not_replaced(made, tmp_path):
     for command in (["backup", tmp_path / "c"], ["restore", path]):
         done = run(*command, "--store", "postgres://localhost/x", "--data", tmp_path / "data")
         assert done.returncode == 2 and ("pg_dump" in done.err or "pg_restore" in done.err), done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the superuser, who mounts a small disk")
+def test_a_disk_without_room_is_named_before_anything_is_copied(made, tmp_path):
+    gateway, _ = made
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", disk], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no disk is mounted here")
+    try:
+        done = backup(gateway, disk / "b")
+        assert done.returncode == 3 and f"{disk}: 0 MiB are free; expected 1 MiB" in done.err, done.err
+        assert not list(disk.iterdir()) and not list(gateway.data.glob("backup-copy*"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 def test_an_altered_store_is_not_backed_up(made, tmp_path):

@@ -146,11 +146,28 @@ def test_a_clock_behind_the_store_and_old_schemes(tmp_path):
         database.execute("UPDATE meta SET value = ? WHERE name = 'meter-began'", (str(int(time.time()) - 40 * 86_400).encode(),))
         database.execute("INSERT INTO meter (app, key_id, scheme, outcome, day, count, last_seen) VALUES ('demo', '', '', 'open', ?, 1, ?)",
                          (int(time.time()) // 86_400, int(time.time()) + 3_600))
-    with sqlite3.connect(gateway.data / "countersign.db") as database:
-        database.execute("UPDATE app SET created = created - 40 * 86400")
     code, findings = doctor(gateway)
     assert code == 1 and "the store has a change of" in wrong(findings, "clock")[0]["message"]
     assert wrong(findings, "upstream")[0]["verdict"] == wrong(findings, "listener")[0]["verdict"] == "warning"
+
+
+def test_an_unused_scheme_is_named_and_not_taken_from_an_app_that_has_no_other(tmp_path):
+    gateway = Gateway(tmp_path)
+    for name, schemes in [("demo", "message-signatures,auth-v1,auth-v2"), ("old", "auth-v2")]:
+        gateway.admin("app", "add", name, "--require", "session")
+        gateway.admin("app", "policy", name, "--set", f"schemes={schemes}")
+    with sqlite3.connect(gateway.data / "countersign.db") as database:
+        database.execute("UPDATE app SET created = created - 40 * 86400")
+        database.execute("INSERT INTO meta (name, value) VALUES ('meter-began', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                         (str(int(time.time()) - 40 * 86_400).encode(),))
+    database.close()
+    gateway.accept_rows()
+    found = [one for one in wrong(doctor(gateway)[1], "policy") if "no request has used it" in one["message"]]
+    assert [one["message"].split()[1:4:2] for one in found] == [["demo:", "auth-v1"], ["demo:", "auth-v2"], ["old:", "auth-v2"]], found
+    assert found[2]["command"] is None and found[0]["command"] == found[1]["command"]
+    mend(gateway, found[0])
+    found = [one for one in wrong(doctor(gateway)[1], "policy") if "no request has used it" in one["message"]]
+    assert ["old" in one["message"] for one in found] == [True], found
 
 
 def test_an_altered_row_and_no_store(tmp_path):

@@ -108,7 +108,7 @@ package struct DeploymentBackup {
             guard free < needed else { continue }
             throw OperationalError(
                 .unreachable,
-                message: "\(place): \(free >> 20) MiB are free; expected \(needed >> 20) MiB, for "
+                message: "\(place): \(free >> 20) MiB are free; expected \(needed >> 20 + 1) MiB, for "
                     + (isShared ? "a copy of the store and the backup" : "a copy of the store"))
         }
     }

@@ -117,8 +117,8 @@ package struct DeploymentRestoration {
             throw OperationalError(
                 .usage,
                 message: "\(path): the master key comes from the backup itself, which anybody can make "
-                    + "who has the public key; expected --master-key-id HEX, as `countersign backup` printed it, or "
-                    + "--master-key FILE")
+                    + "who has the public key; expected --master-key-id HEX, as `countersign backup` printed "
+                    + "it, or --master-key FILE")
         }
         try requireExpected(key, from: path)
         return (key, path, false)
