@@ -229,7 +229,7 @@ package struct DeploymentRestoration {
     /// Seconds ahead of the clock that signatures may have been admitted, if the former deployment cannot
     /// tell: a policy may have been widened since the backup. It is the widest window of a current scheme by
     /// default; a policy may have up to a day.
-    private static let reserve = 300
+    static let reserve = 300
 
     /// Makes the replay file. The store expects another one, so signatures up to a window ahead are refused:
     /// the longest one of the policies, and at least `window`.

@@ -14,9 +14,8 @@ package struct FormerDeployment {
         package var locked: Int64 = 0
         package var removed: Int64 = 0
         package var retired: Int64 = 0
-        /// How far ahead of the clock, in seconds, a signature may have been admitted there; nil if the
-        /// replay file there cannot tell.
-        package var longestWindow: Int?
+        /// How far ahead of the clock, in seconds, a signature may have been admitted there.
+        package var longestWindow = DeploymentRestoration.reserve
     }
 
     private static let page = 500
@@ -75,11 +74,14 @@ package struct FormerDeployment {
         }
     }
 
-    /// Of the policies as they are, and of all that a server has had. A server notes a wider window only some
-    /// time after a policy has it.
-    private func longestWindow(in store: any Store) throws(OperationalError) -> Int? {
-        guard let noted = ReplayHeader.widestWindow(inFileAt: folder.replay) else { return nil }
-        var longest = min(max(Int(clamping: noted), 0), FormerDeployment.mostWindow)
+    /// Of the policies as they are, and of all that a server has had; if the replay file does not tell those,
+    /// at least what is held back without a former deployment. A server notes a wider window only some time
+    /// after a policy has it.
+    private func longestWindow(in store: any Store) throws(OperationalError) -> Int {
+        var longest =
+            ReplayHeader.widestWindow(inFileAt: folder.replay).map {
+                min(max(Int(clamping: $0), 0), FormerDeployment.mostWindow)
+            } ?? DeploymentRestoration.reserve
         var apps: [AppName: App] = [:]
         for app in try store.apps() {
             apps[app.name] = app

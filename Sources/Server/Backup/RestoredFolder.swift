@@ -41,13 +41,17 @@ final class RestoredFolder {
     func requireOwn() throws(OperationalError) {
         guard geteuid() == 0 else { return }
         for place in [path, KeyFile.folder(of: database)] {
-            var here = try KeyFile.exists(place) ? place : KeyFile.folder(of: place)
+            var here = place
+            while try !KeyFile.exists(here), here != KeyFile.folder(of: here) {
+                here = KeyFile.folder(of: here)
+            }
+            let isThere = here == place
             guard let resolved = realpath(here, nil) else {
                 throw SystemCallError(errno, while: "\(here): cannot look at it").fault(.unreachable)
             }
             here = String(cString: resolved)
             free(resolved)
-            try RestoredFolder.requireOwn(here, mayBeShared: here != path)
+            try RestoredFolder.requireOwn(here, mayBeShared: !isThere)
             while here != "/" {
                 here = KeyFile.folder(of: here)
                 try RestoredFolder.requireOwn(here, mayBeShared: true)
@@ -85,6 +89,8 @@ final class RestoredFolder {
     ) throws(OperationalError) -> Result {
         let isNew = try !KeyFile.exists(path)
         let folder = try DataFolder(path, absence: .create)
+        // Of a folder that another user has made since the first look, too.
+        try requireOwn()
         _ = folder.closeToOthers()
         defer {
             // Not empty unless it failed.
