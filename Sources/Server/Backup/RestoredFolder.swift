@@ -89,13 +89,13 @@ final class RestoredFolder {
     ) throws(OperationalError) -> Result {
         let isNew = try !KeyFile.exists(path)
         let folder = try DataFolder(path, absence: .create)
-        // Of a folder that another user has made since the first look, too.
-        try requireOwn()
-        _ = folder.closeToOthers()
         defer {
             // Not empty unless it failed.
             if isNew { rmdir(path) }
         }
+        // Of a folder that another user has made since the first look, too.
+        try requireOwn()
+        _ = folder.closeToOthers()
         let hadLock = try KeyFile.exists(lock)
         return try folder.withoutServer(refusal: "\(path): a server runs on it; nothing was restored") {
             () throws(OperationalError) in
