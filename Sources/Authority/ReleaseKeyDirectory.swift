@@ -250,7 +250,7 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
 
 extension Policy {
     /// The longest window, in seconds, of the allowed schemes whose requests are remembered.
-    fileprivate var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
+    package var longestWindow: Int { schemes.filter(\.isRemembered).map { window(for: $0) }.max() ?? 0 }
 
     /// The longest lifetime, in seconds, of presigned URLs; 0 without sigv4 or if the policy sets none.
     fileprivate var longestLifetime: Int { schemes.contains(.sigV4) ? presignedLifetime ?? 0 : 0 }

@@ -27,9 +27,12 @@ package final class ReplayService {
     private var seenGeneration: UInt64?
     private var reportedFloor: Int64?
 
-    /// For a command. Fails where another process has the file open.
-    package convenience init(_ deployment: Deployment, keys: ReleaseKeyDirectory) throws(OperationalError) {
-        try self.init(deployment, keys: keys, location: .file, database: nil, log: nil) {
+    /// For a command. Fails where another process has the file open. `window` are seconds ahead of the clock
+    /// for which signatures may have been admitted, if those are more than the policies have.
+    package convenience init(
+        _ deployment: Deployment, keys: ReleaseKeyDirectory, atLeast window: Int = 0
+    ) throws(OperationalError) {
+        try self.init(deployment, keys: keys, location: .file, database: nil, log: nil, atLeast: window) {
             () throws(OperationalError) in deployment.store
         }
     }
@@ -39,7 +42,8 @@ package final class ReplayService {
     init(
         _ deployment: Deployment, keys: ReleaseKeyDirectory, location: ReplayLocation,
         database: PostgreSQLAddress?, log: EventLog?,
-        sharing: ReplayFileHandover? = nil, openStore: () throws(OperationalError) -> any Store
+        sharing: ReplayFileHandover? = nil, atLeast window: Int = 0,
+        openStore: () throws(OperationalError) -> any Store
     ) throws(OperationalError) {
         (self.deployment, self.keys, self.log) = (deployment, keys, log)
         if sharing != nil, try SharedReplayKind.inUse(in: deployment.store) != location.shared {
@@ -50,7 +54,7 @@ package final class ReplayService {
                     + "guards would each admit a request once; stop it before this one is started")
         }
         var settings = ReplayFile.Settings()
-        settings.window = ReplayService.window(keys)
+        settings.window = max(ReplayService.window(keys), window)
         settings.lifetime = keys.longestLifetime
         let remembered =
             try location.isFile

@@ -35,6 +35,20 @@ import Testing
         MasterKeyRotation(of: deployment, pausing: { _ in })
     }
 
+    @Test("a store is of a key only while no other one is taking its place")
+    func whatABackupIsSealedUnder() throws {
+        let made = try filled()
+        let former = try made.keyForBackup()
+        #expect(try made.isSealed(made.store, under: former))
+        var during: [Bool] = []
+        _ = try rotation(of: made).run { _ in
+            during.append((try? made.isSealed(made.store, under: former)) ?? true)
+        }
+        #expect(during.contains(false))
+        #expect(try !made.isSealed(made.store, under: former))
+        #expect(try made.isSealed(made.store, under: made.keyForBackup()))
+    }
+
     @Test("all of it opens under the new key, in this process and in one that knows only that")
     func everything() throws {
         let made = try filled()

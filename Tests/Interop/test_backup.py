@@ -2,6 +2,7 @@
 that may have been used since is taken. A backup that was altered, cut off or is another's is refused by name, and nothing is written
 (docs/decisions/0080-backups.md)."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -9,6 +10,7 @@ import secrets
 import shutil
 import sqlite3
 import stat
+import subprocess
 import threading
 import time
 
@@ -91,7 +93,9 @@ def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
     assert b"demo" not in (tmp_path / "b").read_bytes()
 
     there = restored(gateway, tmp_path / "two")
-    result = restore(tmp_path / "b", there.data, "--master-key", gateway.data / "master.key", "--json")
+    # The former folder knows which windows there were; without it, more is refused.
+    result = restore(tmp_path / "b", there.data, "--master-key", gateway.data / "master.key", "--erasures-from", gateway.data,
+                     "--json")
     assert result.returncode == 0, result.err
     outcome = json.loads(result.out)
     assert outcome["sessions_ended"] == 1 and outcome["upload_tickets_removed"] == 1 and outcome["master_key_written"]
@@ -125,10 +129,38 @@ def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
                                       created=created)).status == 200
 
 
+def master_key_id(gateway: Gateway, folder: pathlib.Path) -> str:
+    """As a backup prints it."""
+    return json.loads(backup(gateway, folder / secrets.token_hex(8), "--json").out)["master_key"]
+
+
+def test_a_key_from_the_backup_itself_is_taken_only_by_its_id(made, tmp_path):
+    gateway, folder = made
+    rogue = Gateway(tmp_path / "rogue")
+    with rogue:
+        rogue.add_app()
+    # Whoever has the public key makes a backup that proves itself by the master key in it.
+    assert backup(rogue, tmp_path / "r", "--recipient", folder / "pair.pub", "--with-master-key").returncode == 0
+    ours, theirs = master_key_id(gateway, tmp_path), master_key_id(rogue, tmp_path)
+    assert ours != theirs
+    data = tmp_path / "data"
+    for path, options, code in [(tmp_path / "r", (), 2), (folder / "sealed", (), 2), (tmp_path / "r", ("--master-key-id", ours), 1),
+                                (folder / "sealed", ("--master-key-id", theirs), 1)]:
+        done = restore(path, data, "--key", folder / "pair", *options)
+        assert done.returncode == code and "--master-key-id" in done.err and not data.exists(), done.err
+        # The id that the file claims is not offered: it would be copied.
+        assert (theirs not in done.err or theirs in options) and (ours not in done.err or ours in options), done.err
+    done = restore(folder / "sealed", data, "--key", folder / "pair", "--master-key-id", ours.upper())
+    assert done.returncode == 0 and ours in done.out, done.err
+    # It is compared with a key that is given, too.
+    done = restore(folder / "plain", tmp_path / "b", "--master-key", gateway.data / "master.key", "--master-key-id", theirs)
+    assert done.returncode == 1 and theirs in done.err and not (tmp_path / "b").exists()
+
+
 def test_the_master_key_comes_from_where_it_is(made, tmp_path):
     gateway, folder = made
     # From the backup, which its secret key opens.
-    done = restore(folder / "sealed", tmp_path / "a", "--key", folder / "pair")
+    done = restore(folder / "sealed", tmp_path / "a", "--key", folder / "pair", "--master-key-id", master_key_id(gateway, tmp_path))
     assert done.returncode == 0, done.err
     key = (gateway.data / "master.key").read_text()
     assert (tmp_path / "a/master.key").read_text() == key
@@ -143,14 +175,116 @@ def test_the_master_key_comes_from_where_it_is(made, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the superuser, whose files would be another's")
-def test_what_the_superuser_restores_is_the_owners(made, tmp_path):
+def test_the_superuser_restores_only_where_nobody_else_can_write(made, tmp_path):
+    gateway, folder = made
+    options = ("--master-key", gateway.data / "master.key")
+    # Who owns the folder, or the one that it is in, could put links there that the superuser follows.
+    for name, owner, mode, text in [("owned", 12_345, 0o700, "setpriv --reuid=12345 --regid=12345"), ("shared", 0, 0o777, "others may write"),
+                                    ("sticky", 0, 0o1777, "others may write"), ("group", 0, 0o770, "others may write")]:
+        data = tmp_path / name
+        data.mkdir()
+        os.chown(data, owner, 12_345)
+        data.chmod(mode)
+        done = restore(folder / "plain", data, *options)
+        assert done.returncode == 2 and text in done.err and not list(data.iterdir()), (name, done.err)
+        if name != "sticky":
+            done = restore(folder / "plain", data / "inner", *options)
+            assert done.returncode == 2 and text in done.err and not list(data.iterdir()), (name, done.err)
+        other = restore(folder / "plain", tmp_path / "well", *options, "--store", f"sqlite:{data}/inner/s.db")
+        assert other.returncode != 0 and not list(data.iterdir()) and not (tmp_path / "well").exists(), other.err
+    done = restore(folder / "plain", tmp_path / "well", *options)
+    assert done.returncode == 0, done.err
+    found = list((tmp_path / "well").rglob("*"))
+    assert len(found) > 5 and {path.stat().st_uid for path in found} == {0}
+    assert not [path for path in found if path.name.startswith("restoring")]
+
+
+def test_a_restore_holds_the_lock_and_replaces_nothing(made, tmp_path):
     gateway, folder = made
     data = tmp_path / "data"
-    data.mkdir()
-    os.chown(data, 12_345, 12_345)
+    seen: dict[str, bool] = {}
+
+    def intrude() -> None:
+        """As a server would that was started meanwhile: takes the lock, and makes a store."""
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            if list(data.glob("restoring.*/replay")):
+                with (data / "replay.lock").open() as lock:
+                    try:
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        seen["locked"] = True
+                if not (data / "countersign.db").exists():
+                    (data / "countersign.db").write_text("a server's")
+                    seen["made"] = True
+                return
+
+    thread = threading.Thread(target=intrude)
+    thread.start()
     done = restore(folder / "plain", data, "--master-key", gateway.data / "master.key")
-    assert done.returncode == 0, done.err
-    assert len(list(data.rglob("*"))) > 5 and {path.stat().st_uid for path in data.rglob("*")} == {12_345}
+    thread.join()
+    assert seen == {"locked": True, "made": True}, (seen, done.err)
+    assert done.returncode == 3 and f"{data}/countersign.db: cannot make it" in done.err, done.err
+    # What is another's stays, and nothing else does.
+    assert [path.name for path in data.iterdir()] == ["countersign.db"] and (data / "countersign.db").read_text() == "a server's"
+
+
+def test_a_window_that_was_wider_since_is_refused(tmp_path):
+    gateway = Gateway(tmp_path / "one")
+    with gateway:
+        gateway.add_app()
+        key = gateway.add_release()
+        assert backup(gateway, tmp_path / "b").returncode == 0
+        gateway.admin("app", "policy", "demo", "--set", "window=900s")
+        time.sleep(0.5)
+        ahead = int(time.time()) + 800
+        request = key.request(created=ahead)
+        assert gateway.send(request).status == 200
+        end = time.monotonic() + 90
+        while int.from_bytes((gateway.data / "replay").read_bytes()[192:200], "little") < 900:
+            assert time.monotonic() < end
+            time.sleep(0.2)
+        # Narrow again: the policy no longer tells, the replay file does.
+        gateway.admin("app", "policy", "demo", "--set", "window=60s")
+    options = ("--master-key", gateway.data / "master.key", "--json")
+    began = int(time.time())
+    there = restored(gateway, tmp_path / "two")
+    done = restore(tmp_path / "b", there.data, *options, "--erasures-from", gateway.data)
+    assert done.returncode == 0 and json.loads(done.out)["floor"] >= ahead, done.err
+    with there:
+        there.admin("app", "policy", "demo", "--set", "window=900s")
+        time.sleep(0.5)
+        assert there.send(request).status == 503 and there.send(key.request(created=ahead - 1)).status == 503
+    # Nobody tells: more than the window of the backup is held back all the same.
+    for former in ((), ("--erasures-from", gateway.data)):
+        (gateway.data / "replay").unlink(missing_ok=True)
+        done = restore(tmp_path / "b", tmp_path / f"bare{len(former)}", *options, *former)
+        assert done.returncode == 0 and began + 300 <= json.loads(done.out)["floor"] < ahead, done.err
+
+
+def test_devices_and_secrets_of_the_folder_do_not_come_back(tmp_path):
+    gateway = Gateway(tmp_path / "one")
+    with gateway:
+        gateway.add_app("demo", registration="open")
+        gateway.add_release()
+        Person(gateway, tmp_path / "p").signs_up().logs_in()
+        session, = json.loads(gateway.admin("session", "list", "demo", "--json").out)["sessions"]
+    for name in ("admin-token", "decide-secret"):
+        (gateway.data / name).write_text(secrets.token_hex(32))
+        (gateway.data / name).chmod(0o600)
+    done = backup(gateway, tmp_path / "b", "--json")
+    assert done.returncode == 0 and json.loads(done.out)["files"] == ["tls/certificate.pem", "tls/key.pem"], done.err
+
+    def devices(data: pathlib.Path) -> int:
+        with sqlite3.connect(data / "countersign.db") as database:
+            return database.execute("SELECT count(*) FROM known_device").fetchone()[0]
+
+    assert devices(gateway.data) == 1 and session
+    there = tmp_path / "two"
+    done = restore(tmp_path / "b", there, "--master-key", gateway.data / "master.key", "--json")
+    assert done.returncode == 0 and json.loads(done.out)["known_devices_removed"] == 1, done.err
+    assert devices(there) == 0 and not (there / "admin-token").exists() and not (there / "decide-secret").exists()
+    assert run("audit", "verify", "--data", there).returncode == 0
 
 
 def altered(path: pathlib.Path, at: int) -> bytes:
@@ -233,6 +367,21 @@ def test_what_is_there_is_not_replaced(made, tmp_path):
         assert done.returncode == 2 and ("pg_dump" in done.err or "pg_restore" in done.err), done.err
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the superuser, who mounts a small disk")
+def test_a_disk_without_room_is_named_before_anything_is_copied(made, tmp_path):
+    gateway, _ = made
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "none", disk], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no disk is mounted here")
+    try:
+        done = backup(gateway, disk / "b")
+        assert done.returncode == 3 and f"{disk}: 0 MiB are free; expected 1 MiB" in done.err, done.err
+        assert not list(disk.iterdir()) and not list(gateway.data.glob("backup-copy*"))
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_an_altered_store_is_not_backed_up(made, tmp_path):
     gateway, _ = made
     data = tmp_path / "data"
@@ -290,6 +439,17 @@ def test_what_has_ended_since_ends_again(tmp_path):
         done = restore(tmp_path / "b", tmp_path / "three", *options, "--erasures-from", former)
         assert done.returncode != 0 and text in done.err, done.err
         assert not (tmp_path / "three").exists()
+    # An older copy of the deployment does not know what ended; nor does one that was left for another store.
+    assert restore(tmp_path / "b", tmp_path / "older", *options).returncode == 0
+    assert backup(gateway, tmp_path / "newer").returncode == 0
+    done = restore(tmp_path / "newer", tmp_path / "three", *options, "--erasures-from", tmp_path / "older")
+    assert done.returncode == 1 and "does not contain the backup's head" in done.err and not (tmp_path / "three").exists()
+    left = tmp_path / "left"
+    shutil.copytree(gateway.data, left)
+    with sqlite3.connect(left / "countersign.db") as database:
+        database.execute("INSERT INTO meta (name, value) VALUES ('moved-to', ?)", (b"postgres://db.example/x 1",))
+    done = restore(tmp_path / "b", tmp_path / "three", *options, "--erasures-from", left)
+    assert done.returncode == 1 and "was moved to postgres://db.example/x" in done.err and not (tmp_path / "three").exists(), done.err
     with gateway:
         done = restore(tmp_path / "b", tmp_path / "three", *options, "--erasures-from", gateway.data)
         assert done.returncode == 1 and "stop it for good first" in done.err

@@ -3,7 +3,9 @@
 
 import json
 import pathlib
+import shlex
 import sqlite3
+import subprocess
 import time
 
 import pytest
@@ -35,6 +37,14 @@ def served(tmp_path):
         with gateway:
             gateway.add_app()
             yield gateway, backend
+
+
+def mend(gateway: Gateway, finding: dict) -> None:
+    """Does what the finding says, as a shell reads it."""
+    command = shlex.split(finding["command"])
+    assert command[0] == "countersign" and command[command.index("--data") + 1] == str(gateway.data), command
+    done = run(*command[1:])
+    assert done.returncode == 0, done.err
 
 
 def contents(folder: pathlib.Path) -> dict[str, bytes]:
@@ -86,11 +96,44 @@ def test_each_fault_is_named(served, tmp_path):
         code, findings = doctor(gateway, *upstream)
         assert code == 0, findings
         found, = [finding for finding in wrong(findings, "policy") if text in finding["message"]]
-        command = found["command"].split()
-        assert command[0] == "countersign"
-        gateway.admin(*command[1:])
+        mend(gateway, found)
         assert not [finding for finding in wrong(doctor(gateway, *upstream)[1], "policy") if text in finding["message"]]
         assert doctor(gateway, *upstream, "--strict")[0] == 1
+
+
+def test_a_rule_for_some_methods_opens_no_others(served):
+    gateway, backend = served
+    gateway.admin("route", "set", "demo", "/news", "--require", "open", "--methods", "GET", "--enforcement", "observe=3d")
+    found, = [one for one in wrong(doctor(gateway)[1], "policy") if "/news" in one["message"]]
+    assert "GET" in found["message"]
+    mend(gateway, found)
+    rules = [rule for rule in json.loads(gateway.admin("route", "list", "demo", "--json").out)["routes"] if rule["prefix"] == "/news"]
+    assert rules == [{"prefix": "/news", "methods": ["GET"], "require": "open", "enforcement": "enforce", "observe_until": None}]
+    assert not [one for one in wrong(doctor(gateway)[1], "policy") if "/news" in one["message"]]
+
+
+def test_names_in_commands_are_quoted(tmp_path):
+    gateway = Gateway(tmp_path)
+    gateway.data = tmp_path / "it's; touch PWNED"
+    gateway.admin("app", "add", "demo", "--require", "session")
+    strange = gateway.data / "x; touch PWNED"
+    strange.write_text("")
+    strange.chmod(0o644)
+    gateway.admin("route", "set", "demo", "/a$IFS", "--require", "session", "--enforcement", "observe=3d")
+    findings = doctor(gateway)[1]
+    found, = [one for one in wrong(findings, "permissions") if "touch" in one["message"] and "644" in one["message"]]
+    assert subprocess.run(["sh", "-c", found["command"]], cwd=tmp_path, check=False).returncode == 0
+    assert strange.stat().st_mode & 0o777 == 0o600 and not list(tmp_path.rglob("PWNED"))
+    found, = [one for one in wrong(findings, "policy") if "only observes" in one["message"]]
+    mend(gateway, found)
+    assert not [one for one in wrong(doctor(gateway)[1], "policy") if "only observes" in one["message"]]
+
+
+def test_a_listener_behind_a_proxy_is_not_looked_at(served):
+    gateway, backend = served
+    code, findings = doctor(gateway, "--upstream", backend.url, "--proxy-protocol", "require", "--trusted-proxies", "127.0.0.1/32")
+    found, = [one for one in findings if one["topic"] == "listener"]
+    assert code == 0 and found["verdict"] == "well" and "not looked at" in found["message"], findings
 
 
 def test_a_clock_behind_the_store_and_old_schemes(tmp_path):
@@ -108,6 +151,25 @@ def test_a_clock_behind_the_store_and_old_schemes(tmp_path):
     assert wrong(findings, "upstream")[0]["verdict"] == wrong(findings, "listener")[0]["verdict"] == "warning"
 
 
+def test_an_unused_scheme_is_named_and_not_taken_from_an_app_that_has_no_other(tmp_path):
+    gateway = Gateway(tmp_path)
+    for name, schemes in [("demo", "message-signatures,auth-v1,auth-v2"), ("old", "auth-v2")]:
+        gateway.admin("app", "add", name, "--require", "session")
+        gateway.admin("app", "policy", name, "--set", f"schemes={schemes}")
+    with sqlite3.connect(gateway.data / "countersign.db") as database:
+        database.execute("UPDATE app SET created = created - 40 * 86400")
+        database.execute("INSERT INTO meta (name, value) VALUES ('meter-began', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+                         (str(int(time.time()) - 40 * 86_400).encode(),))
+    database.close()
+    gateway.accept_rows()
+    found = [one for one in wrong(doctor(gateway)[1], "policy") if "no request has used it" in one["message"]]
+    assert [one["message"].split()[1:4:2] for one in found] == [["demo:", "auth-v1"], ["demo:", "auth-v2"], ["old:", "auth-v2"]], found
+    assert found[2]["command"] is None and found[0]["command"] == found[1]["command"]
+    mend(gateway, found[0])
+    found = [one for one in wrong(doctor(gateway)[1], "policy") if "no request has used it" in one["message"]]
+    assert ["old" in one["message"] for one in found] == [True], found
+
+
 def test_an_altered_row_and_no_store(tmp_path):
     gateway = Gateway(tmp_path)
     with gateway:
@@ -116,9 +178,25 @@ def test_an_altered_row_and_no_store(tmp_path):
     with sqlite3.connect(gateway.data / "countersign.db") as database:
         database.execute("UPDATE release SET version = '9'")
     code, findings = doctor(gateway)
-    assert code == 1 and wrong(findings, "store")[0]["command"] == "countersign audit verify"
+    assert code == 1 and wrong(findings, "store")[0]["command"] == f"countersign audit verify --data {gateway.data}"
+    database.close()
+    # One that is only locked is not to be replaced.
+    with sqlite3.connect(gateway.data / "countersign.db") as database:
+        database.execute("PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("BEGIN IMMEDIATE")
+        database.execute("UPDATE release SET version = '8'")
+        code, findings = doctor(gateway)
+        assert code == 1 and "locked" in wrong(findings, "store")[0]["message"] and wrong(findings, "store")[0]["command"] is None
+        database.rollback()
+    database.close()
+    sound = (gateway.data / "countersign.db").read_bytes()
+    (gateway.data / "countersign.db").write_bytes(b"x" * len(sound))
+    restore = f"countersign restore FILE --master-key {gateway.data}/master.key --data {gateway.data}.restored"
+    code, findings = doctor(gateway)
+    assert code == 1 and "damaged" in wrong(findings, "store")[0]["message"] and wrong(findings, "store")[0]["command"] == restore
     (gateway.data / "countersign.db").unlink()
     code, findings = doctor(gateway)
     assert code == 1 and "no store there" in wrong(findings, "store")[0]["message"]
+    assert wrong(findings, "store")[0]["command"] == restore
     assert not (gateway.data / "countersign.db").exists()
     assert run("doctor", "--strictly").returncode == 2

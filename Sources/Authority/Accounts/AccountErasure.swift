@@ -110,8 +110,25 @@ extension Deployment {
         if try store.account(name, of: app) == nil,
             try store.hasTombstone(tombstone(of: name, in: app), of: app)
         {
-            return AccountErasure(ended: [], files: try scrub(name, rewriting: rewriting))
+            return AccountErasure(ended: [], files: try scrub([name], rewriting: rewriting))
         }
+        let ended = try eraseRows(of: name, in: app, at: now)
+        return AccountErasure(ended: ended, files: try scrub([name], rewriting: rewriting))
+    }
+
+    /// Erases accounts that there are, and then looks through the store's files once, which are written anew
+    /// if that is needed. `now` is in whole Unix seconds.
+    package func eraseAccounts(
+        _ names: [(name: AccountName, app: AppName)], at now: Int64
+    ) throws(OperationalError) {
+        guard !names.isEmpty else { return }
+        for (name, app) in names { _ = try eraseRows(of: name, in: app, at: now) }
+        _ = try scrub(names.map(\.name), rewriting: .always)
+    }
+
+    private func eraseRows(
+        of name: AccountName, in app: AppName, at now: Int64
+    ) throws(OperationalError) -> [SessionID] {
         let account = try account(name, of: app)
         guard !account.isErased else {
             throw OperationalError(.failed, message: "account \(name): was erased; that is for good")
@@ -131,15 +148,17 @@ extension Deployment {
         if let requests, try !requests.requests(of: account.number).isEmpty {
             try requests.erase(account.number)
         }
-        return AccountErasure(ended: ended, files: try scrub(name, rewriting: rewriting))
+        return ended
     }
 
     /// Audit records of an earlier version had names as JSON, which escapes quotes and backslashes.
     private func scrub(
-        _ name: AccountName, rewriting: RewriteBound
+        _ names: [AccountName], rewriting: RewriteBound
     ) throws(OperationalError) -> ScrubOutcome {
-        let quoted = JSONValue.string(name.description).bytes
-        return try store.scrub([name.bytes, Array(quoted.dropFirst().dropLast())], rewriting: rewriting)
+        let texts = names.flatMap { name in
+            [name.bytes, Array(JSONValue.string(name.description).bytes.dropFirst().dropLast())]
+        }
+        return try store.scrub(texts, rewriting: rewriting)
     }
 
     /// For ``AccountDraft``.

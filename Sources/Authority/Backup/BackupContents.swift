@@ -34,9 +34,19 @@ extension Deployment {
         }
         let audit = try auditChain.verify(copy, noted: noted)
         guard audit.findings.isEmpty, let head = audit.head else {
-            throw fault("the audit log does not verify; `countersign audit verify` tells more")
+            let other = noted.map { ", or does not contain the backup's head \($0.text)" } ?? ""
+            throw fault("the audit log does not verify\(other); `countersign audit verify` tells more")
         }
         return head
+    }
+
+    /// Whether `copy` opens under `key`, and under no other key: a replacement of the key may have begun, or
+    /// ended, while the copy was made.
+    package func isSealed(_ copy: any Store, under key: MasterKey) throws(OperationalError) -> Bool {
+        guard try copy.value(of: .masterKeyNextCheck) == nil,
+            let check = try copy.value(of: .masterKeyCheck)
+        else { return false }
+        return MasterKeyCheck(check, under: key) != nil
     }
 
     /// Keeps a second backup of this data folder from running beside `body`.
@@ -92,19 +102,14 @@ extension DataFolder {
             guard mkdir(tls, 0o700) == 0 || errno == EEXIST else {
                 throw SystemCallError(errno, while: "\(tls): cannot make the folder").fault(.unreachable)
             }
-            try giveToOwner(tls)
+            // Not through a link that another user has put there.
+            let inner = Glibc.open(tls, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+            guard inner >= 0 else {
+                throw SystemCallError(errno, while: "\(tls): cannot open the folder").fault(.unreachable)
+            }
+            close(inner)
         }
         try KeyFile.make(at: file(name.rawValue), holding: content)
-    }
-
-    /// Gives what the superuser made in the folder to the folder's owner.
-    private func giveToOwner(_ inner: String) throws(OperationalError) {
-        var status = stat()
-        guard geteuid() == 0, stat(path, &status) == 0, status.st_uid != 0 else { return }
-        guard lchown(inner, status.st_uid, status.st_gid) == 0 else {
-            throw SystemCallError(errno, while: "\(inner): cannot be given to the owner of its folder").fault(
-                .unreachable)
-        }
     }
 }
 

@@ -297,6 +297,8 @@ private struct Stream {
 
     mutating func take(_ count: Int) throws(OperationalError) -> [UInt8] {
         var bytes: [UInt8] = []
+        // It may become a secret: without this it would be moved, and its former places not wiped.
+        bytes.reserveCapacity(count)
         while bytes.count < count {
             if position == chunk.count {
                 guard !hasEnded else { throw defect("shorter than its manifest says") }
@@ -313,6 +315,7 @@ private struct Stream {
     mutating func requireEnd() throws(OperationalError) {
         guard hasEnded, position == chunk.count else { throw defect("longer than its manifest says") }
         guard try source.read(1).isEmpty else { throw defect("altered: there are bytes behind its end") }
+        Secret.wipe(&chunk)
     }
 
     private mutating func readChunk() throws(OperationalError) {
@@ -320,6 +323,7 @@ private struct Stream {
         let sealed = try source.read(most)
         guard !sealed.isEmpty else { throw defect("cut off: its last part is missing") }
         let place: SealedStream.Place
+        Secret.wipe(&chunk)
         do {
             place = try opener.open(sealed[...], into: &chunk, boundTo: front)
         } catch {

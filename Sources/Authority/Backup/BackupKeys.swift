@@ -14,6 +14,9 @@ package struct BackupKeys: Sendable {
     package var masterKey: (key: MasterKey, place: String)?
     /// Whether servers are given the master key in the same way, and need no file of it.
     package var isMasterKeyGiven = false
+    /// The id that the master key must have, in hexadecimal. Needed where the key comes from the backup: the
+    /// maker of the backup has chosen that key.
+    package var masterKeyID: String?
     package var secretKey: (key: BackupSecretKey, place: String)?
 
     package init() {}

@@ -112,10 +112,15 @@ package struct BackupManifest: Sendable, Equatable {
 package enum BackupFileName: String, Sendable, CaseIterable {
     /// Only where that was asked for.
     case masterKey = "master.key"
+    /// This and the next one are in backups of earlier builds alone, and are not restored: they may have been
+    /// replaced since because others knew them. The next start makes new ones.
     case adminToken = "admin-token"
     case decideSecret = "decide-secret"
     case certificate = "tls/certificate.pem"
     case certificateKey = "tls/key.pem"
+
+    /// What a backup has of the folder without being asked, and what a restoration writes.
+    package var isRestored: Bool { self == .certificate || self == .certificateKey }
 
     /// Each is at most so long.
     package static let mostBytes = 65_536

@@ -7,8 +7,8 @@ package enum KeyFile {
     private static let mostBytes = 4096
 
     /// The file's bytes without trailing white space; nil if there is no such file. Throws if others may
-    /// read the file: it is then no longer secret, and continuing would hide that. A credential of a
-    /// service manager may be readable for the group root: the rights of the service's user stand in an access
+    /// read the file: it is then no longer secret, and continuing would hide that. A credential of a service
+    /// manager may be readable for the group root: the rights of the service's user stand in an access
     /// control list, whose mask the mode shows as the group's. Source: systemd.exec(5), LoadCredential=.
     package static func read(
         _ path: String, isCredential: Bool = false
@@ -92,8 +92,9 @@ package enum KeyFile {
         return fchown(file, status.st_uid, status.st_gid) == 0
     }
 
-    private static func folder(of path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+    /// The folder that `path` is in.
+    package static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     /// A unique name for a file that is not complete yet. It is random and not a process id: in a container

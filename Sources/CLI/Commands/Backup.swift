@@ -116,7 +116,7 @@ extension DeploymentBackup.Outcome {
             : "it opens with the secret key of \(key)"
         let reminder =
             manifest.hasMasterKey
-            ? "the master key \(manifest.masterKey) is in it"
+            ? "the master key is in it: note its id \(manifest.masterKey) apart, which `restore` asks for"
             : "keep a copy of master key \(manifest.masterKey) apart: nothing is restored without it"
         return """
             \(path): \(manifest.rows) rows, \(bytes) bytes, verified

@@ -13,8 +13,8 @@ extension Command {
             Give it the settings that `serve` is given. It looks at the settings, the clock (beside the \
             store and the backend's answer), the disk, who may read the data folder, the master key, \
             every page, row and record of the store, the backend, the certificate, the listener, and \
-            policies that are wider than usual. It changes nothing, and sends the backend one HEAD \
-            request. Status 1 if something is wrong.
+            policies that are wider than usual. It mends nothing, and changes no row; it sends the \
+            backend one HEAD request. Status 1 if something is wrong.
             """
     ) { (run) throws(OperationalError) in
         var doctor = Doctor(

@@ -16,6 +16,9 @@ extension Command {
                 "master-key", placeholder: "FILE",
                 meaning: "the deployment's master key, unless the backup has it; it becomes DIR/master.key"),
             .value(
+                "master-key-id", placeholder: "HEX",
+                meaning: "the id of the master key as `backup` printed it; needed if the backup has the key"),
+            .value(
                 "erasures-from", placeholder: "DIR",
                 meaning: "the former data folder: what was erased, locked, removed or retired there is again"
             ),
@@ -23,9 +26,12 @@ extension Command {
         ],
         notes: """
             First verifies the whole backup, and writes nothing if it was altered, cut off, or belongs \
-            to another key. Then all sessions are ended, upload tickets and reset codes removed, \
-            signatures made up to a window from now refused, and requests with an Idempotency-Key \
-            refused for a day, because nothing is known of what happened since the backup. \
+            to another key. A master key that is in the backup was chosen by whoever made it, so \
+            --master-key-id must name it. Then all sessions are ended, upload tickets, reset codes and \
+            known devices removed, signatures made up to a window from now refused (5 minutes without \
+            --erasures-from), and requests with an Idempotency-Key refused for a day, because nothing \
+            is known of what happened since the backup. The superuser restores only to a folder that \
+            nobody else can write to: run it as the gateway's user. \
             docs/operate/backup.md tells what else to do. A master key that the process is given \
             (COUNTERSIGN_MASTER_KEY, or a credential) is used, too, and not written to the folder.
             """
@@ -38,6 +44,7 @@ extension Command {
             keys.masterKey = found
             keys.isMasterKeyGiven = true
         }
+        keys.masterKeyID = run.arguments.value("master-key-id")
         let path = try run.required("FILE")
         let line = BackupProgressLine(run.console)
         let outcome = try run.configuration().restore(
@@ -59,6 +66,7 @@ extension DeploymentRestoration.Outcome {
                 ("sessions_ended", .integer(ended.sessions)),
                 ("upload_tickets_removed", .integer(ended.uploadTickets)),
                 ("reset_codes_removed", .integer(ended.resetCodes)),
+                ("known_devices_removed", .integer(ended.knownDevices)),
                 ("repeated", repeated.map(\.json) ?? .null),
                 ("floor", .integer(floor)), ("keyed_requests_from", .integer(keyedRequestsFrom)),
                 ("master_key_written", .bool(hasWrittenMasterKey)),
@@ -75,8 +83,9 @@ extension DeploymentRestoration.Outcome {
     fileprivate var text: String {
         """
         restored as it was at \(TimeText.text(manifest.made)): \(manifest.rows) rows, verified
-        \(ended.sessions) sessions ended, \(ended.uploadTickets) upload tickets and \(ended.resetCodes) \
-        reset codes removed
+        master key \(manifest.masterKey)
+        \(ended.sessions) sessions ended, \(ended.uploadTickets) upload tickets, \(ended.resetCodes) \
+        reset codes and \(ended.knownDevices) known devices removed
         \(repeatedText)
         signatures made up to \(TimeText.text(floor)) are refused, and requests with an Idempotency-Key \
         until \(TimeText.text(keyedRequestsFrom))

@@ -22,6 +22,22 @@ package struct ReplayHeader {
 
     init(_ start: UnsafeMutableRawPointer) { self.start = start }
 
+    /// The widest window, in seconds, that the replay file at `path` was ever used with. Changes nothing; nil
+    /// if there is no such file, or it is damaged.
+    package static func widestWindow(inFileAt path: String) -> Int64? {
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard file >= 0 else { return nil }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        let page = UnsafeMutableRawPointer.allocate(byteCount: bytes, alignment: 16)
+        defer { page.deallocate() }
+        guard pread(file, page, bytes, 0) == bytes else { return nil }
+        let header = ReplayHeader(page)
+        guard header.isWhole(size: Int(status.st_size)) else { return nil }
+        return max(header.window, header.widestWindow)
+    }
+
     /// Writes the header of a new file; the rest is zeros.
     func begin(rows: Int) {
         start.storeBytes(of: ReplayHeader.magic, toByteOffset: 0, as: UInt64.self)

@@ -18,7 +18,7 @@ struct BackupContents {
     ) throws(OperationalError) {
         var files: [BackupManifest.File] = []
         var contents: [Secret] = []
-        for name in BackupFileName.allCases {
+        for name in BackupFileName.allCases where name == .masterKey || name.isRestored {
             let content = name == .masterKey ? masterKey?.text() : try folder.content(of: name)
             guard let content else { continue }
             files.append(BackupManifest.File(name: name, bytes: content.count))

@@ -46,15 +46,16 @@ package struct DeploymentBackup {
     fileprivate func run(
         now: Int64, progress: (Stage) -> Void
     ) throws(OperationalError) -> Outcome {
-        let key = try deployment.keyForBackup()
-        return try deployment.asOnlyBackup { () throws(OperationalError) in
+        try deployment.asOnlyBackup { () throws(OperationalError) in
             // In the data folder, which has the same unencrypted; of a run that was killed, perhaps.
             let place = deployment.folder.backupCopy
             StoreCopy.remove(place)
             defer { StoreCopy.remove(place) }
-            try copy.make(at: place) { progress(.copied(bytes: $0, of: $1)) }
-            progress(.verifying)
-            let head = try verify(place)
+            try requireRoom()
+            // Before the copy is made, which takes long: whether the file can be made there.
+            let draft = try BackupDraft(for: path)
+            defer { draft.remove() }
+            let (key, head) = try makeCopy(at: place, progress: progress)
             let contents = try BackupContents(
                 of: deployment.folder, database: place, including: options.hasMasterKey ? key : nil)
             let manifest = BackupManifest(
@@ -62,31 +63,61 @@ package struct DeploymentBackup {
                 auditHead: head, tables: try StoreCopy.count(in: place, verifiedBy: deployment.rows),
                 files: contents.files, databaseBytes: contents.databaseBytes,
                 digest: try contents.digest())
-            return try write(contents, manifest: manifest, under: key, progress: progress)
+            return try write(contents, to: draft, manifest: manifest, under: key, progress: progress)
         }
     }
 
-    private func verify(_ place: String) throws(OperationalError) -> AuditHead {
+    /// A copy whose values are all sealed under the key, verified. A rotation of the key that began between
+    /// the look at the key and the copy is waited for by a second look; a third copy is not made.
+    private func makeCopy(
+        at place: String, progress: (Stage) -> Void
+    ) throws(OperationalError) -> (key: MasterKey, head: AuditHead) {
+        for _ in 0..<2 {
+            let key = try deployment.keyForBackup()
+            try copy.make(at: place) { progress(.copied(bytes: $0, of: $1)) }
+            progress(.verifying)
+            if let head = try verify(place, under: key) { return (key, head) }
+            StoreCopy.remove(place)
+        }
+        throw OperationalError(
+            .failed, message: "backup: the master key was replaced twice while the store was copied")
+    }
+
+    /// Nil if the copy is not sealed under `key` alone.
+    private func verify(_ place: String, under key: MasterKey) throws(OperationalError) -> AuditHead? {
         let opened = StorePlace.sqlite(path: place).open(authenticatingBy: deployment.rows)
+        defer { opened.close() }
+        guard try deployment.isSealed(opened, under: key) else { return nil }
         let head = try deployment.verify(copy: opened, called: "the copy")
         opened.close()
         try StoreCopy.settle(place)
         return head
     }
 
+    /// Throws if there is no room for the copy and for the backup, as far as that is known beforehand.
+    private func requireRoom() throws(OperationalError) {
+        let bytes = copy.bytes
+        let (here, there) = (deployment.folder.path, KeyFile.folder(of: path))
+        var (first, second) = (stat(), stat())
+        let isShared = stat(here, &first) == 0 && stat(there, &second) == 0 && first.st_dev == second.st_dev
+        for (place, needed) in isShared ? [(here, bytes * 2)] : [(here, bytes), (there, bytes)] {
+            var room = statvfs()
+            guard statvfs(place, &room) == 0 else { continue }
+            let blocks = UInt64(room.f_bavail)
+            let free = blocks.multipliedReportingOverflow(by: UInt64(room.f_frsize)).partialValue
+            guard free < needed else { continue }
+            throw OperationalError(
+                .unreachable,
+                message: "\(place): \(free >> 20) MiB are free; expected \(needed >> 20 + 1) MiB, for "
+                    + (isShared ? "a copy of the store and the backup" : "a copy of the store"))
+        }
+    }
+
     private func write(
-        _ contents: BackupContents, manifest: BackupManifest, under masterKey: MasterKey,
-        progress: (Stage) -> Void
+        _ contents: BackupContents, to opened: BackupDraft, manifest: BackupManifest,
+        under masterKey: MasterKey, progress: (Stage) -> Void
     ) throws(OperationalError) -> Outcome {
-        let draft = KeyFile.draftName(for: path)
-        let file = open(draft, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard file >= 0 else {
-            throw SystemCallError(errno, while: "\(draft): cannot make the backup").fault(.unreachable)
-        }
-        defer {
-            close(file)
-            unlink(draft)
-        }
+        let (draft, file) = (opened.path, opened.file)
         let key = options.recipient.map { BackupKey.recipient($0) } ?? .masterKey(masterKey)
         let writer = try BackupWriter(
             to: file, path: draft, under: key, manifest: manifest, provenBy: masterKey)
@@ -138,6 +169,26 @@ package struct DeploymentBackup {
     fileprivate static func exists(_ path: String) -> OperationalError {
         OperationalError(
             .usage, message: "\(path): exists already; --force replaces it")
+    }
+}
+
+/// The file of a backup under another name, until it is complete.
+private struct BackupDraft {
+    let path: String
+    let file: Int32
+
+    init(for place: String) throws(OperationalError) {
+        path = KeyFile.draftName(for: place)
+        file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot make the backup").fault(.unreachable)
+        }
+    }
+
+    /// What has its name by then stays.
+    func remove() {
+        close(file)
+        unlink(path)
     }
 }
 

@@ -51,23 +51,17 @@ package struct DeploymentRestoration {
     fileprivate func run(
         now: Int64, progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> Outcome {
-        try requireNothing()
+        let folder = RestoredFolder(configuration.data, database: database, draft: draft)
+        try requireNothing(in: folder)
         let verified = try verify(at: now, progress: progress)
-        let folder = RestoredFolder(configuration.data)
-        try folder.make()
-        do throws(OperationalError) {
-            let outcome = try restore(verified, at: now, progress: progress)
-            folder.keep()
-            return outcome
-        } catch {
-            StoreCopy.remove(draft)
-            folder.remove()
-            throw error
+        return try folder.fill { (inner) throws(OperationalError) in
+            try restore(verified, in: inner, of: folder, at: now, progress: progress)
         }
     }
 
-    private func requireNothing() throws(OperationalError) {
-        try RestoredFolder(configuration.data).requireEmpty()
+    private func requireNothing(in folder: RestoredFolder) throws(OperationalError) {
+        try folder.requireOwn()
+        try folder.requireEmpty()
         for place in [database, draft] where try KeyFile.exists(place) {
             throw OperationalError(.usage, message: "\(place): exists; expected no store there")
         }
@@ -110,21 +104,42 @@ package struct DeploymentRestoration {
     private func masterKey(
         _ contained: Secret?
     ) throws(OperationalError) -> (key: MasterKey, place: String, isGiven: Bool) {
-        if let (key, place) = keys.masterKey { return (key, place, keys.isMasterKeyGiven) }
+        if let (key, place) = keys.masterKey {
+            try requireExpected(key, from: place)
+            return (key, place, keys.isMasterKeyGiven)
+        }
         guard let contained, let key = contained.withExposedBytes({ MasterKey(text: $0) }) else {
             throw OperationalError(
                 .usage, message: "\(path): the master key is not in it; expected it as --master-key FILE")
         }
+        // Its id is not told here: the maker of the backup has chosen the key, and would be believed.
+        guard keys.masterKeyID != nil else {
+            throw OperationalError(
+                .usage,
+                message: "\(path): the master key comes from the backup itself, which anybody can make "
+                    + "who has the public key; expected --master-key-id HEX, as `countersign backup` printed "
+                    + "it, or --master-key FILE")
+        }
+        try requireExpected(key, from: path)
         return (key, path, false)
+    }
+
+    private func requireExpected(_ key: MasterKey, from place: String) throws(OperationalError) {
+        guard let expected = keys.masterKeyID, expected.lowercased() != key.idText else { return }
+        throw OperationalError(
+            .failed,
+            message: "\(place): its master key is not \(expected), which --master-key-id names; this is not "
+                + "a backup of that deployment, or the id of another time")
     }
 
     // MARK: Writing
 
+    /// Makes the deployment in `folder`, and then moves it to where it is to be.
     private func restore(
-        _ verified: Verified, at now: Int64, progress: (DeploymentBackup.Stage) -> Void
+        _ verified: Verified, in folder: DataFolder, of target: RestoredFolder, at now: Int64,
+        progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) -> Outcome {
-        let folder = try DataFolder(configuration.data, absence: .fail)
-        try write(verified, to: folder, progress: progress)
+        try write(verified, to: folder, of: target, progress: progress)
         progress(.verifying)
         // Otherwise a key that the process is given would be taken in place of the written one.
         var environment = environment
@@ -148,15 +163,18 @@ package struct DeploymentRestoration {
                     ("sessions", .integer(ended.sessions)),
                     ("upload_tickets", .integer(ended.uploadTickets)),
                     ("reset_codes", .integer(ended.resetCodes)),
+                    ("known_devices", .integer(ended.knownDevices)),
                 ])
         }
         let repeated = try former.map { (former) throws(OperationalError) in
-            try former.repeatEndings(in: deployment, storedAt: draft, at: now)
+            try former.repeatEndings(
+                in: deployment, storedAt: draft, following: manifest.auditHead, at: now)
         }
-        let floor = try raiseFloor(of: deployment)
+        let floor = try raiseFloor(
+            of: deployment, window: repeated?.longestWindow ?? DeploymentRestoration.reserve)
         store.close()
         try StoreCopy.settle(draft)
-        try publish()
+        try target.publish()
         return Outcome(
             manifest: manifest, ended: ended, repeated: repeated, floor: floor,
             keyedRequestsFrom: keyedRequestsFrom,
@@ -164,7 +182,8 @@ package struct DeploymentRestoration {
     }
 
     private func write(
-        _ verified: Verified, to folder: DataFolder, progress: (DeploymentBackup.Stage) -> Void
+        _ verified: Verified, to folder: DataFolder, of target: RestoredFolder,
+        progress: (DeploymentBackup.Stage) -> Void
     ) throws(OperationalError) {
         let reader = try BackupReader(path, opening: keys)
         guard reader.manifest == verified.manifest else {
@@ -174,13 +193,14 @@ package struct DeploymentRestoration {
         guard file >= 0 else {
             throw SystemCallError(errno, while: "\(draft): cannot make the store").fault(.unreachable)
         }
+        target.hasDraft = true
         defer { close(file) }
         KeyFile.giveToFolderOwner(file, path: draft)
         var done: Int64 = 0
         try reader.forEachPart { (part) throws(OperationalError) in
             switch part {
-            case .file(.masterKey, _): break
-            case .file(let name, let content): try folder.write(content, as: name)
+            case .file(let name, let content):
+                if name.isRestored { try folder.write(content, as: name) }
             case .database(let bytes):
                 try DeploymentRestoration.put(bytes, to: file, at: draft)
                 done += Int64(bytes.count)
@@ -206,90 +226,20 @@ package struct DeploymentRestoration {
         }
     }
 
-    /// Makes the replay file. The store expects another one, so signatures up to a window ahead are refused.
-    private func raiseFloor(of deployment: Deployment) throws(OperationalError) -> Int64 {
+    /// Seconds ahead of the clock that signatures may have been admitted, if the former deployment cannot
+    /// tell: a policy may have been widened since the backup. It is the widest window of a current scheme by
+    /// default; a policy may have up to a day.
+    static let reserve = 300
+
+    /// Makes the replay file. The store expects another one, so signatures up to a window ahead are refused:
+    /// the longest one of the policies, and at least `window`.
+    private func raiseFloor(of deployment: Deployment, window: Int) throws(OperationalError) -> Int64 {
         let keys = try ReleaseKeyDirectory(deployment)
-        let replay = try ReplayService(deployment, keys: keys)
+        let replay = try ReplayService(deployment, keys: keys, atLeast: window)
         guard let floor = replay.floor else {
             throw OperationalError(.failed, message: "\(deployment.folder.replay): has no floor")
         }
         return floor
-    }
-
-    /// Gives the store its name: from here on there is a deployment.
-    private func publish() throws(OperationalError) {
-        guard rename(draft, database) == 0 else {
-            throw SystemCallError(errno, while: "\(database): cannot make the store").fault(.unreachable)
-        }
-        KeyFile.syncFolder(of: database)
-    }
-}
-
-/// The folder that a restoration writes to, which has nothing else.
-private final class RestoredFolder {
-    private let path: String
-    private var isNew = false
-
-    init(_ path: String) { self.path = path }
-
-    /// Throws unless the folder is empty, or is not there.
-    func requireEmpty() throws(OperationalError) {
-        guard try KeyFile.exists(path) else { return }
-        let names = try RestoredFolder.names(in: path)
-        guard names.isEmpty else {
-            throw OperationalError(
-                .usage,
-                message: "\(path): has \(names[0]); expected an empty folder, or none there, to restore to")
-        }
-    }
-
-    func make() throws(OperationalError) {
-        isNew = try !KeyFile.exists(path)
-        let folder = try DataFolder(path, absence: .create)
-        _ = folder.closeToOthers()
-        try requireEmpty()
-    }
-
-    /// What the superuser has made belongs to the folder's owner: the server must be able to read it.
-    func keep() {
-        var status = stat()
-        if geteuid() == 0, stat(path, &status) == 0, status.st_uid != 0 {
-            for name in (try? RestoredFolder.names(in: path)) ?? [] {
-                let place = "\(path)/\(name)"
-                lchown(place, status.st_uid, status.st_gid)
-                guard name == "tls" else { continue }
-                for inner in (try? RestoredFolder.names(in: place)) ?? [] {
-                    lchown("\(place)/\(inner)", status.st_uid, status.st_gid)
-                }
-            }
-        }
-        KeyFile.syncFolder(of: "\(path)/.")
-    }
-
-    /// Removes what a restoration has written.
-    func remove() {
-        for name in (try? RestoredFolder.names(in: path)) ?? [] {
-            let place = "\(path)/\(name)"
-            if unlink(place) == 0 { continue }
-            for inner in (try? RestoredFolder.names(in: place)) ?? [] { unlink("\(place)/\(inner)") }
-            rmdir(place)
-        }
-        if isNew { rmdir(path) }
-    }
-
-    private static func names(in path: String) throws(OperationalError) -> [String] {
-        guard let folder = opendir(path) else {
-            throw SystemCallError(errno, while: "\(path): cannot open the folder").fault(.usage)
-        }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names.sorted()
     }
 }
 

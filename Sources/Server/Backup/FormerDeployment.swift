@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignGate
 import CountersignSQL
 import CountersignWire
 
@@ -13,18 +14,24 @@ package struct FormerDeployment {
         package var locked: Int64 = 0
         package var removed: Int64 = 0
         package var retired: Int64 = 0
+        /// How far ahead of the clock, in seconds, a signature may have been admitted there.
+        package var longestWindow = DeploymentRestoration.reserve
     }
 
     private static let page = 500
+    /// The longest window that a policy may have, in seconds.
+    private static let mostWindow = 86_400
 
     private let folder: DataFolder
 
     package init(_ path: String) throws(OperationalError) { folder = try DataFolder(path, absence: .fail) }
 
     /// Does it in `deployment`, whose store is the file at `path`. Throws, with nothing to be relied on, if a
-    /// server runs on the former folder, or if a row there was altered. `now` is in whole Unix seconds.
+    /// server runs on the former folder, if a row there was altered, or if its audit log does not contain
+    /// `head`, the backup's: it is then not what became of the deployment after the backup. `now` is in whole
+    /// Unix seconds.
     func repeatEndings(
-        in deployment: Deployment, storedAt path: String, at now: Int64
+        in deployment: Deployment, storedAt path: String, following head: AuditHead, at now: Int64
     ) throws(OperationalError) -> Repeated {
         try folder.withoutServer(
             refusal: "\(folder.path): a server runs on the former data folder; stop it for good first"
@@ -34,12 +41,24 @@ package struct FormerDeployment {
             }
             let store = StorePlace.sqlite(path: folder.database).open(authenticatingBy: deployment.rows)
             defer { store.close() }
-            // Also shows that it is the same deployment: another one's rows do not verify.
-            _ = try deployment.verify(copy: store, called: folder.database)
-            var repeated = Repeated()
-            for app in try deployment.store.apps() {
-                try repeatEndings(of: app.name, in: store, to: deployment, at: now, counting: &repeated)
+            if let moved = try store.value(of: .movedTo) {
+                let place = String(decoding: moved, as: UTF8.self).split(separator: " ").first ?? "another"
+                throw OperationalError(
+                    .failed,
+                    message: "\(folder.database): was moved to \(place), and does not have what ended since; "
+                        + "expected the store that was used last")
             }
+            // Also shows that it is the same deployment: another one's rows do not verify.
+            _ = try deployment.verify(copy: store, called: folder.database, noted: head)
+            var repeated = Repeated()
+            var erased: [(name: AccountName, app: AppName)] = []
+            for app in try deployment.store.apps() {
+                erased += try repeatEndings(
+                    of: app.name, in: store, to: deployment, at: now, counting: &repeated)
+            }
+            try deployment.eraseAccounts(erased, at: now)
+            repeated.erased = Int64(erased.count)
+            repeated.longestWindow = try longestWindow(in: store)
             for release in try store.releases(of: nil) {
                 guard let retirement = release.retirement,
                     let restored = try deployment.store.release(release.id),
@@ -55,20 +74,47 @@ package struct FormerDeployment {
         }
     }
 
+    /// Of the policies as they are, and of all that a server has had; if the replay file does not tell those,
+    /// at least what is held back without a former deployment. A server notes a wider window only some time
+    /// after a policy has it.
+    private func longestWindow(in store: any Store) throws(OperationalError) -> Int {
+        var longest =
+            ReplayHeader.widestWindow(inFileAt: folder.replay).map {
+                min(max(Int(clamping: $0), 0), FormerDeployment.mostWindow)
+            } ?? DeploymentRestoration.reserve
+        var apps: [AppName: App] = [:]
+        for app in try store.apps() {
+            apps[app.name] = app
+            longest = max(longest, try app.policy().longestWindow)
+        }
+        for release in try store.releases(of: nil) where !release.settings.isEmpty {
+            guard let app = apps[release.app] else { continue }
+            longest = max(longest, try app.policy(for: release).longestWindow)
+        }
+        return longest
+    }
+
+    /// Returns the accounts that are to be erased.
     private func repeatEndings(
         of app: AppName, in store: any Store, to deployment: Deployment, at now: Int64,
         counting repeated: inout Repeated
-    ) throws(OperationalError) {
+    ) throws(OperationalError) -> [(name: AccountName, app: AppName)] {
         var after: Int64 = 0
+        var erased: [(name: AccountName, app: AppName)] = []
         while true {
             let accounts = try store.accounts(of: app, after: after, limit: FormerDeployment.page)
-            for account in accounts where account.state != .active {
+            for account in accounts {
                 guard let restored = try deployment.store.account(account.number), restored.app == app,
                     !restored.isErased
                 else { continue }
+                guard account.isErased || account.name == restored.name else {
+                    throw OperationalError(
+                        .failed,
+                        message: "\(folder.database): account \(account.number) of app \(app) has another "
+                            + "name than in the backup; expected what became of the same deployment")
+                }
                 if account.isErased {
-                    _ = try deployment.eraseAccount(restored.name, of: app, at: now, rewriting: .always)
-                    repeated.erased += 1
+                    erased.append((restored.name, app))
                 } else if account.state == .removed, restored.state != .removed {
                     _ = try deployment.removeAccount(restored.name, of: app, at: now)
                     repeated.removed += 1
@@ -77,7 +123,7 @@ package struct FormerDeployment {
                     repeated.locked += 1
                 }
             }
-            guard let last = accounts.last, accounts.count == FormerDeployment.page else { return }
+            guard let last = accounts.last, accounts.count == FormerDeployment.page else { return erased }
             after = last.number
         }
     }

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignSQL
 import CountersignWire
 import Glibc
 
@@ -29,8 +30,8 @@ package struct DoctorFinding: Sendable, Equatable {
     }
 }
 
-/// Looks at a deployment and what it depends on, and changes nothing. The store is opened as every command
-/// opens it, but not migrated or made.
+/// Looks at a deployment and what it depends on, and mends nothing. The store is opened as every command
+/// opens it, which may make the small files that belong to it, but it is not migrated or made.
 package struct Doctor {
     let settings: Configuration.ReadResult
     let environment: [String: String]
@@ -73,6 +74,31 @@ package struct Doctor {
                 topic: topic, verdict: verdict, message: message, expected: expected, command: command))
     }
 
+    /// A command as it is typed in a shell: words with other characters than usual are quoted.
+    static func command(_ words: String...) -> String { words.map(quoted).joined(separator: " ") }
+
+    /// A command of this program about this data folder.
+    func ownCommand(_ words: String...) -> String {
+        (["countersign"] + words + ["--data", configuration.data]).map(Doctor.quoted).joined(separator: " ")
+    }
+
+    private static func quoted(_ word: String) -> String {
+        let isPlain =
+            !word.isEmpty
+            && word.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./:=,+@%[]".utf8.contains(byte)
+            }
+        return isPlain ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+    }
+
+    /// What makes the deployment again in another folder: one that has files is not restored to.
+    private var restoreCommand: String {
+        let data = configuration.data
+        return "countersign restore FILE "
+            + Doctor.command("--master-key", "\(data)/master.key", "--data", "\(data).restored")
+    }
+
     private mutating func checkSettings() {
         let problems = settings.check(environment: environment)
         for problem in problems {
@@ -87,9 +113,21 @@ package struct Doctor {
     private mutating func openDeployment() -> Deployment? {
         let data = configuration.data
         if let file = configuration.store.file, access(file, F_OK) != 0 {
+            guard errno == ENOENT else {
+                add(
+                    .store, verdict: .error,
+                    message: "\(file): cannot be looked at: \(String(cString: strerror(errno)))",
+                    expected: "a store that this user may read")
+                return nil
+            }
+            // Beside its key, there was one.
+            let isLost = ["master.key", "rows-authenticated"].contains { access("\(data)/\($0)", F_OK) == 0 }
             add(
-                .store, verdict: .error, message: "\(file): no store there",
-                expected: "the store of a deployment", command: "countersign app add NAME --data \(data)")
+                .store, verdict: .error,
+                message: "\(file): no store there"
+                    + (isLost ? ", and the folder is that of a deployment" : ""),
+                expected: "the store of a deployment",
+                command: isLost ? restoreCommand : ownCommand("app", "add") + " NAME")
             return nil
         }
         do throws(OperationalError) {
@@ -98,7 +136,7 @@ package struct Doctor {
                 add(
                     .store, verdict: .error,
                     message: "the store is of level \(plan.level) of the schema, and was not looked into",
-                    expected: "level \(plan.target)", command: "countersign migrate --data \(data)")
+                    expected: "level \(plan.target)", command: ownCommand("migrate"))
                 return nil
             }
             let deployment = try configuration.openDeployment(absence: .fail, environment: environment)
@@ -109,7 +147,8 @@ package struct Doctor {
             add(
                 isKey ? .masterKey : .store, verdict: .error, message: error.message,
                 expected: isKey ? "the key that the store was sealed with" : "a store that opens",
-                command: isKey ? nil : "countersign restore FILE")
+                command: StoreDamage.isNamed(by: error) && configuration.store.file != nil
+                    ? restoreCommand : nil)
             return nil
         }
     }
@@ -119,7 +158,7 @@ package struct Doctor {
         if keys.isBeingReplaced {
             add(
                 .masterKey, verdict: .warning, message: "master key \(keys.id) is being replaced",
-                expected: "a rotation that has ended", command: "countersign rotate-master-key")
+                expected: "a rotation that has ended", command: ownCommand("rotate-master-key"))
         } else {
             add(.masterKey, message: "master key \(keys.id) is the store's")
         }
@@ -129,12 +168,12 @@ package struct Doctor {
             for finding in rows.findings.prefix(10) {
                 add(
                     .store, verdict: .error, message: finding.text, expected: "rows that nobody has altered",
-                    command: "countersign audit verify")
+                    command: ownCommand("audit", "verify"))
             }
             if !audit.findings.isEmpty {
                 add(
                     .store, verdict: .error, message: "the audit log does not verify",
-                    expected: "records that nobody has altered", command: "countersign audit verify")
+                    expected: "records that nobody has altered", command: ownCommand("audit", "verify"))
             }
             if rows.findings.isEmpty, audit.findings.isEmpty {
                 add(.store, message: "\(rows.rows) rows and \(audit.records) records are whole")
@@ -142,7 +181,7 @@ package struct Doctor {
         } catch {
             add(
                 .store, verdict: .error, message: error.message, expected: "a store that can be read",
-                command: "countersign audit verify")
+                command: ownCommand("audit", "verify"))
         }
     }
 }

@@ -60,20 +60,20 @@ extension Doctor {
         if free < 64 * Doctor.mebibyte {
             add(
                 .disk, verdict: .error, message: text, expected: "at least 64 MiB",
-                command: "df \(configuration.data)")
+                command: Doctor.command("df", configuration.data))
         } else if free < 1024 * Doctor.mebibyte || free < 2 * store {
             let expected = max(1024, 2 * store / Doctor.mebibyte)
             add(
                 .disk, verdict: .warning, message: text,
                 expected: "\(expected) MiB, for the write-ahead log and for backups",
-                command: "df \(configuration.data)")
+                command: Doctor.command("df", configuration.data))
         } else {
             add(.disk, message: text)
         }
         if room.f_favail < 1_000, room.f_files > 0 {
             add(
                 .disk, verdict: .warning, message: "\(room.f_favail) files may still be made there",
-                expected: "at least 1000", command: "df -i \(configuration.data)")
+                expected: "at least 1000", command: Doctor.command("df", "-i", configuration.data))
         }
     }
 
@@ -91,7 +91,7 @@ extension Doctor {
                     .permissions, verdict: .error,
                     message: "\(path): belongs to user \(status.st_uid), and its folder to \(folder.st_uid)",
                     expected: "one owner, the user that the gateway runs as",
-                    command: "chown \(folder.st_uid):\(folder.st_gid) \(path)")
+                    command: Doctor.command("chown", "\(folder.st_uid):\(folder.st_gid)", path))
             }
         }
         if findings.count == count {
@@ -104,7 +104,7 @@ extension Doctor {
         add(
             .permissions, verdict: .error,
             message: "\(path): mode \(String(status.st_mode & 0o7777, radix: 8)) lets others in",
-            expected: "mode \(expected)", command: "chmod \(expected) \(path)")
+            expected: "mode \(expected)", command: Doctor.command("chmod", expected, path))
     }
 
     /// The files of the folder and of those in it; a thousand at most.

@@ -24,7 +24,7 @@ extension Doctor {
             guard answer.starts(with: Array("HTTP/1.".utf8)) else {
                 add(
                     .upstream, verdict: .error, message: "\(url.text): what answers speaks no HTTP/1.1",
-                    expected: "the backend", command: "curl -I \(url.text)/")
+                    expected: "the backend", command: Doctor.command("curl", "-I", "\(url.text)/"))
                 return nil
             }
             add(.upstream, message: "\(url.text) answers")
@@ -32,7 +32,7 @@ extension Doctor {
         } catch {
             add(
                 .upstream, verdict: .error, message: error.message,
-                expected: "the backend", command: "curl -I \(url.text)/")
+                expected: "the backend", command: Doctor.command("curl", "-I", "\(url.text)/"))
             return nil
         }
     }
@@ -83,6 +83,12 @@ extension Doctor {
         let address = configuration.listen
         guard address.port != 0 else {
             return add(.listener, message: "--listen has port 0: the address is not known here")
+        }
+        guard configuration.proxyProtocol != .require else {
+            return add(
+                .listener,
+                message: "\(address) was not looked at: with --proxy-protocol require it answers only behind "
+                    + "its proxy")
         }
         let loopback = ["0.0.0.0": "127.0.0.1", "::": "::1"]
         let host = loopback[address.host] ?? address.host

@@ -24,7 +24,8 @@ extension Doctor {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
                         expected: "registration=admin, unless that is meant",
-                        command: "countersign app policy \(app.name) --set registration=admin")
+                        command: ownCommand(
+                            "app", "policy", app.name.description, "--set", "registration=admin"))
                 }
                 // A meter or an app that is younger tells nothing.
                 if max(began ?? now, app.created) <= now - Doctor.unusedDays * 86_400 {
@@ -35,7 +36,7 @@ extension Doctor {
         } catch {
             add(
                 .policy, verdict: .error, message: error.message, expected: "policies that can be read",
-                command: "countersign audit verify")
+                command: ownCommand("audit", "verify"))
         }
         if findings.count == count { add(.policy, message: "no policy is wider than usual") }
     }
@@ -47,17 +48,23 @@ extension Doctor {
                 message: "app \(app.name): requests without a valid proof reach the backend until "
                     + CivilTime.rfc3339Text(until),
                 expected: "enforcement=enforce",
-                command: "countersign app policy \(app.name) --set enforcement=enforce")
+                command: ownCommand("app", "policy", app.name.description, "--set", "enforcement=enforce"))
         }
         for rule in policy.routes.rules {
             guard case .observe(let until) = rule.enforcement, until > now else { continue }
+            // Without them it would be another rule, for all methods, of a level that was meant for few.
+            let methods = rule.methods.map { String(decoding: $0, as: UTF8.self) }
             add(
                 .policy, verdict: .warning,
-                message: "app \(app.name): route \(rule.prefixText) only observes until "
+                message: "app \(app.name): route \(rule.prefixText)"
+                    + (methods.isEmpty ? "" : " (\(methods.joined(separator: ",")))")
+                    + " only observes until "
                     + CivilTime.rfc3339Text(until),
                 expected: "enforcement=enforce",
-                command: "countersign route set \(app.name) \(rule.prefixText) --require "
-                    + "\(rule.level.rawValue) --enforcement enforce")
+                command: ownCommand(
+                    "route", "set", app.name.description, rule.prefixText, "--require", rule.level.rawValue,
+                    "--enforcement", "enforce")
+                    + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))"))
         }
     }
 
@@ -70,7 +77,7 @@ extension Doctor {
                     : "app \(app.name): every route without a rule of its own is open to any copy of "
                         + "the app, without a session",
                 expected: "session or device for all but a few routes",
-                command: "countersign route set \(app.name) / --require session")
+                command: ownCommand("route", "set", app.name.description, "/", "--require", "session"))
         }
     }
 
@@ -78,15 +85,20 @@ extension Doctor {
         let used = Set(
             meter.filter { $0.subject.app == app.name.description && $0.subject.outcome.countsAsAdmitted }
                 .map(\.subject.scheme))
-        let legacy = policy.schemes.filter { $0 != .messageSignatures }
-        for scheme in legacy.sorted(by: { $0.rawValue < $1.rawValue }) where !used.contains(scheme.rawValue) {
-            let rest = policy.schemes.filter { $0 != scheme }.map(\.rawValue).sorted()
+        let unused = policy.schemes.filter { $0 != .messageSignatures && !used.contains($0.rawValue) }
+        // The same in each finding: a command for one scheme must not allow another one again.
+        let rest = policy.schemes.filter { !unused.contains($0) }.map(\.rawValue).sorted()
+        for scheme in unused.sorted(by: { $0.rawValue < $1.rawValue }) {
             add(
                 .policy, verdict: .warning,
                 message: "app \(app.name): scheme \(scheme.rawValue) is allowed, and no request has used it "
                     + "in \(Doctor.unusedDays) days",
-                expected: "only schemes that are used",
-                command: "countersign app policy \(app.name) --set schemes=\(rest.joined(separator: ","))")
+                expected: rest.isEmpty ? "an app that is used, or none" : "only schemes that are used",
+                command: rest.isEmpty
+                    ? nil
+                    : ownCommand(
+                        "app", "policy", app.name.description, "--set",
+                        "schemes=\(rest.joined(separator: ","))"))
         }
     }
 
@@ -99,6 +111,6 @@ extension Doctor {
             message: "release \(release.id) of app \(release.app) was retired at "
                 + "\(CivilTime.rfc3339Text(retirement.at)), and has a next key still",
             expected: "no key that nobody is to get",
-            command: "countersign release rotate \(release.id) --cancel")
+            command: ownCommand("release", "rotate", release.id.description, "--cancel"))
     }
 }

@@ -224,6 +224,14 @@ enum SQLiteResultCode {
     }
 
     static func damaged(_ path: String) -> OperationalError {
-        OperationalError(.unreachable, message: "\(path): not a database or damaged; restore a backup")
+        OperationalError(.unreachable, message: "\(path): \(StoreDamage.text)")
     }
+}
+
+/// How the error of a store's file tells that the file is damaged. One that is locked, or that may not be
+/// read, is as it was.
+package enum StoreDamage {
+    static let text = "not a database or damaged; restore a backup"
+
+    package static func isNamed(by error: OperationalError) -> Bool { error.message.hasSuffix(text) }
 }

@@ -16,6 +16,14 @@ package struct StoreCopy {
         source = path
     }
 
+    /// The store's file and its write-ahead log.
+    package var bytes: UInt64 {
+        ["", "-wal"].reduce(into: 0) { total, rest in
+            var status = stat()
+            if stat(source + rest, &status) == 0 { total += UInt64(max(status.st_size, 0)) }
+        }
+    }
+
     /// Copies what the store has at one moment to `path`, a file of mode 0600 that must not exist. All is
     /// copied within one read transaction, so that no writer makes the copy begin again; the store's
     /// write-ahead log grows meanwhile. `progress` gets bytes. Source: sqlite.org/c3ref/backup_finish.html.

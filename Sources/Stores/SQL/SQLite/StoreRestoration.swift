@@ -11,6 +11,7 @@ package struct StoreRestoration {
         package var sessions: Int64 = 0
         package var uploadTickets: Int64 = 0
         package var resetCodes: Int64 = 0
+        package var knownDevices: Int64 = 0
     }
 
     private let path: String
@@ -21,8 +22,9 @@ package struct StoreRestoration {
         (self.path, self.rows) = (path, rows)
     }
 
-    /// Ends all sessions, removes upload tickets and reset codes, which may have been used since, and makes
-    /// the store expect a replay file that is not there, so that the next one refuses earlier signatures.
+    /// Ends all sessions, removes upload tickets and reset codes, which may have been used since, and known
+    /// devices, which may have been forgotten since, and makes the store expect a replay file that is not
+    /// there, so that the next one refuses earlier signatures.
     /// All of it is one transaction, with its record. `now` is in whole Unix seconds.
     package func run(
         at now: Int64, recording draft: (Ended) -> AuditDraft
@@ -34,6 +36,7 @@ package struct StoreRestoration {
             ended.sessions = Int64(
                 try SQLStore.end(.all, with: SessionTermination(.restored, at: now), in: database).count)
             ended.uploadTickets = Int64(try database.run("DELETE FROM upload_ticket"))
+            ended.knownDevices = Int64(try database.run("DELETE FROM known_device"))
             ended.resetCodes = Int64(
                 try database.run(
                     """
