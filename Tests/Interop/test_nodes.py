@@ -341,7 +341,9 @@ def test_a_clock_that_differs(server, tmp_path):
         assert "clock" not in right.causes() + wrong.causes()
         clock.jumps(3)
         wait_until(lambda: "clock" in wrong.causes(), 5, "it is ready")
-        assert any("ms ahead of the store's" in text for text in wrong.notes()) and "clock" not in right.causes()
+        # The line of the log follows.
+        wait_until(lambda: any("ms ahead of the store's" in text for text in wrong.notes()), 5, "the log does not say so")
+        assert "clock" not in right.causes()
 
         def offsets() -> list[int]:
             return sorted(node["clock_offset_ms"] for node in json.loads(right.admin("nodes", "--json").out)["nodes"])

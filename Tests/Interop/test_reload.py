@@ -170,7 +170,7 @@ def test_a_report_of_many_problems_is_bounded(tmp_path):
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as idle:
             idle.connect(str(site.gateway.data / "control"))
             idle.send(b"reload")
-            until(lambda: site.notes())
+            until(lambda: site.notes(), 90)
             status, report = site.reload()
         assert status == 1 and 1 < len(report["problems"]) < 100
         last = report["problems"][-1]["message"]

@@ -9,7 +9,7 @@ import Testing
 /// seed. In every order, no request is executed twice, a signed-out account stays signed out, and the shown
 /// state equals the stored state.
 @Suite struct LegacyModelTests {
-    @Test("in any order", .timeLimit(.minutes(20)))
+    @Test("in any order", .timeLimit(.minutes(60)))
     func anyOrder() async throws {
         let histories = Histories("legacy", 100, long: 5_000)
         for history in histories.all { try await run(history) }
