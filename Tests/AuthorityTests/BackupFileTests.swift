@@ -77,17 +77,17 @@ import Testing
     @Test func everyByteCounts() throws {
         try write([1, 2, 3], under: .masterKey(masterKey))
         let whole = try [UInt8](Data(contentsOf: URL(filePath: path)))
-        func refuses(_ bytes: [UInt8], _ what: String) throws {
+        func refuses(_ bytes: [UInt8], because what: String) throws {
             try Data(bytes).write(to: URL(filePath: path))
             #expect(throws: OperationalError.self, "\(what)") { try read(opening: masterKeys) }
         }
         for index in whole.indices {
             var changed = whole
             changed[index] ^= 1 << UInt8(index % 8)
-            try refuses(changed, "byte \(index) altered")
-            try refuses(Array(whole[..<index]), "cut off at \(index)")
+            try refuses(changed, because: "byte \(index) altered")
+            try refuses(Array(whole[..<index]), because: "cut off at \(index)")
         }
-        try refuses(whole + [0], "one byte more")
+        try refuses(whole + [0], because: "one byte more")
         try Data(whole).write(to: URL(filePath: path))
         #expect(try read(opening: masterKeys) == [1, 2, 3])
     }

@@ -25,14 +25,7 @@ final class Engine: @unchecked Sendable {
     }
 
     /// Runs on the loop and waits for it.
-    func onLoop(_ body: @escaping @Sendable () -> Void) {
-        let done = DispatchlessSignal()
-        loop.perform {
-            body()
-            done.set()
-        }
-        done.wait()
-    }
+    func onLoop(_ body: @escaping @Sendable () -> Void) { loop.performAndWait(body) }
 
     func stop() {
         onLoop { [listener] in
@@ -135,5 +128,17 @@ struct EchoHandler: Handler {
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         await exchange.respond(
             ServerResponse(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
+    }
+}
+
+extension EventLoop {
+    /// Runs on the loop and waits for it.
+    func performAndWait(_ body: @escaping @Sendable () -> Void) {
+        let done = DispatchlessSignal()
+        perform {
+            body()
+            done.set()
+        }
+        done.wait()
     }
 }

@@ -245,25 +245,19 @@ import Testing
             loop.stop()
             loop.join()
         }
-        func onLoop(_ body: @escaping @Sendable () -> Void) {
-            let done = DispatchlessSignal()
-            loop.perform {
-                body()
-                done.set()
-            }
-            done.wait()
-        }
-        onLoop { pool.didAnswer(from: 0) }
+        loop.performAndWait { pool.didAnswer(from: 0) }
         sleep(2)
         #expect(target.lastSuccess != nil, "what the destination answers is told")
-        onLoop { pool.didAnswer(from: 0) }
+        loop.performAndWait { pool.didAnswer(from: 0) }
         target.replace(by: try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil))
-        if isReloaded { onLoop { pool.replace(limits: UpstreamLimits(), deadlines: Deadlines()) } }
+        if isReloaded {
+            loop.performAndWait { pool.replace(limits: UpstreamLimits(), deadlines: Deadlines()) }
+        }
         sleep(2)
-        onLoop { pool.didAnswer(from: 0) }
+        loop.performAndWait { pool.didAnswer(from: 0) }
         sleep(2)
         #expect(target.lastSuccess == nil)
-        onLoop { pool.didAnswer(from: 1) }
+        loop.performAndWait { pool.didAnswer(from: 1) }
         sleep(2)
         #expect(target.lastSuccess != nil)
     }

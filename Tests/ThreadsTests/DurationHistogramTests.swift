@@ -28,7 +28,7 @@ import Testing
             (Duration(secondsComponent: 0, attosecondsComponent: 1_999_999_999), 1), (.seconds(-1), 0),
             (.milliseconds(-1), 0),
         ] as [(Duration, UInt64)])
-    func durations(_ duration: Duration, _ nanoseconds: UInt64) {
+    func durations(duration: Duration, nanoseconds: UInt64) {
         let histogram = DurationHistogram()
         histogram.record(duration)
         #expect(histogram.snapshot.sum == nanoseconds && histogram.snapshot.count == 1)

@@ -10,7 +10,7 @@ import Testing
             ("a", 1000), ("a;q=1", 1000), ("a;q=1.000", 1000), ("a;q=0.5", 500), ("a ; q=0.001", 1),
             ("a;Q=0", 0), ("a;q=0.", 0),
         ])
-    func weights(_ text: String, _ weight: Int) throws {
+    func weights(text: String, weight: Int) throws {
         let member = try #require(WeightedMember(text[...]))
         #expect(member.value == "a" && member.parameters.isEmpty && member.weight == weight)
     }

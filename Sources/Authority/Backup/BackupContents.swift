@@ -4,9 +4,9 @@ import Glibc
 
 /// What a backup takes of a deployment besides the copy of its store.
 extension Deployment {
-    /// The master key. Throws while it is replaced: values of the store are then sealed under two keys. Also
-    /// makes the key of tombstones if there is none yet, so that erasures after the backup can be told to
-    /// what is restored from it.
+    /// The master key. Throws while it is being replaced: values of the store are then sealed under two keys.
+    /// Also creates the tombstone key if it does not exist, so that a deployment restored from the backup
+    /// recognizes accounts that were erased later.
     package func keyForBackup() throws(OperationalError) -> MasterKey {
         try masterKey.look()
         let keys = masterKey.keys
@@ -68,7 +68,7 @@ extension Deployment {
 }
 
 extension DataFolder {
-    /// A small file for a backup; nil if there is none.
+    /// The content of a small file of the data folder; nil if the file does not exist.
     package func content(of name: BackupFileName) throws(OperationalError) -> Secret? {
         let path = file(name.rawValue)
         let file = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
@@ -79,15 +79,8 @@ extension DataFolder {
         defer { close(file) }
         var bytes = [UInt8](repeating: 0, count: BackupFileName.mostBytes + 1)
         defer { Secret.wipe(&bytes) }
-        var count = 0
-        while count < bytes.count {
-            let here = bytes[count...].withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
-            if here < 0, errno == EINTR { continue }
-            guard here >= 0 else {
-                throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
-            }
-            if here == 0 { break }
-            count += here
+        guard let count = FileReader.fill(&bytes, from: file) else {
+            throw SystemCallError(errno, while: "\(path): cannot read").fault(.unreachable)
         }
         guard count <= BackupFileName.mostBytes else {
             throw OperationalError(

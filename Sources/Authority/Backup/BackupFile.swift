@@ -202,15 +202,8 @@ private final class BackupSource {
     /// The next `count` bytes, fewer at the file's end.
     func read(_ count: Int) throws(OperationalError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
-        var filled = 0
-        while filled < count {
-            let here = bytes[filled...].withUnsafeMutableBytes { Glibc.read(file, $0.baseAddress, $0.count) }
-            if here < 0, errno == EINTR { continue }
-            guard here >= 0 else {
-                throw SystemCallError(errno, while: "\(path): cannot read the backup").fault(.unreachable)
-            }
-            if here == 0 { break }
-            filled += here
+        guard let filled = FileReader.fill(&bytes, from: file) else {
+            throw SystemCallError(errno, while: "\(path): cannot read the backup").fault(.unreachable)
         }
         bytes.removeLast(count - filled)
         return bytes

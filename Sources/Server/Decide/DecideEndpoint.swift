@@ -41,7 +41,7 @@ final class DecideEndpoint: Sendable {
     private let limits: Limits
     private let rules: HeadRules
 
-    /// Makes the secret's file if there is none yet. Without trusted proxies, which contradicts
+    /// Creates the secret's file if it does not exist. Without trusted proxies, which contradicts
     /// ``Configuration/decide``, no proxy can ask.
     convenience init(_ dialect: DecideDialect, configuration: Configuration, secretAt file: String)
         throws(OperationalError)

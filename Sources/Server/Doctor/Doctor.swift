@@ -20,7 +20,7 @@ package struct DoctorFinding: Sendable, Equatable {
     package var message: String
     /// How it should be; nil if it is so.
     package var expected: String?
-    /// The command that mends it; nil if there is none.
+    /// The command that corrects the finding; nil if no command does.
     package var command: String?
 
     package enum Topic: String, Sendable, CaseIterable {
@@ -109,7 +109,8 @@ package struct Doctor {
         if problems.isEmpty { add(.settings, message: "the settings are valid") }
     }
 
-    /// Nil, with findings, where there is none, or where opening it would change it.
+    /// The deployment. Nil, after recording a finding, if the store does not exist or if opening it would
+    /// change it.
     private mutating func openDeployment() -> Deployment? {
         let data = configuration.data
         if let file = configuration.store.file, access(file, F_OK) != 0 {

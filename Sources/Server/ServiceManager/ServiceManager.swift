@@ -3,9 +3,9 @@ import CountersignGate
 import CountersignWire
 import Glibc
 
-/// The service manager that started this process, such as systemd: tells it the state of the server, and
-/// takes the listening sockets that it has opened. Does nothing where there is none. Source: sd_notify(3),
-/// sd_listen_fds(3), sd_watchdog_enabled(3).
+/// The service manager that started this process, such as systemd. Reports the server's state to it and takes
+/// over listening sockets that it opened. Without a service manager, all operations do nothing. Source:
+/// sd_notify(3), sd_listen_fds(3), sd_watchdog_enabled(3).
 package struct ServiceManager: Sendable {
     /// The environment variables that a service manager sets.
     package static let variables = [
