@@ -24,8 +24,8 @@ import Testing
         let sent = await world.network.sent.map { String(decoding: $0.target, as: UTF8.self) }
         #expect(sent.count { $0.hasSuffix("/token") } == 1)
         #expect(await world.authority.refreshes == 1)
-        // Many of them were refused, and sent again.
-        #expect(sent.count { $0 == "/orders" } > 150)
+        // Some were refused, and sent again; how many depends on who comes before the refresh.
+        #expect(sent.count { $0 == "/orders" } > 100)
         let done = await world.authority.done
         #expect(done.count == 100 && done[""] == nil && done.values.allSatisfy { $0 == 1 })
     }

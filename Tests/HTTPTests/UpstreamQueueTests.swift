@@ -235,7 +235,7 @@ import Testing
 
     /// The pool learns of the replacement by its tick, or by ``UpstreamPool/replace(limits:deadlines:)``.
     @Test("nor does a response that was in flight", arguments: [true, false])
-    func inFlight(_ isReloaded: Bool) throws {
+    func inFlight(_ isReloaded: Bool) async throws {
         let target = UpstreamTarget(host: "127.0.0.1", port: 1, tls: nil)
         try target.resolve()
         let loop = try EventLoop()
@@ -246,19 +246,19 @@ import Testing
             loop.join()
         }
         loop.performAndWait { pool.didAnswer(from: 0) }
-        sleep(2)
+        try await Task.sleep(for: .seconds(2))
         #expect(target.lastSuccess != nil, "what the destination answers is told")
         loop.performAndWait { pool.didAnswer(from: 0) }
         target.replace(by: try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil))
         if isReloaded {
             loop.performAndWait { pool.replace(limits: UpstreamLimits(), deadlines: Deadlines()) }
         }
-        sleep(2)
+        try await Task.sleep(for: .seconds(2))
         loop.performAndWait { pool.didAnswer(from: 0) }
-        sleep(2)
+        try await Task.sleep(for: .seconds(2))
         #expect(target.lastSuccess == nil)
         loop.performAndWait { pool.didAnswer(from: 1) }
-        sleep(2)
+        try await Task.sleep(for: .seconds(2))
         #expect(target.lastSuccess != nil)
     }
 }

@@ -38,15 +38,15 @@ struct StoreContractTests {
             RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span)))
         let place = StorePlace.postgreSQL(address)
         let store = place.open(authenticatingBy: rows)
-        let contract = StoreContract {
-            let opened = isShared ? store : place.open(authenticatingBy: rows)
-            // Digests begin when the contract has made the store.
+        let openings = StoreOpenings { isShared ? store : place.open(authenticatingBy: rows) }
+        // Digests begin when the contract has made the store.
+        func tagged(_ opened: any Store) throws -> any Store {
             if try !opened.hasRowDigests() { _ = try? opened.tagAllRows() }
             return opened
         }
-        try contract.holds()
+        try StoreContract { try tagged(openings.next()) }.holds()
         #expect(try store.verifyRows().findings.isEmpty)
-        try contract.races()
+        try StoreContract { try tagged(isShared ? store : place.open(authenticatingBy: rows)) }.races()
         let found = try store.verifyRows()
         #expect(found.findings.isEmpty && found.rows > 100)
         #expect(try found.rows == store.countRows())

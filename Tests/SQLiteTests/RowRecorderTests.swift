@@ -18,8 +18,9 @@ import Testing
             try TaggedStore.make { path, store in
                 let rows = try #require(TaggedStore.rows)
                 // Digests begin when the contract has made the store: with its first app.
+                let openings = StoreOpenings { isShared ? store : SQLStore(path: path, rows: rows) }
                 let contract = StoreContract {
-                    let opened = isShared ? store : SQLStore(path: path, rows: rows)
+                    let opened = try openings.next()
                     if FileManager.default.fileExists(atPath: path), try !opened.hasRowDigests() {
                         _ = try opened.tagAllRows()
                     }

@@ -11,6 +11,14 @@ package struct StoreContract {
 
     package init(make: @escaping () throws -> any Store) { self.make = make }
 
+    /// The contract over many openings. `open` opens the same store, at first an empty one, each time.
+    package static func holdsAcrossOpenings(_ open: @escaping () throws -> any Store) throws {
+        let openings = StoreOpenings(open: open)
+        try StoreContract { try openings.next() }.holds()
+        // Each of its threads has an opening of its own.
+        try StoreContract(make: open).races()
+    }
+
     package func holds() throws {
         try beforeItIsMade()
         try make().prepare()

@@ -11,9 +11,7 @@ package struct StoreImplementation: Sendable {
 
     /// The contract over many connections.
     package func holdsAcrossOpenings(_ name: String) throws {
-        let contract = StoreContract { try open(name) }
-        try contract.holds()
-        try contract.races()
+        try StoreContract.holdsAcrossOpenings { try open(name) }
     }
 
     package func holdsOnOneStore(_ name: String) throws {

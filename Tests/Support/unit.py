@@ -1,0 +1,87 @@
+"""Runs the unit tests of a build, as two processes, and writes one JUnit file.
+
+Usage: unit.py FOLDER, with the build folder. The tests run without `swift test`, of which one runs at a time. Those of
+stores, replay guards and connections, which wait for servers more than they compute, are one process: together with
+the others they would keep threads waiting that the others need. The file is FOLDER/unit.xml.
+
+With COUNTERSIGN_RETRY=1, as in CI, the suites with a failed test run once more, and what failed the first time is
+printed as flaky. A process that ends otherwise than by failed tests, as by a sanitizer's report or a trap, does not run again.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+WAITING = r"^(PostgreSQL|Replay|SQLite|HTTP)Tests\."
+# The status if tests failed, and nothing else happened.
+FAILED_TESTS = 1
+
+
+def begin(build: str, report: str, options: list[str]) -> subprocess.Popen[str]:
+    """Begins a process of tests, which writes its report and its log into the build folder."""
+    results = pathlib.Path(build, f"{report}.xml")
+    results.unlink(missing_ok=True)
+    with open(pathlib.Path(build, f"{report}.log"), "w", encoding="utf-8") as log:
+        return subprocess.Popen(
+            [f"{build}/debug/countersignPackageTests.xctest", "--testing-library", "swift-testing",
+             "--xunit-output", results, *options],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, text=True)
+
+
+def log(build: str, report: str) -> str:
+    return pathlib.Path(build, f"{report}.log").read_text(encoding="utf-8", errors="replace")
+
+
+def cases(build: str, report: str) -> list[ET.Element]:
+    """The tests of a process; none if it did not come to its end."""
+    try:
+        return list(ET.parse(pathlib.Path(build, f"{report}.xml")).iter("testcase"))
+    except (FileNotFoundError, ET.ParseError):
+        return []
+
+
+def write(build: str, found: list[ET.Element]) -> None:
+    root = ET.Element("testsuites")
+    ET.SubElement(root, "testsuite", name="unit").extend(found)
+    ET.ElementTree(root).write(pathlib.Path(build, "unit.xml"), encoding="utf-8", xml_declaration=True)
+
+
+def named(case: ET.Element) -> str:
+    return f"{case.get('classname', '')}/{case.get('name', '')}"
+
+
+def main(build: str) -> int:
+    processes = {
+        "unit-waiting": begin(build, "unit-waiting", ["--filter", WAITING]),
+        "unit-computing": begin(build, "unit-computing", ["--skip", WAITING]),
+    }
+    statuses = {report: process.wait() for report, process in processes.items()}
+    found = [case for report in processes for case in cases(build, report)]
+    failed = [case for case in found if case.find("failure") is not None]
+    ended = all(cases(build, report) for report in processes)
+    if failed and ended and max(statuses.values()) == FAILED_TESTS and os.environ.get("COUNTERSIGN_RETRY"):
+        for case in failed:
+            print(f"flaky: unit: {named(case)}")
+        suites = sorted({case.get("classname", "") for case in failed})
+        print(f"unit: runs once more: {' '.join(suites)}")
+        pattern = "^(" + "|".join(map(re.escape, suites)) + ")/"
+        statuses = {"unit-again": begin(build, "unit-again", ["--filter", pattern]).wait()}
+        again = cases(build, "unit-again")
+        found = [case for case in found if named(case) not in set(map(named, again))] + again
+    write(build, found)
+    for report, status in statuses.items():
+        text = log(build, report)
+        lines = text.splitlines()
+        if status:
+            print("\n".join(line[:300] for line in lines if "✘" in line and " recorded an issue " in line))
+            print("\n".join(lines[-120:]))
+        print("\n".join(line for line in lines if line.startswith("measured") or "Test run with" in line))
+    # Also if one of them left no results.
+    return max(statuses.values(), key=abs) or int(not ended)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
