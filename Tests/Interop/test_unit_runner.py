@@ -1,4 +1,4 @@
-"""Tests/Support/unit.py counts the unit tests of both processes, and runs failed suites once more only if tests failed."""
+"""Tests/Support/unit.py counts the tests of both processes; it runs failed suites again if only tests failed."""
 
 import os
 import subprocess
@@ -19,6 +19,8 @@ test() { echo "<testcase classname='$1' name='$2'>$3</testcase>"; }
 whole() { echo "<testsuites><testsuite>$*</testsuite></testsuites>" >"$results"; }
 case $(cat "$here/mode")-$filter in
 trap-*) exit 4 ;;
+signal---skip) whole "$(test B.Others 'good()')"; kill -ABRT $$ ;;
+signal-*) failed=1 ;;
 *---skip) whole "$(test B.Others 'good()')" ;;
 once-*) [ "$calls" -gt 2 ] || failed=1 ;;
 always-*) failed=1 ;;
@@ -36,6 +38,8 @@ whole "$(test A.Some 'bad(_:)')$(test A.Some 'good()')"
     ("always", "1", 1, "2 1 0", 3),
     # Ends without results: that is the finding, and nothing runs again.
     ("trap", "1", 4, "0 1 0", 2),
+    # A signal after the results, as when memory is found damaged at the end.
+    ("signal", "1", 6, "2 1 0", 2),
 ])
 def test_runs(tmp_path, mode, retry, status, counts, calls):
     folder = tmp_path / "debug"

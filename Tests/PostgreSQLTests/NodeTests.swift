@@ -32,7 +32,7 @@ struct NodeTests {
     }
 
     @Test func changesAreCountedAndNotified() throws {
-        let contract = StoreContract { store }
+        let contract = StoreContract(store)
         let account = try contract.added(contract.accountDraft("ada"))
         let own = node("a")
         #expect(try channel.wait(milliseconds: 0, alongside: -1), "a new connection may have missed some")

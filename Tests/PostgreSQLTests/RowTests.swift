@@ -21,7 +21,7 @@ struct RowTests {
         let store = StorePlace.postgreSQL(address).open(authenticatingBy: rows)
         try store.prepare()
         _ = try store.tagAllRows()
-        let contract = StoreContract { store }
+        let contract = StoreContract(store)
         let shop = try #require(AppName("shop"))
         _ = try store.insert(App(name: shop, created: 1), recording: .counting)
         let account = try contract.added(contract.accountDraft("ada"))
@@ -91,7 +91,7 @@ struct RowTests {
         let store = StorePlace.postgreSQL(address).open(authenticatingBy: rows)
         try store.prepare()
         _ = try store.tagAllRows()
-        let contract = StoreContract { store }
+        let contract = StoreContract(store)
         _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)
         let account = try contract.added(contract.accountDraft("ada"))
         let bare = StorePlace.postgreSQL(address).open()

@@ -38,15 +38,15 @@ struct StoreContractTests {
             RowAuthenticator(key: Secret(copying: [UInt8](repeating: 7, count: 32).span)))
         let place = StorePlace.postgreSQL(address)
         let store = place.open(authenticatingBy: rows)
-        let openings = StoreOpenings { isShared ? store : place.open(authenticatingBy: rows) }
-        // Digests begin when the contract has made the store.
-        func tagged(_ opened: any Store) throws -> any Store {
-            if try !opened.hasRowDigests() { _ = try? opened.tagAllRows() }
-            return opened
-        }
-        try StoreContract { try tagged(openings.next()) }.holds()
+        let contract = StoreContract(
+            opening: { isShared ? store : place.open(authenticatingBy: rows) },
+            preparing: { opened in
+                // Digests begin when the contract has made the store.
+                if try !opened.hasRowDigests() { _ = try? opened.tagAllRows() }
+            })
+        try contract.holds()
         #expect(try store.verifyRows().findings.isEmpty)
-        try StoreContract { try tagged(isShared ? store : place.open(authenticatingBy: rows)) }.races()
+        try contract.races()
         let found = try store.verifyRows()
         #expect(found.findings.isEmpty && found.rows > 100)
         #expect(try found.rows == store.countRows())

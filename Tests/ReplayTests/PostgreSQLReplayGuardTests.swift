@@ -117,7 +117,7 @@ import Testing
         var attempts = 0
         try await eventually {
             attempts += 1
-            _ = try? sql("UPDATE countersign_replay.state SET epoch = 'other-\(attempts)'")
+            try sql("UPDATE countersign_replay.state SET epoch = 'other-\(attempts)'")
             guard let refused = await node.refusal(entry("n-\(attempts)")) else {
                 Issue.record("inserted in another epoch")
                 return true

@@ -242,10 +242,10 @@ final class TestNode: Sendable {
 }
 
 /// Waits for ten seconds, and for a hundred attempts: other tests may keep this one from running for longer.
-func eventually(_ condition: () async -> Bool) async throws {
+func eventually(_ condition: () async throws -> Bool) async throws {
     let end = ContinuousClock.now + .seconds(10)
     var attempts = 0
-    while await !condition() {
+    while try await !condition() {
         attempts += 1
         guard ContinuousClock.now < end || attempts < 100 else {
             throw TestRedis.Failure(description: "it never came true")

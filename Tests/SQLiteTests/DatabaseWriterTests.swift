@@ -193,7 +193,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
 
     /// Whether the name can be taken; an error is no.
     private static func takes(name: String, leaving tombstone: [UInt8], in store: SQLStore) throws -> Bool {
-        var draft = try StoreContract { store }.accountDraft(name)
+        var draft = try StoreContract(store).accountDraft(name)
         draft.tombstone = AccountTombstone(tombstone)
         guard case .yes? = try? store.insert(draft, recording: .counting) else { return false }
         return true
@@ -209,7 +209,7 @@ extension AuthenticatedTable: CustomTestStringConvertible {
         try TaggedStore.fill(store)
         let account = try #require(try store.account(1))
         let session = try StoreContract.session(7, of: account)
-        guard case .yes = try StoreContract { store }.open(session, .unlimited) else {
+        guard case .yes = try StoreContract(store).open(session, .unlimited) else {
             throw OperationalError(.failed, message: "not opened")
         }
         for number in 1...2 as ClosedRange<UInt8> {

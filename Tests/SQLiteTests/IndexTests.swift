@@ -21,7 +21,7 @@ import Testing
         let store = SQLStore(within: database)
         try database.transaction { () throws(OperationalError) in
             do {
-                let contract = StoreContract { store }
+                let contract = StoreContract(store)
                 _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)
                 let accounts = try (0..<50).map { try contract.added(contract.legacyDraft("account-\($0)")) }
                 for (number, account) in accounts.enumerated() {

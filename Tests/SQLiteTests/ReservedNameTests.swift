@@ -9,7 +9,7 @@ import Testing
 /// nobody: the accounts are verified before one is added, without a background check.
 @Suite struct ReservedNameTests {
     private func takes(_ name: String, in store: SQLStore) throws -> Bool {
-        var draft = try StoreContract { store }.accountDraft(name)
+        var draft = try StoreContract(store).accountDraft(name)
         draft.tombstone = AccountTombstone([9])
         guard case .yes = try store.insert(draft, recording: .counting) else { return false }
         return true

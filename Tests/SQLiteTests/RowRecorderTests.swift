@@ -17,15 +17,14 @@ import Testing
         for isShared in [true, false] {
             try TaggedStore.make { path, store in
                 let rows = try #require(TaggedStore.rows)
-                // Digests begin when the contract has made the store: with its first app.
-                let openings = StoreOpenings { isShared ? store : SQLStore(path: path, rows: rows) }
-                let contract = StoreContract {
-                    let opened = try openings.next()
-                    if FileManager.default.fileExists(atPath: path), try !opened.hasRowDigests() {
-                        _ = try opened.tagAllRows()
-                    }
-                    return opened
-                }
+                let contract = StoreContract(
+                    opening: { isShared ? store : SQLStore(path: path, rows: rows) },
+                    preparing: { opened in
+                        // Digests begin when the contract has made the store: with its first app.
+                        if FileManager.default.fileExists(atPath: path), try !opened.hasRowDigests() {
+                            _ = try opened.tagAllRows()
+                        }
+                    })
                 try contract.holds()
                 try contract.races()
                 let found = try TaggedStore.findings(path)

@@ -33,7 +33,7 @@ import Testing
             try TaggedStore.fill(store)
             let account = try #require(try store.account(1))
             let session = try StoreContract.session(7, of: account)
-            guard case .yes = try StoreContract { store }.open(session, .unlimited) else {
+            guard case .yes = try StoreContract(store).open(session, .unlimited) else {
                 throw OperationalError(.failed, message: "not opened")
             }
             let end = SessionTermination(.revoked, at: 9)

@@ -37,7 +37,7 @@ import Testing
         let row = try #require(try store.account(account))
         let session = try StoreContract.session(number, of: row)
         do {
-            guard case .yes = try StoreContract(make: { store }).open(session, .unlimited) else {
+            guard case .yes = try StoreContract(store).open(session, .unlimited) else {
                 return false
             }
             return true

@@ -52,7 +52,7 @@ enum TaggedStore {
         var retirement = AppRelease.Retirement(at: 9, updateURL: "u:x")
         retirement.rollout = [AppRelease.RolloutStep(since: 1, percent: 5)]
         _ = try store.retire(id, with: retirement, recording: .counting)
-        let contract = StoreContract { store }
+        let contract = StoreContract(store)
         for (number, name) in ["ada", "bob"].enumerated() {
             let account = try contract.added(contract.accountDraft(name))
             _ = try contract.open(StoreContract.session(number, of: account), .single)

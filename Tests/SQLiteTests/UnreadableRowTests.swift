@@ -47,7 +47,7 @@ import Testing
         let path = folder.appendingPathComponent("countersign.db").path
         let store = SQLStore(path: path)
         try store.prepare()
-        let contract = StoreContract { store }
+        let contract = StoreContract(store)
         _ = try store.insert(App(name: #require(AppName("shop")), created: 1), recording: .counting)
         let account = try contract.added(contract.accountDraft("ada"))
         _ = try contract.open(StoreContract.session(1, of: account), .single)

@@ -7,7 +7,7 @@ import Testing
 
 import CountersignAuthority
 
-/// What several threads do to one row at once, each through a store of its own where `make` opens a new one:
+/// What several threads do to one row at once, each through a store of its own where `openAnother` opens one:
 /// one comes first, and the others see it.
 extension StoreContract {
     /// Runs `body` on so many threads, which begin together; answers what they answered, in their order.
@@ -23,7 +23,7 @@ extension StoreContract {
     }
 
     package func races() throws {
-        let stores = try (0..<8).map { _ in try make() }
+        let stores = try (0..<8).map { _ in try openAnother() }
         for store in stores { _ = try store.revision() }
         try racingForAName(stores)
         try racingForASlot(stores)

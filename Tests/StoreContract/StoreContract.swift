@@ -4,19 +4,27 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-/// What every store has to do. `make` opens the same, at first empty, store each time it is called: what one
-/// opening wrote, the next one reads.
+/// What every store has to do. `make` returns an opening of the same, at first empty, store for each call of
+/// the contract: what one opening wrote, the next one reads.
 package struct StoreContract {
     let make: () throws -> any Store
+    /// For threads that race, each of which has an opening of its own.
+    let openAnother: () throws -> any Store
 
-    package init(make: @escaping () throws -> any Store) { self.make = make }
+    package init(_ store: any Store) { (make, openAnother) = ({ store }, { store }) }
 
-    /// The contract over many openings. `open` opens the same store, at first an empty one, each time.
-    package static func holdsAcrossOpenings(_ open: @escaping () throws -> any Store) throws {
+    /// Over several openings in turn. `prepare` is called with an opening before each use.
+    package init(
+        opening open: @escaping () throws -> any Store,
+        preparing prepare: @escaping (any Store) throws -> Void = { _ in }
+    ) {
         let openings = StoreOpenings(open: open)
-        try StoreContract { try openings.next() }.holds()
-        // Each of its threads has an opening of its own.
-        try StoreContract(make: open).races()
+        func prepared(_ store: any Store) throws -> any Store {
+            try prepare(store)
+            return store
+        }
+        make = { try prepared(openings.next()) }
+        openAnother = { try prepared(open()) }
     }
 
     package func holds() throws {

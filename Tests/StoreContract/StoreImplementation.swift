@@ -11,13 +11,15 @@ package struct StoreImplementation: Sendable {
 
     /// The contract over many connections.
     package func holdsAcrossOpenings(_ name: String) throws {
-        try StoreContract.holdsAcrossOpenings { try open(name) }
+        let contract = StoreContract(opening: { try open(name) })
+        try contract.holds()
+        try contract.races()
     }
 
     package func holdsOnOneStore(_ name: String) throws {
         let store = try open(name)
-        try StoreContract { store }.holds()
-        try StoreContract { store }.races()
+        try StoreContract(store).holds()
+        try StoreContract(store).races()
     }
 
     /// Everything can be done within a transaction, and all of it undone.
@@ -26,7 +28,7 @@ package struct StoreImplementation: Sendable {
         try store.prepare()
         func change(_ store: any Store) throws(OperationalError) {
             do {
-                try StoreContract { store }.holds()
+                try StoreContract(store).holds()
             } catch {
                 Issue.record(error)
             }
@@ -43,7 +45,7 @@ package struct StoreImplementation: Sendable {
 
     /// Keyed requests are remembered up to so many keys and bytes.
     package func boundsKeyedRequests(_ name: String, by bound: Bound) throws {
-        let contract = StoreContract { try open(name) }
+        let contract = StoreContract(opening: { try open(name) })
         switch bound {
         case .keys: try contract.boundsOfKeys()
         case .bytes: try contract.boundsOfBytes()

@@ -2,7 +2,7 @@ import CountersignAuthority
 
 /// Several openings of one store, used in turn, so that each call reads what another opening wrote. One of
 /// them is replaced now and then: to open a store costs a hundred times as much as a call.
-package final class StoreOpenings {
+final class StoreOpenings {
     private static let count = 3
     private static let callsOfAnOpening = 20
 
@@ -10,9 +10,9 @@ package final class StoreOpenings {
     private var stores: [any Store] = []
     private var calls = 0
 
-    package init(open: @escaping () throws -> any Store) { self.open = open }
+    init(open: @escaping () throws -> any Store) { self.open = open }
 
-    package func next() throws -> any Store {
+    func next() throws -> any Store {
         defer { calls += 1 }
         if stores.count < Self.count {
             stores.append(try open())

@@ -1,11 +1,13 @@
 """Runs the unit tests of a build, as two processes, and writes one JUnit file.
 
-Usage: unit.py FOLDER, with the build folder. The tests run without `swift test`, of which one runs at a time. Those of
-stores, replay guards and connections, which wait for servers more than they compute, are one process: together with
-the others they would keep threads waiting that the others need. The file is FOLDER/unit.xml.
+Usage: unit.py FOLDER, with the build folder. The file is FOLDER/unit.xml. The tests of stores, replay guards and
+connections, which wait for servers more than they compute, have a process of their own: in one process they would
+occupy the threads that the others compute on. `swift test` is not used, because it locks the build folder, so that
+a second one waits for the first.
 
 With COUNTERSIGN_RETRY=1, as in CI, the suites with a failed test run once more, and what failed the first time is
-printed as flaky. A process that ends otherwise than by failed tests, as by a sanitizer's report or a trap, does not run again.
+printed as flaky. If a process ended otherwise than by failed tests, as by a sanitizer's report or a trap, nothing runs
+again.
 """
 
 import os
@@ -16,8 +18,8 @@ import sys
 import xml.etree.ElementTree as ET
 
 WAITING = r"^(PostgreSQL|Replay|SQLite|HTTP)Tests\."
-# The status if tests failed, and nothing else happened.
-FAILED_TESTS = 1
+# The statuses of a process that came to its end: without and with failed tests.
+ENDED = {0, 1}
 
 
 def begin(build: str, report: str, options: list[str]) -> subprocess.Popen[str]:
@@ -61,8 +63,8 @@ def main(build: str) -> int:
     statuses = {report: process.wait() for report, process in processes.items()}
     found = [case for report in processes for case in cases(build, report)]
     failed = [case for case in found if case.find("failure") is not None]
-    ended = all(cases(build, report) for report in processes)
-    if failed and ended and max(statuses.values()) == FAILED_TESTS and os.environ.get("COUNTERSIGN_RETRY"):
+    ended = set(statuses.values()) <= ENDED and all(cases(build, report) for report in processes)
+    if failed and ended and os.environ.get("COUNTERSIGN_RETRY"):
         for case in failed:
             print(f"flaky: unit: {named(case)}")
         suites = sorted({case.get("classname", "") for case in failed})
@@ -73,14 +75,13 @@ def main(build: str) -> int:
         found = [case for case in found if named(case) not in set(map(named, again))] + again
     write(build, found)
     for report, status in statuses.items():
-        text = log(build, report)
-        lines = text.splitlines()
+        lines = log(build, report).splitlines()
         if status:
             print("\n".join(line[:300] for line in lines if "✘" in line and " recorded an issue " in line))
             print("\n".join(lines[-120:]))
         print("\n".join(line for line in lines if line.startswith("measured") or "Test run with" in line))
-    # Also if one of them left no results.
-    return max(statuses.values(), key=abs) or int(not ended)
+    # A process without results failed too. What a signal ended has a negative status.
+    return max(map(abs, statuses.values())) or int(not ended)
 
 
 if __name__ == "__main__":
