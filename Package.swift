@@ -165,7 +165,8 @@ let package = Package(
             [
                 "CountersignHTTP", "CountersignReplay", "CountersignSQL", "CountersignAuthority",
                 "CountersignGate", "CountersignHandshake", "CountersignMemory", "CountersignOpaque",
-                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignWire", "CLinux",
+                "CountersignSchemes", "CountersignSeal", "CountersignThreads", "CountersignTransport",
+                "CountersignTrust", "CountersignWire", "CLinux",
             ], breakable),
         // The attack matrix: attacks on every scheme, live on loopback. Certificates and blocking servers
         // come from TestKit.

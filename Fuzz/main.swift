@@ -18,6 +18,7 @@ let targets: [String: @Sendable (Span<UInt8>) -> Void] = [
     "vault": fuzzVault, "remembered": fuzzRemembered,
     "path": fuzzPath, "names": fuzzSignatureNames, "multipart": fuzzMultipart, "languages": fuzzLanguages,
     "cookies": fuzzCookies, "request-log": fuzzRequestLog, "redis": fuzzRedis,
+    "trace": fuzzTraceContext,
     "planted": fuzzPlanted,
 ]
 

@@ -15,6 +15,9 @@ final class Gateway: Handler, @unchecked Sendable {
     enum Backend {
         case echo
         case upstream(UpstreamPool)
+
+        /// Nil for the echo.
+        var host: String? { if case .upstream(let pool) = self { pool.target.host } else { nil } }
     }
 
     /// Limit on the loop's time for the search of a mistake; the search finds the usual mistakes within it.
@@ -28,6 +31,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private(set) var limits: Limits
     private(set) var proxies: TrustedProxies
     private let log: EventLog?
+    let tracer: LoopTracer
     let clock: any TimeSource
     private(set) var identity: CallerIdentityFields
     let idempotency: IdempotencyCoordinator
@@ -45,7 +49,7 @@ final class Gateway: Handler, @unchecked Sendable {
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
-        log: EventLog?, clock: any TimeSource,
+        log: EventLog?, tracer: LoopTracer, clock: any TimeSource,
         seed: UInt64
     ) {
         self.gate = gate
@@ -59,6 +63,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.proxies = proxies
         self.requestCounter = tally
         self.log = log
+        self.tracer = tracer
         self.clock = clock
         events = SplitMix64(seed: seed)
     }
@@ -70,6 +75,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var proxies: TrustedProxies
         var identity: CallerIdentityFields
         var rules: HeadRules
+        var traces: TraceRules
     }
 
     /// Called on the loop.
@@ -77,6 +83,7 @@ final class Gateway: Handler, @unchecked Sendable {
         limits = replacement.limits
         proxies = replacement.proxies
         identity = replacement.identity
+        tracer.rules = replacement.traces
         decider = decider?.replacing(
             proxies: replacement.proxies, limits: replacement.limits, rules: replacement.rules)
     }
@@ -141,6 +148,10 @@ final class Gateway: Handler, @unchecked Sendable {
             nanoseconds: event.nanoseconds, upstreamNanoseconds: exchange.upstreamNanoseconds)
         if let operation = event.operation {
             requestCounter.count(operation, refusal: event.refusal?.code, failure: event.failure)
+        }
+        if tracer.isActive {
+            tracer.end(
+                event, on: exchange, client: client(of: exchange), backend: backend.host)
         }
         record(event, of: exchange)
     }
@@ -220,9 +231,9 @@ final class Gateway: Handler, @unchecked Sendable {
         if let ticket = caller.withheld?.ticket {
             return try await forwardUpload(
                 by: ticket, exchange: exchange, request: request, from: caller, judgement: judgement,
-                event: event.id)
+                event: event)
         }
-        try await forward(exchange, request: request, from: caller, judgement: judgement, event: event.id)
+        try await forward(exchange, request: request, from: caller, judgement: judgement, event: event)
     }
 
     static func tooLargeForEcho(_ limits: Limits) -> Refusal {
@@ -399,7 +410,8 @@ final class Gateway: Handler, @unchecked Sendable {
 
     @inline(never)
     private func forward(
-        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
+        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement,
+        event: RequestEvent
     ) async throws(Refusal) {
         if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
             return try await forwardOnce(
@@ -423,8 +435,8 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Sends the request to the backend whether or not an earlier copy was sent. `observer` sees the answer.
     @inline(never)
     func send(
-        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID,
-        observer: (any UpstreamResponseObserver)?
+        _ exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement,
+        event: RequestEvent, observer: (any UpstreamResponseObserver)?
     ) async throws(Refusal) {
         var forwarding = try forwarding(
             of: request, from: caller, judgement: judgement, over: exchange, event: event)
@@ -447,7 +459,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     func forwarding(
         of request: Request, from caller: Caller, judgement: Judgement, over exchange: any Exchange,
-        event: EventID
+        event: RequestEvent
     ) throws(Refusal) -> ForwardedRequest {
         var forwarding = ForwardedRequest(
             fields: identity.forwardedFields(of: request, caller: caller),
@@ -455,9 +467,10 @@ final class Gateway: Handler, @unchecked Sendable {
                 for: caller, sending: request,
                 leaving: judgement.claim?.unsignedParts ?? [],
                 over: exchange,
-                event: event, at: clock.now))
+                event: event.id, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
         forwarding.caller = caller.session.map { .account($0.account.number) }
+        if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
         return forwarding
     }
 
@@ -496,10 +509,11 @@ final class Gateway: Handler, @unchecked Sendable {
             exchange.closeAfterAnswer()
         }
         let now = clock.now
+        tracer.begin(event, request: request, isProven: event.caller != nil)
         RefusalResponse.write(
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
-            event: event.id, now: now, to: response)
+            event: event.id, trace: tracer.traceID(of: event, request: request), now: now, to: response)
         var covered: [Draft.Field] = []
         if let update = event.caller?.update {
             let line = UpdateField.line(for: update)
@@ -615,14 +629,19 @@ final class Gateway: Handler, @unchecked Sendable {
         }
     }
 
+    /// The client that a trusted proxy names, as text.
+    private func proxiedClient(of exchange: any Exchange) -> String? {
+        proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil
+    }
+
     private func record(_ event: RequestEvent, of exchange: any Exchange) {
         guard let log else { return }
         guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else {
             return
         }
         line = event.line(
-            for: exchange, from: proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil,
-            clock: &logClock, reusing: line)
+            for: exchange, from: proxiedClient(of: exchange),
+            tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)
     }
@@ -669,7 +688,7 @@ extension Gateway {
                 return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
             }
             let forwarding = try forwarding(
-                of: request, from: caller, judgement: judgement, over: exchange, event: event.id)
+                of: request, from: caller, judgement: judgement, over: exchange, event: event)
             exchange.forward(forwarding, to: pool, reportingTo: report)
             return .forwarded
         } catch {
@@ -846,9 +865,10 @@ extension Gateway {
             }
         }
         event.passage = passage
-        let forwarding = ForwardedRequest(
+        var forwarding = ForwardedRequest(
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
+        if tracer.isActive { tracer.forward(request, of: event, isProven: false, as: &forwarding) }
         switch backend {
         case .echo:
             guard request.isBodyWhole else { throw Gateway.tooLargeForEcho(limits) }

@@ -35,12 +35,13 @@ enum RefusalResponse {
     /// Writes the response; ``make(_:dialect:disclosure:text:event:now:)`` makes a value of the same bytes.
     static func write(
         _ refusal: Refusal, dialect: ResponseDialect, disclosure: Disclosure, text: RefusalText? = nil,
-        event: EventID, now: Int64, to response: ResponseBytes
+        event: EventID, trace: TraceID? = nil, now: Int64, to response: ResponseBytes
     ) {
         switch dialect {
         case .problem:
             writeProblem(
-                refusal, disclosure: disclosure, text: text, event: event, now: now, to: response)
+                refusal, disclosure: disclosure, text: text, event: event, trace: trace, now: now,
+                to: response)
         case .legacy: writeLegacy(refusal, disclosure: disclosure, text: text, event: event, to: response)
         }
     }
@@ -88,8 +89,8 @@ enum RefusalResponse {
 
     /// `application/problem+json` with a stable code, and an instance that the log contains.
     private static func writeProblem(
-        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID, now: Int64,
-        to response: ResponseBytes
+        _ refusal: Refusal, disclosure: Disclosure, text: RefusalText?, event: EventID, trace: TraceID?,
+        now: Int64, to response: ResponseBytes
     ) {
         let code = refusal.code
         response.begin(status: code.status)
@@ -108,6 +109,10 @@ enum RefusalResponse {
         if code == .stale {
             response.body.append(",\"time\":")
             response.body.append(decimal: now)
+        }
+        if let trace {
+            response.body.append(",\"trace\":")
+            response.body.append(json: trace.text)
         }
         if disclosure.addsNoMember, refusal.isPlain { return response.body.append("}") }
         for member in rareMembers(of: refusal, disclosing: disclosure) {

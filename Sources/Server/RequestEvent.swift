@@ -11,9 +11,12 @@ import Glibc
 /// Confined to the loop of its request.
 final class RequestEvent: @unchecked Sendable {
     let id: EventID
-    private let began: UInt64
+    /// When the request began, in nanoseconds of the monotonic clock.
+    let began: UInt64
     /// How long the request took; 0 while it goes on.
     private(set) var nanoseconds: UInt64 = 0
+    /// The request's place in a trace of the gateway's; nil as long as it has none.
+    var trace: RequestTrace?
     /// How the request was counted; nil if it is not.
     var counted: CountedRequest?
     /// What the request asks the authority to do, if the metrics count that.
@@ -48,7 +51,7 @@ final class RequestEvent: @unchecked Sendable {
 
     /// One JSON line, written over `buffer`. `client` is the client that a trusted proxy names.
     func line(
-        for exchange: any Exchange, from client: String?, clock: inout LogClock,
+        for exchange: any Exchange, from client: String?, tracer: LoopTracer, clock: inout LogClock,
         reusing buffer: consuming [UInt8]
     ) -> [UInt8] {
         buffer.removeAll(keepingCapacity: true)
@@ -60,6 +63,15 @@ final class RequestEvent: @unchecked Sendable {
         if let client { line.add("client", value: client) }
         let request = original?.request ?? exchange.request
         if original != nil { line.add("decide", value: "yes") }
+        if let trace = tracer.traceID(of: self, request: request) {
+            line.add("trace", value: trace.text)
+        }
+        if tracer.rules.rule == .continue, let field = request.value(of: .xRequestID),
+            field.count <= RequestEvent.longestRequestID
+        {
+            let value = request.head.span.extracting(field.range)
+            if BearerTokenScanner.find(in: value) == nil { line.add("request_id", value: value) }
+        }
         if !request.method.isEmpty {
             line.add("method", value: request.head.span.extracting(request.method.range))
             let path = request.head.span.extracting(request.path.range)
@@ -107,12 +119,19 @@ final class RequestEvent: @unchecked Sendable {
         return .answered(status: exchange.answeredStatus ?? 0)
     }
 
+    /// ``cause(on:)`` as text.
+    func outcome(on exchange: any Exchange) -> String { cause(on: exchange).name }
+
     /// How the sampler counts the event.
     func subject(of exchange: any Exchange) -> RefusalSampler.Subject {
         RefusalSampler.Subject(cause: cause(on: exchange), address: exchange.source.address)
     }
 
-    private static func nanoseconds() -> UInt64 {
+    /// Longer values of `X-Request-Id` are not logged.
+    private static let longestRequestID = 128
+
+    /// The monotonic clock.
+    static func nanoseconds() -> UInt64 {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC, &time)
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)

@@ -29,6 +29,8 @@ final class Service: @unchecked Sendable {
     /// The pin for clients; nil without TLS.
     let spkiPin: String?
     private let certificate = CertificateExpiry()
+    /// Nil unless spans are exported.
+    private let spanExporter: SpanExporter?
     /// The port that clients connect to.
     let port: Int
 
@@ -53,6 +55,8 @@ final class Service: @unchecked Sendable {
         self.composition = composition
         self.assertionKeys = assertionKeys
         self.sockets = sockets
+        let exporter = try SpanExporter(configuration.tracing, log: log)
+        spanExporter = exporter
         let tls = try Certificate.context(for: configuration)
         spkiPin = tls?.spkiPin
         certificate.read(tls)
@@ -86,6 +90,8 @@ final class Service: @unchecked Sendable {
                     routes: routes, decider: decider, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
                     log: log,
+                    tracer: LoopTracer(
+                        TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
                     clock: SystemTime(), seed: Service.seed())
                 let listener = Listener(
                     descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
@@ -98,7 +104,7 @@ final class Service: @unchecked Sendable {
                 let metrics = Metrics(
                     meter: meter, registry: registry, running: running, loops: loops, writer: writer,
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
-                    drills: drills,
+                    drills: drills, spans: exporter,
                     clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(
@@ -210,7 +216,7 @@ final class Service: @unchecked Sendable {
                             proxies: proxies,
                             callerFields: ForbiddenCallerFields(
                                 keeping: configuration.forwardedCallerFields)),
-                        rules: configuration.headRules))
+                        rules: configuration.headRules, traces: TraceRules(configuration.tracing)))
                 for listener in worker.listeners { listener.replace(settings: settings) }
             }
         }
@@ -264,6 +270,7 @@ final class Service: @unchecked Sendable {
     func stop() {
         closeListeners()
         for worker in allWorkers { worker.stop() }
+        spanExporter?.stop()
     }
 
     /// Stops accepting and waits for requests in flight, until the deadline or a second signal.
@@ -277,6 +284,7 @@ final class Service: @unchecked Sendable {
         for worker in workers { worker.stop() }
         administration?.drain()
         administration?.stop()
+        spanExporter?.stop()
     }
 
     /// Writes to standard error as well, so that an operator sees it if the log goes to a file.

@@ -6,9 +6,10 @@
     case accept, authorization, connection
     case contentDigest, contentEncoding, contentLength, contentType
     case countersignRelease, countersignTicket, date, expect, host, idempotencyKey
-    case signature, signatureInput, traceparent, transferEncoding, userAgent
+    case signature, signatureInput, traceparent, tracestate, transferEncoding, userAgent
     case xAmzContentSHA256, xAmzDate
     case xAuthClientID, xAuthSignature, xAuthTimestamp, xAuthVersion
+    case xRequestID
 
     /// Of a name in lower case, byte for byte.
     package init(_ name: borrowing Span<UInt8>) { self = FieldIdentity(exactly: name).name }
@@ -52,11 +53,14 @@ package struct FieldIdentity: BitwiseCopyable, Sendable {
         case 9: if equals("signature") { return FieldIdentity(.signature) }
         case 10:
             if equals("user-agent") { return FieldIdentity(.userAgent, traits: .isHarmless) }
+            if equals("tracestate") { return FieldIdentity(.tracestate, traits: .isHarmless) }
             if equals("connection") { return FieldIdentity(.connection, traits: .endsAtHop) }
             if equals("x-amz-date") { return FieldIdentity(.xAmzDate) }
             if equals("keep-alive") { return FieldIdentity(.other, traits: .endsAtHop) }
         case 11: if equals("traceparent") { return FieldIdentity(.traceparent, traits: .isHarmless) }
-        case 12: if equals("content-type") { return FieldIdentity(.contentType) }
+        case 12:
+            if equals("content-type") { return FieldIdentity(.contentType) }
+            if equals("x-request-id") { return FieldIdentity(.xRequestID, traits: .isHarmless) }
         case 13: if equals("authorization") { return FieldIdentity(.authorization) }
         case 14:
             if equals("content-length") { return FieldIdentity(.contentLength, traits: .endsAtHop) }

@@ -58,6 +58,9 @@ import Testing
             ("upstream-ca", "/ca.pem"), ("upstream-certificate", "c.pem,k.pem"),
             ("limit-upstream-connections", "1"), ("limit-upstream-waiting", "0"),
             ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "file"),
+            ("trace-context", "restart"), ("trace-sample", "100"), ("trace-export", "off"),
+            ("trace-export", "https://c.example/v1/traces"), ("trace-export", "http://[::1]:4318/x/y"),
+            ("trace-export-fields", "/fields"),
             ("replay", "redis://localhost:6379/2"), ("replay", "rediss://cs@a:1,b:2?cafile=/ca&passfile=/p"),
         ])
     func values(_ row: (name: String, value: String)) throws {
@@ -89,7 +92,10 @@ import Testing
             ("store", "postgres://h/db?key=a@hunter2"), ("store", "postgres:/\u{301}/u:hunter2@h"),
             ("replay", "password\u{301}=hunter2"), ("store", "u:hunter2@h://x"),
             ("store", "password=hunter2://x"), ("store", " postgres://u:hunter2"),
-            ("log", "a\0b"),
+            ("log", "a\0b"), ("trace-context", "off"), ("trace-sample", "0"), ("trace-export", "c.example"),
+            ("trace-export", "http://u:hunter2@c"), ("trace-export", "ftp://c"),
+            ("trace-export", "http://c:0"),
+            ("trace-export", "http://c/p?q=1"), ("trace-export", "http://a,b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {
         for place in ["flag", "environment", "file"] {

@@ -20,12 +20,15 @@ struct FieldNameTests {
         ("keep-alive", .other, .endsAtHop), ("proxy-authenticate", .other, .endsAtHop),
         ("proxy-authorization", .other, .endsAtHop), ("proxy-connection", .other, .endsAtHop),
         ("signature", .signature, []), ("signature-input", .signatureInput, []), ("te", .other, .endsAtHop),
-        ("traceparent", .traceparent, .isHarmless), ("trailer", .other, .endsAtHop),
+        ("traceparent", .traceparent, .isHarmless), ("tracestate", .tracestate, .isHarmless),
+        ("trailer", .other, .endsAtHop),
         ("transfer-encoding", .transferEncoding, .endsAtHop), ("upgrade", .other, .endsAtHop),
         ("user-agent", .userAgent, .isHarmless), ("x-amz-content-sha256", .xAmzContentSHA256, []),
         ("x-amz-date", .xAmzDate, []), ("x-auth-client-id", .xAuthClientID, []),
         ("x-auth-signature", .xAuthSignature, []), ("x-auth-timestamp", .xAuthTimestamp, []),
-        ("x-auth-version", .xAuthVersion, []), ("x-a", .other, []), ("cookie", .other, []), ("", .other, []),
+        ("x-auth-version", .xAuthVersion, []),
+        ("x-request-id", .xRequestID, .isHarmless), ("baggage", .other, []), ("x-a", .other, []),
+        ("cookie", .other, []), ("", .other, []),
     ]
 
     /// By whole texts. Names with the beginnings `accept-` and `countersign` are families.

@@ -34,7 +34,7 @@ package final class UpstreamPool: @unchecked Sendable {
     private static let mostIdle = 256
     private static let idleSeconds: Int64 = 55
 
-    let target: UpstreamTarget
+    package let target: UpstreamTarget
     let loop: EventLoop
     private(set) var deadlines: Deadlines
     private var limits: UpstreamLimits

@@ -27,6 +27,8 @@ struct Metrics: Sendable {
     /// Nil unless other machines can open the store.
     let nodes: NodeMembership?
     let drills: DrillControl
+    /// Nil unless spans are exported.
+    let spans: SpanExporter?
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -63,6 +65,7 @@ struct Metrics: Sendable {
             help: "Findings of the last check of all rows: anything but 0 is an alarm.",
             value: rows.counts.findings)
         if let nodes { Metrics.add(nodes, to: &page) }
+        if let spans { Metrics.add(spans, to: &page) }
         page.describe(
             "countersign_drill", kind: .gauge,
             help: "1 while `countersign drill` has the server treat this as away, otherwise 0.")
@@ -124,6 +127,22 @@ struct Metrics: Sendable {
             "\(name)_refusals_total", kind: .counter,
             help: "Requests that were refused because \(title), or its epoch, was not there.",
             value: use.refusals)
+    }
+
+    private static func add(_ spans: SpanExporter, to page: inout PrometheusExposition) {
+        let figures = spans.figures
+        page.describe(
+            "countersign_trace_spans_total", kind: .counter,
+            help: "Spans of sampled requests, by what became of them.")
+        for (outcome, count) in [
+            ("exported", figures.exported), ("queue-full", figures.overflowed),
+            ("undelivered", figures.undelivered), ("rejected", figures.rejected),
+        ] {
+            page.sample("countersign_trace_spans_total", labels: [("outcome", outcome)], value: count)
+        }
+        page.add(
+            "countersign_trace_spans_waiting", kind: .gauge, help: "Spans that wait to be exported.",
+            value: spans.waiting)
     }
 
     private static func add(_ nodes: NodeMembership, to page: inout PrometheusExposition) {

@@ -44,6 +44,7 @@ private struct ConfigurationCheck {
         checkUpstream()
         checkStores()
         checkLog()
+        checkTraces()
     }
 
     /// False if a value of the setting was reported already, so that its default stands in its place.
@@ -227,6 +228,11 @@ private struct ConfigurationCheck {
         }
         for (_, path) in configuration.store.database?.files ?? [] { checkReadable(path, for: "store") }
         for (_, path) in configuration.replay.redis?.files ?? [] { checkReadable(path, for: "replay") }
+    }
+
+    private mutating func checkTraces() {
+        let tracing = configuration.tracing
+        _ = reporting("trace-export-fields") { try tracing.readFields() }
     }
 
     private mutating func checkLog() {

@@ -24,7 +24,7 @@ package struct Setting: Sendable {
     package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
 
     package static let all: [Setting] =
-        places + logSampling + rules + upstream + limits + idempotency + logins + deadlines
+        places + logSampling + tracing + rules + upstream + limits + idempotency + logins + deadlines
 }
 
 extension Setting {

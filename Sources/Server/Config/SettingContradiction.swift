@@ -30,6 +30,12 @@ extension Configuration {
                     message: "--limit-upstream-connections: \(limit): "
                         + "expected at least one for each of \(workers) workers"))
         }
+        if tracing.fieldFile != nil, tracing.collector == nil {
+            found.append(
+                SettingContradiction(
+                    name: "trace-export-fields", other: "trace-export",
+                    message: "--trace-export-fields: expected --trace-export with the collector's URL"))
+        }
         guard upstream?.isTLS != true else { return found }
         for (name, isSet) in [
             ("upstream-ca", upstreamSettings.authorities != nil),

@@ -112,7 +112,7 @@ extension Gateway {
     @inline(never)
     func forwardOnce(
         _ keyed: IdempotentRequest, exchange: any Exchange, request: Request, from caller: Caller,
-        judgement: Judgement, event: EventID
+        judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         try await goOn(
             with: keyed, after: idempotency.begin(keyed), exchange: exchange, request: request, from: caller,
@@ -122,7 +122,8 @@ extension Gateway {
     /// Forwards the request if it is to run, and repeats its answer otherwise.
     func goOn(
         with keyed: IdempotentRequest, after decision: IdempotencyCoordinator.Decision,
-        exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement, event: EventID
+        exchange: any Exchange, request: Request, from caller: Caller, judgement: Judgement,
+        event: RequestEvent
     ) async throws(Refusal) {
         switch decision {
         case .again(.whole(let status, let fields, let body)):

@@ -16,7 +16,7 @@ extension Gateway {
         return immediate.finish { [self] () async throws(Refusal) in
             try await forwardOnce(
                 keyed, exchange: exchange, request: exchange.request, from: caller,
-                judgement: report.judgement, event: report.event.id)
+                judgement: report.judgement, event: report.event)
         }
     }
 }
@@ -60,7 +60,7 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
         do throws(Refusal) {
             var forwarding = try gateway.forwarding(
                 of: exchange.request, from: caller, judgement: report.judgement, over: exchange,
-                event: report.event.id)
+                event: report.event)
             forwarding.observer = recorder
             exchange.forward(forwarding, to: pool, reportingTo: self)
             return .forwarded
@@ -74,7 +74,7 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
         let state = state ?? .failure(Refusal(.unavailable, detail: "the log did not take the request"))
         try await gateway.goOn(
             with: keyed, after: gateway.idempotency.decide(keyed, after: state), exchange: exchange,
-            request: exchange.request, from: caller, judgement: report.judgement, event: report.event.id)
+            request: exchange.request, from: caller, judgement: report.judgement, event: report.event)
     }
 
     /// Does the rest on the connection's task.

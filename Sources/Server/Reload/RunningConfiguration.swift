@@ -65,6 +65,8 @@ extension Configuration {
         result.forwardedCallerFields = new.forwardedCallerFields
         result.proxyProtocol = new.proxyProtocol
         result.logSampling = new.logSampling
+        result.tracing.rule = new.tracing.rule
+        result.tracing.sample = new.tracing.sample
         let waiting = Set(changes(to: new).filter(\.needsRestart).map(\.name))
         if !waiting.contains("upstream") { result.upstream = new.upstream }
         if waiting.contains("upstream-ca") {

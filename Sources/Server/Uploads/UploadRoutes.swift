@@ -140,7 +140,7 @@ extension Gateway {
     @inline(never)
     func forwardUpload(
         by ticket: UploadTicketRecord, exchange: any Exchange, request: Request, from caller: Caller,
-        judgement: Judgement, event: EventID
+        judgement: Judgement, event: RequestEvent
     ) async throws(Refusal) {
         let attempt = try await idempotency.claim(ticket, at: clock.now)
         let progress = UploadProgress()

@@ -63,7 +63,8 @@ final class SessionServer {
             once: IdempotencyCoordinator(deployment, writer: writer, settings: IdempotencySettings()),
             routes: RouteTable(prefix: "/countersign/v1", routes: sessions.routes), limits: Limits(),
             tally: LoopRequestCounter(RequestMeter()),
-            log: nil, clock: clock, seed: 1)
+            log: nil, tracer: LoopTracer(TraceRules(TraceSettings()), exportingTo: nil, seed: 2),
+            clock: clock, seed: 1)
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }

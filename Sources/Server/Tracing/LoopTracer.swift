@@ -1,0 +1,81 @@
+import CountersignGate
+import CountersignHTTP
+import CountersignSchemes
+import CountersignWire
+
+/// Continues or begins the traces of one loop's requests, and hands the spans of those that are sampled to
+/// the exporter. Confined to its loop.
+///
+/// Without an exporter and with ``TraceSettings/ContextRule/continue`` a request costs nothing: its context
+/// goes on as it came, and is parsed only for a log line or a refusal.
+final class LoopTracer {
+    var rules: TraceRules
+    private let exporter: SpanExporter?
+    private var generator: SplitMix64
+
+    init(_ rules: TraceRules, exportingTo exporter: SpanExporter?, seed: UInt64) {
+        self.rules = rules
+        self.exporter = exporter
+        generator = SplitMix64(seed: seed)
+    }
+
+    /// Whether requests have a context of the gateway's own.
+    var isActive: Bool { exporter != nil || rules.rule == .restart }
+
+    /// Replaces the context that `request` goes on with, if ``isActive``. `isProven` is whether a caller was
+    /// proved.
+    func forward(
+        _ request: borrowing Request, of event: RequestEvent, isProven: Bool,
+        as forwarding: inout ForwardedRequest
+    ) {
+        begin(event, request: request, isProven: isProven)
+        guard let trace = event.trace else { return }
+        event.trace?.forwarded = RequestEvent.nanoseconds()
+        for index in request.fields.indices where isReplaced(request.fields[index], of: request) {
+            forwarding.fields.remove(index)
+        }
+        forwarding.added.append(contentsOf: "traceparent: \(trace.forwardedContext.fieldValue)\r\n".utf8)
+    }
+
+    /// Whether the gateway forwards another value of the field, or none. A new trace has nothing in common
+    /// with the caller's; a vendor's part of the state (W3C Trace Context §3.3) is for the parent that is
+    /// replaced, but names it for a vendor that recognises the trace.
+    private func isReplaced(_ field: Request.Field, of request: borrowing Request) -> Bool {
+        if field.known == .traceparent { return true }
+        guard rules.rule == .restart else { return false }
+        return field.known == .tracestate || field.known == .xRequestID
+            || request.matches(field.name, text: "baggage")
+    }
+
+    /// Gives the request its place in a trace, once, if ``isActive``.
+    ///
+    /// A caller that has proved nothing does not decide that its trace is recorded: such callers could fill
+    /// the queue of spans.
+    func begin(_ event: RequestEvent, request: borrowing Request, isProven: Bool) {
+        guard isActive, event.trace == nil else { return }
+        let context = rules.rule == .continue ? TraceContext(request) : nil
+        let isDrawn = rules.sample == 1 || generator.next() % UInt64(rules.sample) == 0
+        event.trace = RequestTrace(
+            id: context?.trace ?? TraceID(using: &generator), caller: context?.parent,
+            server: SpanID(using: &generator), client: SpanID(using: &generator),
+            isSampled: isDrawn || isProven && context?.isSampled == true)
+    }
+
+    /// The trace that a log line or a refusal names; nil for a request without one.
+    func traceID(of event: RequestEvent, request: borrowing Request) -> TraceID? {
+        if let trace = event.trace { return trace.id }
+        return rules.rule == .continue ? TraceContext(request)?.trace : nil
+    }
+
+    /// Reports the spans of a request that has ended, if its trace is sampled. `client` is its client's
+    /// address, and `backend` the host that the request went to.
+    func end(_ event: RequestEvent, on exchange: any Exchange, client: NetworkAddress?, backend: String?) {
+        guard let exporter else { return }
+        let request = event.original?.request ?? exchange.request
+        begin(event, request: request, isProven: event.caller != nil)
+        guard let trace = event.trace, trace.isSampled else { return }
+        exporter.add(
+            TraceSpanBuilder(trace: trace, event: event, request: request, exchange: exchange)
+                .spans(client: client?.text ?? exchange.peer, backend: backend))
+    }
+}
