@@ -20,6 +20,10 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         var longestLifetime: Int
         /// Whether any policy, of an app or of a release, wants callers told why they are refused.
         var explainsRefusals: Bool
+        /// Of the apps without a host of their own.
+        var crossOriginRules: [CrossOriginRules]
+        /// Whether any app has such rules.
+        var hasCrossOriginRules: Bool
         /// The hosts where requests may be signed inside a form body.
         var signedForms: SignedFormHosts
         /// The owners of unsigned requests, by host.
@@ -100,6 +104,20 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
         if isCurrent { return explains }
         try? reload { $0.generation != self.deployment.generation.current }
         return lock.read { snapshot.explainsRefusals }
+    }
+
+    /// If the store cannot be read after a change, the earlier rules count: a preflight request moves no
+    /// data.
+    package var crossOriginRules: [CrossOriginRules] { currentSnapshot { $0.crossOriginRules } }
+
+    package var hasCrossOriginRules: Bool { currentSnapshot { $0.hasCrossOriginRules } }
+
+    private func currentSnapshot<Result>(_ read: (Snapshot) -> Result) -> Result {
+        let generation = deployment.generation.current
+        if lock.read({ snapshot.generation != generation }) {
+            try? reload { $0.generation != self.deployment.generation.current }
+        }
+        return lock.read { read(snapshot) }
     }
 
     /// An app with routes that only observe.
@@ -241,9 +259,12 @@ package final class ReleaseKeyDirectory: ReleaseSource, @unchecked Sendable {
             hosted.add(
                 HostedApp(name: name.description, policy: entry.policy, releases: tokenReleases), at: host)
         }
+        let crossOrigin = apps.values.map(\.policy).filter { !$0.traffic.crossOrigin.isEmpty }
         return Snapshot(
             keys: keys, policies: apps.mapValues(\.policy), longestWindow: longestWindow,
-            longestLifetime: longestLifetime, explainsRefusals: explainsRefusals, signedForms: signedForms,
+            longestLifetime: longestLifetime, explainsRefusals: explainsRefusals,
+            crossOriginRules: crossOrigin.filter { $0.legacyHost == nil }.map(\.traffic.crossOrigin),
+            hasCrossOriginRules: !crossOrigin.isEmpty, signedForms: signedForms,
             hosted: hosted, texts: texts, generation: generation, revision: stored.revision)
     }
 }

@@ -26,7 +26,8 @@ enum Tool {
     static let commands: [Command] = [
         .serve, .reload, .restart, .appAdd, .appList, .appPolicy, .appMessages,
         .releaseAdd, .releaseList, .releasePolicy, .releaseRotate, .releaseRetire, .releaseImpact,
-        .routeSet, .routeList, .routeRemove, .routeTest,
+        .routeSet, .routeList, .routeRemove, .routeTest, .maintenanceOn, .maintenanceOff,
+        .maintenanceStatus,
         .accountAdd, .accountList, .accountShow, .accountLock, .accountUnlock, .accountRemove,
         .accountUserID, .accountReset, .accountImport, .accountDevices, .accountForgetDevice,
         .accountExport, .accountErase,

@@ -16,6 +16,8 @@ package final class AppRelease: Sendable {
     package let scheme: SchemeName
     package let policy: Policy
     package let retirement: Retirement?
+    /// Nil if the policy has no traffic rules.
+    package let traffic: AppTraffic?
     /// The part of the policy that applies to this key's scheme, resolved once.
     let schemePolicy: SchemePolicy
     /// The key that verifies signatures, prepared for this scheme's MAC.
@@ -34,6 +36,7 @@ package final class AppRelease: Sendable {
         self.scheme = scheme
         self.policy = policy
         self.retirement = retirement
+        traffic = AppTraffic(app: app, policy: policy)
         schemePolicy = SchemePolicy(policy, scheme: scheme)
         self.key = key
         self.nextKey = nextKey
@@ -117,6 +120,13 @@ package protocol ReleaseSource: Sendable {
     /// does, a refusal looks for no release to explain.
     var explainsRefusals: Bool { get }
 
+    /// Which web pages may call the apps that have no host of their own; no entry for an app without such
+    /// rules.
+    var crossOriginRules: [CrossOriginRules] { get }
+
+    /// Whether any app has such rules, with a host of its own or without.
+    var hasCrossOriginRules: Bool { get }
+
     /// Other releases of the same app with the same scheme, including retired ones. An explanation tries
     /// their secrets to find out whether one was used by mistake. A few are enough.
     func siblings(of release: AppRelease) throws(OperationalError) -> [AppRelease]
@@ -139,6 +149,10 @@ extension ReleaseSource {
     package var generation: ReleaseGeneration? { nil }
 
     package var explainsRefusals: Bool { true }
+
+    package var crossOriginRules: [CrossOriginRules] { [] }
+
+    package var hasCrossOriginRules: Bool { false }
 
     package func release(
         for id: KeyID, scheme: SchemeName

@@ -65,6 +65,10 @@ package final class KeyRing: Sendable {
     /// Whether any app wants callers told why they are refused.
     var explainsRefusals: Bool { releases.explainsRefusals }
 
+    var crossOriginRules: [CrossOriginRules] { releases.crossOriginRules }
+
+    var hasCrossOriginRules: Bool { releases.hasCrossOriginRules }
+
     /// For explanations; nil if there is none.
     func release(of id: KeyID) throws(OperationalError) -> AppRelease? {
         try releases.release(for: id)

@@ -94,6 +94,9 @@ package struct Policy: Sendable, Equatable {
     /// its own setting.
     package var enforcement = Enforcement.enforce
 
+    /// Rates, addresses, maintenance and origins.
+    package var traffic = TrafficRules()
+
     package enum Registration: Sendable, Equatable { case open, admin }
     package enum LegacySession: Sendable, Equatable { case upstream, authority }
     package enum RefusalDetail: Sendable, Equatable { case coarse, exact }

@@ -1,4 +1,5 @@
 import CEvent
+import CountersignWire
 import Glibc
 
 /// `SOCK_NONBLOCK | SOCK_CLOEXEC`, enumerators of a C type that Swift does not import.

@@ -1,5 +1,6 @@
 import CCrypto
 import CEvent
+import CountersignWire
 import Glibc
 
 /// A connected socket, plain or under TLS, whose reads and writes wait on its loop.

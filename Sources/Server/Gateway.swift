@@ -32,6 +32,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private(set) var proxies: TrustedProxies
     private let log: EventLog?
     let tracer: LoopTracer
+    let traffic: TrafficControl
     let clock: any TimeSource
     private(set) var identity: CallerIdentityFields
     let idempotency: IdempotencyCoordinator
@@ -49,7 +50,8 @@ final class Gateway: Handler, @unchecked Sendable {
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
-        log: EventLog?, tracer: LoopTracer, clock: any TimeSource,
+        log: EventLog?, tracer: LoopTracer, traffic: TrafficControl,
+        clock: any TimeSource,
         seed: UInt64
     ) {
         self.gate = gate
@@ -64,6 +66,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.requestCounter = tally
         self.log = log
         self.tracer = tracer
+        self.traffic = traffic
         self.clock = clock
         events = SplitMix64(seed: seed)
     }
@@ -76,6 +79,7 @@ final class Gateway: Handler, @unchecked Sendable {
         var identity: CallerIdentityFields
         var rules: HeadRules
         var traces: TraceRules
+        var traffic: TrafficSettings
     }
 
     /// Called on the loop.
@@ -84,6 +88,7 @@ final class Gateway: Handler, @unchecked Sendable {
         proxies = replacement.proxies
         identity = replacement.identity
         tracer.rules = replacement.traces
+        traffic.settings = replacement.traffic
         decider = decider?.replacing(
             proxies: replacement.proxies, limits: replacement.limits, rules: replacement.rules)
     }
@@ -94,6 +99,11 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = beginJudgement(of: request, on: exchange)
         let event = RequestEvent(id: EventID(&events))
         do {
+            try screen(exchange, event: event)
+            if let grant = try gate.preflightGrant(for: request) {
+                await exchange.respond(CrossOriginResponse.preflight(grant, for: request))
+                return end(judgement, event: event, of: exchange)
+            }
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
@@ -227,6 +237,9 @@ final class Gateway: Handler, @unchecked Sendable {
             return try await forwardUnproven(exchange, request: &request, by: passage, event: event)
         }
         event.caller = caller
+        if let rules = caller.release.traffic {
+            try checkTraffic(by: rules, of: request, from: caller, over: exchange, event: event)
+        }
         try Gateway.checkForwardable(request, from: caller)
         if let ticket = caller.withheld?.ticket {
             return try await forwardUpload(
@@ -262,6 +275,7 @@ final class Gateway: Handler, @unchecked Sendable {
                 exchange, request: &request, judgement: judgement,
                 for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
+            if let app = judged.release.traffic { try traffic.admit(client(of: exchange), by: app.rules) }
             event.operation = route.operation
             caller = judged
             try Gateway.checkScheme(judged.scheme)
@@ -321,6 +335,9 @@ final class Gateway: Handler, @unchecked Sendable {
                 try Gateway.checkScheme(claim.scheme)
             }
             if let proof = judgement.proof { exchange.recordProof(proof) }
+            if destination == .backend, let rules = judgement.release?.traffic {
+                try traffic.checkAnnouncedSize(of: request, by: rules)
+            }
             try exchange.checkOverload()
             if request.bodyState == .awaited {
                 guard try exchange.readArrivedBody(atMost: limits.heldBodyBytes) else { return nil }
@@ -469,6 +486,9 @@ final class Gateway: Handler, @unchecked Sendable {
                 over: exchange,
                 event: event.id, at: clock.now))
         forwarding.addedToAnswer = UpdateField.line(for: caller)
+        if let rules = caller.release.traffic {
+            Gateway.add(event.trafficFields, to: &forwarding, by: rules)
+        }
         forwarding.caller = caller.session.map { .account($0.account.number) }
         if tracer.isActive { tracer.forward(request, of: event, isProven: true, as: &forwarding) }
         return forwarding
@@ -514,6 +534,12 @@ final class Gateway: Handler, @unchecked Sendable {
             refusal, dialect: judgement.dialect, disclosure: disclosure,
             text: text(for: refusal, answering: request, after: judgement),
             event: event.id, trace: tracer.traceID(of: event, request: request), now: now, to: response)
+        if event.trafficFields.isEmpty, let rules = judgement.release?.traffic {
+            event.trafficFields = CrossOriginResponse.fields(for: request, by: rules.rules.crossOrigin)
+        }
+        for field in event.trafficFields {
+            response.fields.append("\(field.name): \(field.value)\r\n")
+        }
         var covered: [Draft.Field] = []
         if let update = event.caller?.update {
             let line = UpdateField.line(for: update)
@@ -654,11 +680,18 @@ extension Gateway {
         guard decider == nil, case .upstream(let pool) = backend else { return .declined }
         var request = exchange.request
         guard case .elsewhere = routes.find(request), isOfNoLegacyRoute(request),
+            // It may be a preflight request.
+            !request.matches(request.method, text: "OPTIONS"),
             (try? announceBody(of: exchange, request: &request)) != nil, request.bodyState != .streaming
         else { return .declined }
         let judgement = beginJudgement(of: request, on: exchange)
         let event = RequestEvent(id: EventID(&events))
         let caller: Caller
+        do throws(Refusal) {
+            try screen(exchange, event: event)
+        } catch {
+            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
+        }
         do throws(Refusal) {
             guard
                 let admitted = try admitIfReady(
@@ -682,6 +715,9 @@ extension Gateway {
         }
         event.caller = caller
         do throws(Refusal) {
+            if let rules = caller.release.traffic {
+                try checkTraffic(by: rules, of: request, from: caller, over: exchange, event: event)
+            }
             try Gateway.checkForwardable(request, from: caller)
             let report = ForwardReport(gateway: self, judgement: judgement, event: event)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
@@ -807,6 +843,46 @@ extension Gateway {
     }
 }
 
+/// Traffic rules.
+extension Gateway {
+    /// Refuses a client whose address is not served, or that makes too many requests.
+    private func screen(_ exchange: any Exchange, event: RequestEvent) throws(Refusal) {
+        guard traffic.settings.isActive else { return }
+        let verdict = traffic.screen(client(of: exchange), at: Gateway.microseconds())
+        guard let refusal = verdict.refusal else { return }
+        event.trafficFields = verdict.fields
+        throw refusal
+    }
+
+    /// Applies the rules of an app to a request to the backend, and counts it. After the replay guard: a copy
+    /// of a request takes nothing of its caller's rate.
+    @inline(never)
+    func checkTraffic(
+        by rules: AppTraffic, of request: Request, from caller: Caller?, over exchange: any Exchange,
+        event: RequestEvent
+    ) throws(Refusal) {
+        event.trafficFields = CrossOriginResponse.fields(for: request, by: rules.rules.crossOrigin)
+        let party = TrafficParty(
+            account: caller?.session?.account.number, release: caller?.release.id,
+            address: client(of: exchange))
+        let verdict = traffic.verdict(on: request, of: party, by: rules, at: Gateway.microseconds())
+        event.trafficFields += verdict.fields
+        if let refusal = verdict.refusal { throw refusal }
+    }
+
+    fileprivate static func add(
+        _ fields: [ServerResponse.Field], to forwarding: inout ForwardedRequest, by rules: AppTraffic
+    ) {
+        for field in fields {
+            forwarding.addedToAnswer += "\(field.name): \(field.value)\r\n".utf8
+        }
+        if !rules.rules.crossOrigin.isEmpty { forwarding.crossOriginFields = .removed }
+    }
+
+    /// The monotonic clock.
+    private static func microseconds() -> Int64 { Int64(clamping: RequestEvent.nanoseconds() / 1_000) }
+}
+
 extension Request {
     /// Whether a body is announced that may be at most `most` bytes long. The length of a chunked body is
     /// unknown.
@@ -865,9 +941,13 @@ extension Gateway {
             }
         }
         event.passage = passage
+        if let rules = passage.traffic {
+            try checkTraffic(by: rules, of: request, from: nil, over: exchange, event: event)
+        }
         var forwarding = ForwardedRequest(
             fields: identity.forwardedFields(ofUnproven: request),
             added: identity.lines(for: passage, sending: request, over: exchange, event: event.id))
+        if let rules = passage.traffic { Gateway.add(event.trafficFields, to: &forwarding, by: rules) }
         if tracer.isActive { tracer.forward(request, of: event, isProven: false, as: &forwarding) }
         switch backend {
         case .echo:

@@ -192,7 +192,7 @@ enum RefusalResponse {
     /// Reasons that reveal only how to write HTTP.
     private static func isHarmless(_ code: Refusal.Code) -> Bool {
         switch code {
-        case .malformed, .tooLarge, .timeout, .unsigned, .stale: true
+        case .malformed, .tooLarge, .timeout, .unsigned, .stale, .rateLimited, .maintenance: true
         default: false
         }
     }

@@ -17,6 +17,8 @@ final class RequestEvent: @unchecked Sendable {
     private(set) var nanoseconds: UInt64 = 0
     /// The request's place in a trace of the gateway's; nil as long as it has none.
     var trace: RequestTrace?
+    /// Fields of the response about rates, and for web pages.
+    var trafficFields: [ServerResponse.Field] = []
     /// How the request was counted; nil if it is not.
     var counted: CountedRequest?
     /// What the request asks the authority to do, if the metrics count that.

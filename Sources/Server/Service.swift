@@ -55,6 +55,7 @@ final class Service: @unchecked Sendable {
         self.composition = composition
         self.assertionKeys = assertionKeys
         self.sockets = sockets
+        let rates = RateCounter()
         let exporter = try SpanExporter(configuration.tracing, log: log)
         spanExporter = exporter
         let tls = try Certificate.context(for: configuration)
@@ -92,6 +93,7 @@ final class Service: @unchecked Sendable {
                     log: log,
                     tracer: LoopTracer(
                         TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
+                    traffic: TrafficControl(configuration.traffic, counter: rates),
                     clock: SystemTime(), seed: Service.seed())
                 let listener = Listener(
                     descriptor: try descriptors[index].copy(), loop: loop, settings: settings,
@@ -216,7 +218,8 @@ final class Service: @unchecked Sendable {
                             proxies: proxies,
                             callerFields: ForbiddenCallerFields(
                                 keeping: configuration.forwardedCallerFields)),
-                        rules: configuration.headRules, traces: TraceRules(configuration.tracing)))
+                        rules: configuration.headRules, traces: TraceRules(configuration.tracing),
+                        traffic: configuration.traffic))
                 for listener in worker.listeners { listener.replace(settings: settings) }
             }
         }

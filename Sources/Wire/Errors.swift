@@ -29,12 +29,15 @@ package struct Refusal: Error, Sendable, Equatable {
         case upstreamFailed = "upstream-failed"
         case upstreamTimeout = "upstream-timeout"
         case unavailable
+        case rateLimited = "rate-limited"
+        case addressDenied = "address-denied"
+        case maintenance
     }
 
     package var code: Code
     /// For the log and, where harmless, the caller. Never a secret, never an expected MAC.
     package var detail: String
-    /// `too-many-attempts`, `unavailable`: seconds.
+    /// `too-many-attempts`, `rate-limited`, `maintenance`, `unavailable`: seconds.
     package var retryAfter: Int?
     /// What few refusals have; nil if this one has none of it. A refusal is copied on its way to the response
     /// and the log.
@@ -170,14 +173,14 @@ extension Refusal.Code {
             .tokenExpired,
             .sessionEnded, .wrongCredentials, .loginExpired:
             401
-        case .schemeNotAllowed, .forbidden, .decideNeedsBody: 403
+        case .schemeNotAllowed, .forbidden, .decideNeedsBody, .addressDenied: 403
         case .timeout: 408
         case .nameTaken: 409
         case .tooLarge: 413
         case .updateRequired: 426
-        case .tooManyAttempts: 429
+        case .tooManyAttempts, .rateLimited: 429
         case .upstreamFailed: 502
-        case .unavailable: 503
+        case .unavailable, .maintenance: 503
         case .upstreamTimeout: 504
         }
     }
@@ -213,6 +216,9 @@ extension Refusal.Code {
         case .upstreamFailed: 21
         case .upstreamTimeout: 22
         case .unavailable: 23
+        case .rateLimited: 24
+        case .addressDenied: 25
+        case .maintenance: 26
         }
     }
 
@@ -236,6 +242,9 @@ extension Refusal.Code {
         case .nameTaken: -14
         case .deviceUnsigned: -15
         case .badTicket: -16
+        case .rateLimited: -18
+        case .addressDenied: -19
+        case .maintenance: -20
         case .updateRequired: -99
         case .sessionEnded: -100
         case .tokenExpired: -101
@@ -268,6 +277,9 @@ extension Refusal.Code {
         case .upstreamFailed: "The backend did not answer as it should"
         case .upstreamTimeout: "The backend did not answer in time"
         case .unavailable: "Not able to serve this request now"
+        case .rateLimited: "Too many requests"
+        case .addressDenied: "Not served from this address"
+        case .maintenance: "Down for maintenance"
         }
     }
 }

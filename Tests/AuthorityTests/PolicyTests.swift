@@ -24,7 +24,12 @@ import Testing
             ("legacy-paths=login:/user/login,login:/v2/login/", "login:/user/login,login:/v2/login/"),
             ("legacy-paths=logout:/a:b", "logout:/a:b"), ("legacy-names=account:phoneNo", "account:phoneNo"),
             ("legacy-names=token:loginToken,login-token:x", "token:loginToken,login-token:x"),
-            ("legacy-rung=md5", "md5"),
+            ("legacy-rung=md5", "md5"), ("rate-account=60/minute,burst=60", "60/minute"),
+            ("rate-release=5/second", "5/second"), ("rate-address=1/day,burst=9", "1/day,burst=9"),
+            ("allow-addresses=10.0.0.0/8,::1", "10.0.0.0/8,::1"), ("deny-addresses=192.0.2.1", "192.0.2.1"),
+            ("maintenance=10m", "600s"), ("maintenance=off", "off"), ("cors-origins=*", "*"),
+            ("cors-origins=https://a.example,http://b:1", "https://a.example,http://b:1"),
+            ("cors-credentials=https://a.example", "https://a.example"),
         ])
     func good(_ row: (assignment: String, spelled: String?)) throws {
         #expect(try PolicyKey.change(row.assignment).value == row.spelled)
@@ -54,6 +59,9 @@ import Testing
             "legacy-host=a:65536",
             "legacy-host=a:b", "nonsense=1", "window", "=1",
             "form-md5-key=Pair", "form-md5-key=prepended",
+            "rate-account=5", "rate-release=0/second", "rate-address=5/week", "allow-addresses=10.0.0.1/8",
+            "deny-addresses=,", "maintenance=on", "maintenance=25h", "cors-origins=a", "cors-origins=*,*",
+            "cors-credentials=*",
         ])
     func bad(_ assignment: String) {
         let fault = #expect(throws: OperationalError.self) { try PolicyKey.change(assignment) }

@@ -2,6 +2,7 @@ import Glibc
 import Testing
 
 @testable import CountersignHTTP
+import CountersignWire
 
 /// Requests that wait for the upstream take turns by caller, and no caller fills the queue against the
 /// others.

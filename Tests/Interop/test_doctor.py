@@ -91,7 +91,9 @@ def test_each_fault_is_named(served, tmp_path):
     with other:
         done = run("doctor", "--data", gateway.data, "--listen", f"127.0.0.1:{other.port}", "--json", *upstream)
         assert wrong(json.loads(done.out)["findings"], "listener")[0]["verdict"] == "error"
-    for name, value, text in [("registration", "open", "anybody may sign up"), ("enforcement", "observe=3d", "without a valid proof")]:
+    for name, value, text in [("registration", "open", "anybody may sign up"), ("enforcement", "observe=3d", "without a valid proof"),
+                              ("maintenance", "10m", "in maintenance"), ("deny-addresses", "0.0.0.0/0", "deny-addresses has 0.0.0.0/0"),
+                              ("cors-origins", "*", "every web site")]:
         gateway.admin("app", "policy", "demo", "--set", f"{name}={value}")
         code, findings = doctor(gateway, *upstream)
         assert code == 0, findings
@@ -103,12 +105,14 @@ def test_each_fault_is_named(served, tmp_path):
 
 def test_a_rule_for_some_methods_opens_no_others(served):
     gateway, backend = served
-    gateway.admin("route", "set", "demo", "/news", "--require", "open", "--methods", "GET", "--enforcement", "observe=3d")
+    gateway.admin("route", "set", "demo", "/news", "--require", "open", "--methods", "GET", "--enforcement", "observe=3d",
+                  "--rate-address", "9/minute,burst=3")
     found, = [one for one in wrong(doctor(gateway)[1], "policy") if "/news" in one["message"]]
     assert "GET" in found["message"]
     mend(gateway, found)
     rules = [rule for rule in json.loads(gateway.admin("route", "list", "demo", "--json").out)["routes"] if rule["prefix"] == "/news"]
-    assert rules == [{"prefix": "/news", "methods": ["GET"], "require": "open", "enforcement": "enforce", "observe_until": None}]
+    assert rules == [{"prefix": "/news", "methods": ["GET"], "require": "open", "enforcement": "enforce", "observe_until": None,
+                      "limits": {"rate-address": "9/minute,burst=3"}}]
     assert not [one for one in wrong(doctor(gateway)[1], "policy") if "/news" in one["message"]]
 
 

@@ -60,7 +60,9 @@ import Testing
             ("prefix", "/a/b-c"), ("limit-head", "1024"), ("deadline-idle", "1"), ("replay", "file"),
             ("trace-context", "restart"), ("trace-sample", "100"), ("trace-export", "off"),
             ("trace-export", "https://c.example/v1/traces"), ("trace-export", "http://[::1]:4318/x/y"),
-            ("trace-export-fields", "/fields"),
+            ("trace-export-fields", "/fields"), ("allow-addresses", "10.0.0.0/8,::1"),
+            ("deny-addresses", "192.0.2.0/24"), ("rate-address", "200/second,burst=50"),
+            ("rate-address", "off"),
             ("replay", "redis://localhost:6379/2"), ("replay", "rediss://cs@a:1,b:2?cafile=/ca&passfile=/p"),
         ])
     func values(_ row: (name: String, value: String)) throws {
@@ -95,6 +97,7 @@ import Testing
             ("log", "a\0b"), ("trace-context", "off"), ("trace-sample", "0"), ("trace-export", "c.example"),
             ("trace-export", "http://u:hunter2@c"), ("trace-export", "ftp://c"),
             ("trace-export", "http://c:0"),
+            ("allow-addresses", "10.0.0.1/8"), ("deny-addresses", "x"), ("rate-address", "10/60s"),
             ("trace-export", "http://c/p?q=1"), ("trace-export", "http://a,b"),
         ])
     func wrong(_ row: (name: String, value: String)) throws {

@@ -17,6 +17,7 @@ import Testing
         "login-address": "7/7s", "login-device": "7/7s", "login-solved": "7/7s", "login-work": "7/7s",
         "login-pending": "77", "login-hashes": "7", "upstream-ca": "/ca.pem",
         "upstream-certificate": "c.pem,k.pem", "limit-address-connections": "7",
+        "allow-addresses": "10.0.0.0/8", "deny-addresses": "10.0.0.0/8", "rate-address": "7/second",
         "trace-context": "restart", "trace-export": "http://c:1", "trace-export-fields": "/fields",
     ]
 

@@ -18,6 +18,9 @@ package struct RateLimit: Sendable, Equatable {
             mostDebt: RateLimit.milliseconds(mostDebt))
     }
 
+    /// With an interval in the unit of the times that the table is given, where that is not the millisecond.
+    package init(burst: Int, interval: Int64) { self.init(burst: burst, interval: interval, mostDebt: 0) }
+
     private init(burst: Int, interval: Int64, mostDebt: Int64) {
         self.burst = min(max(burst, 1), 1_000_000)
         self.interval = max(interval, 1)
@@ -198,8 +201,9 @@ package final class LimitTable: @unchecked Sendable {
 
     /// How many attempts of the key are used up at `now`; changes nothing. For a key without a place in a
     /// full set, the use that it would inherit.
-    package func used(_ key: Span<UInt8>, at now: Int64) -> Int {
+    package func used(_ key: Span<UInt8>, limit rate: RateLimit? = nil, at now: Int64) -> Int {
         let (place, tag) = hash.hash(key)
+        let limit = rate ?? self.limit
         return withSet(at: place) { set in
             let index =
                 set.firstIndex { $0.tag == tag && $0.fullAt != LimitEntry.unused }

@@ -82,7 +82,7 @@ package struct PolicyKey: Sendable {
         key: PolicyKey, value: String?
     ) {
         let (key, value) = try change(assignment)
-        guard gateKeys.contains(where: { $0.name == key.name }) else {
+        guard (gateKeys + traffic).contains(where: { $0.name == key.name }) else {
             throw OperationalError(
                 .usage,
                 message: "policy \(key.name): belongs to the app, whose accounts all its releases share; "

@@ -3,7 +3,8 @@ import CountersignSchemes
 
 extension PolicyKey {
     /// Every key.
-    package static let all: [PolicyKey] = gateKeys + accounts + legacy
+    package static let all: [PolicyKey] =
+        gateKeys + traffic + crossOrigin + accounts + legacy
 
     /// The settings that the gate judges requests by. A release may override them.
     package static let gateKeys: [PolicyKey] = [

@@ -90,8 +90,9 @@ extension RouteRule {
     }
 }
 
-/// The text of route rules in the store: `PREFIX LEVEL`, then `methods=GET,POST` and `enforce` or
-/// `observe=SECONDS` if given; one rule per line.
+/// The text of route rules in the store: `PREFIX LEVEL`, then `methods=GET,POST`, `enforce` or
+/// `observe=SECONDS`, and limits such as `rate-account=20/second` and `max-body=4096`, if given; one rule per
+/// line.
 extension RouteRules {
     package init?(_ text: String) {
         var rules: [RouteRule] = []
@@ -111,15 +112,20 @@ extension RouteRule {
         guard words.count >= 2, let level = Level(rawValue: String(words[1])) else { return nil }
         var methods: [[UInt8]] = []
         var enforcement: Enforcement?
+        var limits = RouteLimits()
         for word in words.dropFirst(2) {
             if word.hasPrefix("methods=") {
                 methods = word.dropFirst(8).split(separator: ",").map { Array($0.utf8) }
+            } else if let isRead = limits.read(word: word) {
+                guard isRead else { return nil }
             } else {
                 guard let read = Enforcement(String(word)) else { return nil }
                 enforcement = read
             }
         }
-        self.init(prefix: Array(words[0].utf8), methods: methods, level: level, enforcement: enforcement)
+        self.init(
+            prefix: Array(words[0].utf8), methods: methods, level: level, enforcement: enforcement,
+            limits: limits)
     }
 
     package var methodTexts: [String] { methods.map { String(decoding: $0, as: UTF8.self) } }
@@ -128,6 +134,7 @@ extension RouteRule {
         var words = [prefixText, level.rawValue]
         if !methods.isEmpty { words.append("methods=" + methodTexts.joined(separator: ",")) }
         if let enforcement { words.append(enforcement.text) }
+        words += limits.texts.map { "\($0.name)=\($0.value)" }
         return words.joined(separator: " ")
     }
 }

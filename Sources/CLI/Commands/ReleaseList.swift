@@ -86,7 +86,7 @@ extension Command {
             Keys:
 
             """
-                + PolicyKey.described(PolicyKey.gateKeys)
+                + PolicyKey.described(PolicyKey.gateKeys + PolicyKey.traffic)
     ) { (run) throws(OperationalError) in
         let id = try run.keyID(run.required("KEY_ID"), at: "KEY_ID")
         let deployment = try run.deployment()
@@ -99,7 +99,9 @@ extension Command {
         }
         let release = try deployment.release(id)
         let app = try deployment.app(release.app)
-        let rows = PolicyKey.gateKeys.map { ReleaseSetting($0, release: release, app: app) }
+        let rows = (PolicyKey.gateKeys + PolicyKey.traffic).map {
+            ReleaseSetting($0, release: release, app: app)
+        }
         let json = rows.map { row -> JSONValue in
             [
                 "key": .string(row.key.name), "value": .string(row.value),

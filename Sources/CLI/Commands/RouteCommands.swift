@@ -16,6 +16,18 @@ extension Command {
                 meaning:
                     "enforce, observe or observe=14d: whether requests without a valid proof reach the "
                     + "backend (default: the app's)"),
+            .value(
+                "rate-account", placeholder: "N/UNIT",
+                meaning: "how often one account may call these routes: 20/second, 100/minute,burst=20"),
+            .value(
+                "rate-release", placeholder: "N/UNIT",
+                meaning: "how often all callers of one release may, together"),
+            .value(
+                "rate-address", placeholder: "N/UNIT", meaning: "how often one client address may"),
+            .value(
+                "max-body", placeholder: "BYTES", meaning: "the longest body (default: the server's limit)"),
+            .value(
+                "max-head", placeholder: "BYTES", meaning: "the longest head (default: the server's limit)"),
             .data, .json,
         ],
         notes: """
@@ -24,7 +36,8 @@ extension Command {
             requires a release's signature (or what stands for it in the app's schemes); session for a
             signed-in user; device for a signature by the key of the session's device, too. Where routes
             differ, a path that backends read in several ways is refused, and of several rules that a
-            backend could apply the strictest counts. A form's `_method` is not looked at.
+            backend could apply the strictest counts. A form's `_method` is not looked at. Setting a rule
+            again replaces it whole, its limits included.
             """
     ) { (run) throws(OperationalError) in
         let name = try run.appName()
@@ -38,7 +51,7 @@ extension Command {
         let methods = run.routeMethods()
         let rule = RouteRule(
             prefix: Array(prefix.utf8), methods: methods.map { Array($0.utf8) }, level: level,
-            enforcement: enforcement)
+            enforcement: enforcement, limits: try run.routeLimits())
         guard let rule else {
             throw OperationalError(
                 .usage,
@@ -57,9 +70,10 @@ extension Command {
         try run.print(["app": .string(name.description), "route": RouteText.json(rule)]) {
             let which = methods.isEmpty ? "" : methods.joined(separator: ",") + " of "
             let observed = enforcement.map { ", \(RouteText.enforcement($0))" } ?? ""
+            let limits = rule.limits.texts.map { ", \($0.name) \($0.value)" }.joined()
             return
                 "\(name): \(which)\(prefix) asks for `\(level.rawValue)`: "
-                + "\(RouteText.meaning(of: level))\(observed)"
+                + "\(RouteText.meaning(of: level))\(observed)\(limits)"
         }
         return .success
     }
@@ -284,16 +298,19 @@ enum RouteText {
         return [
             "prefix": .string(rule.prefixText), "methods": .strings(rule.methodTexts),
             "require": .string(rule.level.rawValue), "enforcement": word, "observe_until": until,
+            "limits": .object(rule.limits.texts.map { (name: $0.name, value: .string($0.value)) }),
         ]
     }
 
     static func table(_ rules: [RouteRule]) -> String {
         Table.text(
-            head: ["ROUTE", "METHODS", "REQUIRES", "ENFORCEMENT"],
+            head: ["ROUTE", "METHODS", "REQUIRES", "ENFORCEMENT", "LIMITS"],
             rows: rules.reversed().map { rule in
                 [
                     rule.prefixText, rule.methods.isEmpty ? "all" : rule.methodTexts.joined(separator: ","),
                     rule.level.rawValue, enforcement(rule.enforcement),
+                    rule.limits.isEmpty
+                        ? "-" : rule.limits.texts.map { "\($0.name)=\($0.value)" }.joined(separator: " "),
                 ]
             })
     }
@@ -329,6 +346,15 @@ extension Invocation {
                 "note: \(conflict.other) names that legacy-host, too: unsigned requests to \(conflict.host) "
                     + "belong to neither app, and the rules of neither let them through")
         }
+    }
+
+    /// The limits that the options name.
+    func routeLimits() throws(OperationalError) -> RouteLimits {
+        var limits = RouteLimits()
+        for name in RouteLimits.names {
+            if let value = arguments.value(name) { try limits.set(name, to: value) }
+        }
+        return limits
     }
 
     /// Upper-case names, sorted; none where the option is not given.

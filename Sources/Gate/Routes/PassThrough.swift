@@ -15,6 +15,8 @@ package struct PassThrough: Sendable {
     package let app: String
     /// The release that the request names, proven or not; nil if it names none.
     package let release: AppRelease?
+    /// Nil if the app has no traffic rules.
+    package let traffic: AppTraffic?
 }
 
 extension Gate {
@@ -31,7 +33,9 @@ extension Gate {
         }
         let route = try owner.policy.routes.decision(for: request)
         func passage(_ cause: PassThrough.Cause) -> PassThrough {
-            PassThrough(cause: cause, app: owner.app, release: judgement.release)
+            PassThrough(
+                cause: cause, app: owner.app, release: judgement.release,
+                traffic: AppTraffic(app: owner.app, policy: owner.policy))
         }
         if route.level == .open, refusal.code == .unsigned { return passage(.open) }
         guard (route.enforcement ?? owner.policy.enforcement).isObserving(at: clock.now) else {

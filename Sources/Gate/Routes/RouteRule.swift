@@ -35,9 +35,14 @@ package struct RouteRule: Sendable, Equatable {
     package let level: Level
     /// Nil for the app's setting.
     package let enforcement: Enforcement?
+    /// The traffic that the routes of this rule take.
+    package let limits: RouteLimits
 
     /// Nil if `prefix` or a method does not have that form.
-    package init?(prefix: [UInt8], methods: [[UInt8]] = [], level: Level, enforcement: Enforcement? = nil) {
+    package init?(
+        prefix: [UInt8], methods: [[UInt8]] = [], level: Level, enforcement: Enforcement? = nil,
+        limits: RouteLimits = RouteLimits()
+    ) {
         guard RouteRule.isPrefix(prefix), methods.count <= 16, methods.allSatisfy(RouteRule.isMethod) else {
             return nil
         }
@@ -45,6 +50,7 @@ package struct RouteRule: Sendable, Equatable {
         self.methods = methods.sorted { $0.lexicographicallyPrecedes($1) }
         self.level = level
         self.enforcement = enforcement
+        self.limits = limits
     }
 
     /// A rule for all routes and methods.
@@ -53,6 +59,7 @@ package struct RouteRule: Sendable, Equatable {
         methods = []
         self.level = level
         enforcement = nil
+        limits = RouteLimits()
     }
 
     /// Whether this is the default rule, which applies to requests that no other rule covers.
@@ -70,6 +77,7 @@ package struct RouteRule: Sendable, Equatable {
         let names = methods.map { String(decoding: $0, as: UTF8.self) }
         return "countersign route set \(app) \(prefixText) --require \(level.rawValue)"
             + (names.isEmpty ? "" : " --methods \(names.joined(separator: ","))")
+            + limits.texts.map { " --\($0.name) \($0.value)" }.joined()
     }
 
     private static func isPrefix(_ path: [UInt8]) -> Bool {

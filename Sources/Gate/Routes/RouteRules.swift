@@ -9,6 +9,8 @@ package struct RouteRules: Sendable, Equatable {
     private let uniform: Decision
     /// Whether routes have different requirements. If so, a request's path must have one interpretation.
     package let differ: Bool
+    /// Whether a route has limits of its own.
+    package let limitTraffic: Bool
 
     package static let most = 256
 
@@ -34,7 +36,11 @@ package struct RouteRules: Sendable, Equatable {
             if left.methods.isEmpty != right.methods.isEmpty { return right.methods.isEmpty }
             return left.methods.lexicographicallyPrecedes(right.methods) { $0.lexicographicallyPrecedes($1) }
         }
-        differ = rules.contains { $0.level != rules[0].level || $0.enforcement != rules[0].enforcement }
+        differ = rules.contains {
+            $0.level != rules[0].level || $0.enforcement != rules[0].enforcement
+                || $0.limits != rules[0].limits
+        }
+        limitTraffic = rules.contains { !$0.limits.isEmpty }
         uniform = Decision(rules[0], at: 0)
     }
 
@@ -61,6 +67,8 @@ package struct RouteRules: Sendable, Equatable {
         package let enforcement: Enforcement?
         /// Which of ``RouteRules/rules`` decides the level.
         package let index: Int
+        /// Which of them has the limits that count.
+        package let limitIndex: Int
     }
 
     /// The decision for all routes; nil if the rules differ.
@@ -90,7 +98,7 @@ package struct RouteRules: Sendable, Equatable {
         // path.
         for script in try ScriptSegments(in: path) {
             for reading in script.readings(of: path) {
-                decision = decision.stricter(try ruling(for: method, at: reading.span))
+                decision = decision.stricter(try ruling(for: method, at: reading.span), among: rules)
             }
         }
         return decision
@@ -108,21 +116,23 @@ package struct RouteRules: Sendable, Equatable {
             }
         }
         guard let exact, let loose else { throw Refusal(.malformed, detail: "the path begins with no /") }
-        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose))
+        return Decision(rules[exact], at: exact).stricter(Decision(rules[loose], at: loose), among: rules)
     }
 }
 
 extension RouteRules.Decision {
     fileprivate init(_ rule: RouteRule, at index: Int) {
-        self.init(level: rule.level, enforcement: rule.enforcement, index: index)
+        self.init(level: rule.level, enforcement: rule.enforcement, index: index, limitIndex: index)
     }
 
-    /// The higher level; observing only if both observe.
-    fileprivate func stricter(_ other: Self) -> Self {
+    /// The higher level; observing only if both observe. A path that a backend may read as that of a limited
+    /// route keeps the route's limits.
+    fileprivate func stricter(_ other: Self, among rules: [RouteRule]) -> Self {
         Self(
             level: max(level, other.level),
             enforcement: Enforcement.stricter(of: enforcement, and: other.enforcement),
-            index: other.level > level ? other.index : index)
+            index: other.level > level ? other.index : index,
+            limitIndex: rules[limitIndex].limits.isEmpty ? other.limitIndex : limitIndex)
     }
 }
 

@@ -1,4 +1,5 @@
 import CountersignMemory
+import CountersignWire
 import Synchronization
 
 /// The work that each address may cause, each kind with a budget of its own; see

@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// The connections of a loop by proof level, to find the connection to evict without examining all of them.
 ///
 /// Confined to the loop. A change of the proof level moves a connection from one list to another; a request

@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// The time that one address has used of a loop's turn, and its connections that wait for more. Confined to
 /// that loop.
 ///

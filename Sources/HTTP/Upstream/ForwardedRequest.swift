@@ -9,6 +9,8 @@ package struct ForwardedRequest: ~Copyable {
     package var added: [UInt8]
     /// Field lines that the gateway adds to the response, each with its CRLF.
     package var addedToAnswer: [UInt8] = []
+    /// Whether the response's own `Access-Control-…` fields are removed.
+    package var crossOriginFields = CrossOriginFields.passed
     /// For a streamed body: gets every byte, and decides before the last ones are sent.
     package var inspector: (any BodyInspector)?
     /// Gets the response, and learns whether the upstream may have processed the request.
@@ -20,6 +22,30 @@ package struct ForwardedRequest: ~Copyable {
         self.fields = fields
         self.added = added
         self.inspector = inspector
+    }
+}
+
+/// What becomes of the fields by which a response lets web pages read it. Source: Fetch Standard, "CORS
+/// protocol".
+package enum CrossOriginFields: Sendable {
+    case passed
+    /// The gateway decides about web pages: two answers in one response would allow what neither says.
+    case removed
+}
+
+extension UpstreamResponse {
+    mutating func removeCrossOriginFields() {
+        var kept = passedOn
+        for index in fields.indices where isCrossOrigin(fields[index]) { kept.remove(index) }
+        passedOn = kept
+    }
+
+    private func isCrossOrigin(_ field: Request.Field) -> Bool {
+        let beginning: StaticString = "access-control-"
+        let length = beginning.utf8CodeUnitCount
+        guard field.name.count > length else { return false }
+        let name = head.span.extracting(field.name.range)
+        return name.extracting(0..<length).matchesWithoutCase(beginning)
     }
 }
 

@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// The party that a request counts to when requests wait for the upstream.
 package enum UpstreamCaller: Hashable, Sendable {
     case account(Int64)

@@ -193,6 +193,7 @@ final class UpstreamExchange: @unchecked Sendable {
                 input.span, answeringHEAD: connection.isHEAD, into: &connection.upstreamResponse)
         else { return false }
         input.take(length)
+        if forwarding.crossOriginFields == .removed { connection.upstreamResponse.removeCrossOriginFields() }
         pool.didAnswer(from: generation)
         let status = connection.upstreamResponse.status
         if status == 101 { throw Refusal(.malformed, detail: "it switched protocols unasked") }

@@ -55,6 +55,8 @@ public struct Configuration: Sendable, Equatable {
     public var logins = LoginSettings()
     /// Where the log line of each request goes.
     public var log = LogTarget.standardError
+    /// Which addresses are served, and how often.
+    public var traffic = TrafficSettings()
     /// Distributed traces.
     public var tracing = TraceSettings()
     /// How many log lines are written about callers that have proved nothing.

@@ -24,7 +24,8 @@ package struct Setting: Sendable {
     package var key: String { String(name.map { $0 == "-" ? "_" : $0 }) }
 
     package static let all: [Setting] =
-        places + logSampling + tracing + rules + upstream + limits + idempotency + logins + deadlines
+        places + logSampling + tracing + rules + traffic + upstream + limits + idempotency + logins
+        + deadlines
 }
 
 extension Setting {

@@ -69,7 +69,8 @@ extension Setting {
         Setting(
             "trace-export", placeholder: "URL",
             meaning:
-                "the collector that receives the spans of sampled requests, by OTLP over HTTP; `off` for none",
+                "the collector that receives the spans of sampled requests, by OTLP over HTTP; `off` for "
+                + "none",
             expected: "http://HOST[:PORT][/PATH], https://HOST[:PORT][/PATH], or off",
             kind: .text(["off"]), effect: .onRestart,
             set: { configuration, text in

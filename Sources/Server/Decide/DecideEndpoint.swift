@@ -239,11 +239,17 @@ extension Gateway {
                 throw error
             }
             event.passage = passage
+            if let rules = passage.traffic {
+                try checkTraffic(by: rules, of: original, from: nil, over: exchange, event: event)
+            }
             return Gateway.allowed(
                 identity.lines(for: passage, sending: original, over: exchange, event: event.id),
                 checked: "nothing")
         }
         event.caller = caller
+        if let rules = caller.release.traffic {
+            try checkTraffic(by: rules, of: original, from: caller, over: exchange, event: event)
+        }
         let lines = try identity.lines(
             for: caller, sending: original, leaving: [], over: exchange, event: event.id, at: clock.now)
         return Gateway.allowed(lines, checked: Gateway.checked(caller.body))

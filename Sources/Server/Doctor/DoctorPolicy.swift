@@ -20,6 +20,7 @@ extension Doctor {
                 let policy = try app.policy()
                 checkObserving(policy, of: app)
                 checkRoutes(policy, of: app)
+                checkTraffic(policy.traffic, of: app)
                 if policy.registration == .open {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
@@ -64,7 +65,33 @@ extension Doctor {
                 command: ownCommand(
                     "route", "set", app.name.description, rule.prefixText, "--require", rule.level.rawValue,
                     "--enforcement", "enforce")
-                    + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))"))
+                    + (methods.isEmpty ? "" : " --methods \(methods.joined(separator: ","))")
+                    + rule.limits.texts.map { " --\($0.name) \($0.value)" }.joined())
+        }
+    }
+
+    private mutating func checkTraffic(_ traffic: TrafficRules, of app: App) {
+        if traffic.maintenance != nil {
+            add(
+                .policy, verdict: .warning,
+                message: "app \(app.name): it is in maintenance, and no request reaches its backend",
+                expected: "maintenance=off, once the work is done",
+                command: ownCommand("maintenance", "off", "--app", app.name.description))
+        }
+        for range in traffic.deniedAddresses where range.isWhole {
+            add(
+                .policy, verdict: .warning,
+                message:
+                    "app \(app.name): deny-addresses has \(range), which is every address of its version",
+                expected: "ranges of single networks; `allow-addresses` is for the few that are served",
+                command: ownCommand("app", "policy", app.name.description, "--set", "deny-addresses="))
+        }
+        if traffic.crossOrigin.origins == ["*"] {
+            add(
+                .policy, verdict: .warning,
+                message: "app \(app.name): pages of every web site may call it from a browser",
+                expected: "cors-origins with the sites that need it",
+                command: ownCommand("app", "policy", app.name.description, "--set", "cors-origins="))
         }
     }
 

@@ -130,6 +130,7 @@ extension Gateway {
             var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
                 for: caller)
             answer.fields.append(ServerResponse.Field("Countersign-Replayed", value: "true"))
+            answer.fields += event.trafficFields
             await exchange.respond(signed(answer, to: exchange, judgement: judgement))
         case .again(.tooLong(let status)):
             throw Refusal(

@@ -166,9 +166,11 @@ extension Gateway {
                 let judged = try await admit(
                     exchange, request: &request, judgement: judgement, for: .login, as: effect)
                 event.caller = judged
+                if let app = judged.release.traffic { try traffic.admit(client(of: exchange), by: app.rules) }
                 caller = judged
             } else {
                 try gate.checkHost(of: request)
+                try traffic.admit(client(of: exchange), by: found.app.policy.traffic)
                 unsigned = try legacy.release(of: request, to: found.app)
                 if let unsigned {
                     try unsigned.checkServed(

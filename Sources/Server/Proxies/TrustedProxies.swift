@@ -82,29 +82,17 @@ final class ProxiedClient {
 
 /// The addresses that share their first bits: `10.0.0.0/8`. Source: RFC 4632 §3.1.
 public struct AddressRange: Sendable, Hashable, CustomStringConvertible {
-    private let first: NetworkAddress
-    private let bits: Int
-    /// The text that was given.
-    public let description: String
+    private let range: NetworkRange
 
     /// A single address is a range, too. Nil for any other text, and for a range that has bits set beyond its
     /// length: that is more likely a mistake than intended.
     public init?(_ text: String) {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard (1...2).contains(parts.count), let address = NetworkAddress(text: String(parts[0])) else {
-            return nil
-        }
-        let bytes = address.bytes
-        var bits = bytes.count * 8
-        if parts.count == 2 {
-            guard parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }), let length = Int(parts[1]),
-                length <= bits,
-                !(length..<bits).contains(where: { bytes[$0 / 8] & (0x80 >> ($0 % 8)) != 0 })
-            else { return nil }
-            bits = length
-        }
-        (first, self.bits, description) = (address, bits, text)
+        guard let range = NetworkRange(text) else { return nil }
+        self.range = range
     }
 
-    func contains(_ address: NetworkAddress) -> Bool { address.shares(first: bits, with: first) }
+    /// The text that was given.
+    public var description: String { range.description }
+
+    func contains(_ address: NetworkAddress) -> Bool { range.contains(address) }
 }

@@ -65,6 +65,7 @@ extension Configuration {
         result.forwardedCallerFields = new.forwardedCallerFields
         result.proxyProtocol = new.proxyProtocol
         result.logSampling = new.logSampling
+        result.traffic = new.traffic
         result.tracing.rule = new.tracing.rule
         result.tracing.sample = new.tracing.sample
         let waiting = Set(changes(to: new).filter(\.needsRestart).map(\.name))

@@ -64,6 +64,7 @@ final class SessionServer {
             routes: RouteTable(prefix: "/countersign/v1", routes: sessions.routes), limits: Limits(),
             tally: LoopRequestCounter(RequestMeter()),
             log: nil, tracer: LoopTracer(TraceRules(TraceSettings()), exportingTo: nil, seed: 2),
+            traffic: TrafficControl(TrafficSettings(), counter: RateCounter()),
             clock: clock, seed: 1)
     }
 

@@ -1,18 +1,34 @@
-import Glibc
+#if canImport(Darwin)
+    import Darwin
+#else
+    import Glibc
+#endif
 
 /// An Internet address or a network of addresses: 4 or 16 bytes and the length of the prefix in bits.
 ///
 /// A value without heap storage. An IPv4-mapped IPv6 address equals the IPv4 address. Source: RFC 4291
 /// §2.5.5.2.
-package struct NetworkAddress: Sendable, Hashable {
+@usableFromInline package struct NetworkAddress: Sendable, Hashable {
     /// The first and the second 8 bytes of an IPv6 address; the last 4 bytes hold an IPv4 address.
-    private let high: UInt64
-    private let low: UInt64
+    @usableFromInline let high: UInt64
+    @usableFromInline let low: UInt64
     /// 32 for an IPv4 address, 128 for an IPv6 address, less for a network of IPv6 addresses.
-    package let bits: UInt8
+    @usableFromInline package let bits: UInt8
 
-    private init(high: UInt64, low: UInt64, bits: UInt8) {
-        (self.high, self.low, self.bits) = (high, low, bits)
+    @inlinable init(high: UInt64, low: UInt64, bits: UInt8) {
+        self.high = high
+        self.low = low
+        self.bits = bits
+    }
+
+    @inlinable package static func == (left: NetworkAddress, right: NetworkAddress) -> Bool {
+        left.low == right.low && left.high == right.high && left.bits == right.bits
+    }
+
+    @inlinable package func hash(into hasher: inout Hasher) {
+        hasher.combine(high)
+        hasher.combine(low)
+        hasher.combine(bits)
     }
 
     /// Reads 4 or 16 bytes in network order; nil for any other count.
@@ -64,20 +80,20 @@ package struct NetworkAddress: Sendable, Hashable {
     /// Stands for all callers of unknown address, which share one budget: `0.0.0.0` belongs to no host.
     package static let unknown = NetworkAddress(high: 0, low: 0, bits: 32)
 
-    package var isIPv6: Bool { bits != 32 || high != 0 }
+    @inlinable package var isIPv6: Bool { bits != 32 || high != 0 }
 
     /// The unit that limits count by: an IPv4 address, or the IPv6 /64 of one subscriber. Source: RFC 6177.
-    package var subscriber: NetworkAddress { isIPv6 ? prefix(bits: 64) : self }
+    @inlinable package var subscriber: NetworkAddress { isIPv6 ? prefix(bits: 64) : self }
 
     /// The network of the first `bits` (1 to 64) of an IPv6 address; an IPv4 address is returned unchanged.
-    package func prefix(bits: UInt8) -> NetworkAddress {
+    @inlinable package func prefix(bits: UInt8) -> NetworkAddress {
         guard isIPv6, bits > 0, bits <= 64 else { return self }
         return NetworkAddress(high: high & ~UInt64(0) << UInt64(64 - bits), low: 0, bits: bits)
     }
 
     /// Whether the first `count` bits of both addresses are equal; false for addresses of different
     /// versions.
-    package func shares(first count: Int, with other: NetworkAddress) -> Bool {
+    @inlinable package func shares(first count: Int, with other: NetworkAddress) -> Bool {
         guard isIPv6 == other.isIPv6 else { return false }
         guard isIPv6 else { return (low ^ other.low) >> (32 - min(max(count, 0), 32)) == 0 }
         let inHigh = min(max(count, 0), 64)

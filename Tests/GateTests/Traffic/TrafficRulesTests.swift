@@ -1,0 +1,117 @@
+// Proves which rates, address lists and origins are valid, which addresses and origins a rule admits, and that a
+// path which a backend may read as that of a limited route keeps the route's limits.
+import CountersignWire
+import Testing
+
+@testable import CountersignGate
+
+@Suite("Traffic rules")
+struct TrafficRulesTests {
+    @Test(
+        "rates and their canonical form",
+        arguments: [
+            ("20/second", "20/second"), ("1/day", "1/day"), ("100/minute,burst=20", "100/minute,burst=20"),
+            ("100/minute,burst=100", "100/minute"), ("0100/hour", "100/hour"),
+            ("1000000/second", "1000000/second"),
+            ("0/second", nil), ("1000001/second", nil), ("20", nil), ("20/", nil), ("20/week", nil),
+            ("-1/hour", nil),
+            ("20/seconds", nil), ("20/second,", nil), ("20/second,burst=0", nil), ("20/second,burst=x", nil),
+            ("20/second,burst=1,burst=2", nil), ("", nil), ("/second", nil), ("1/2/second", nil),
+        ] as [(String, String?)])
+    func rates(_ text: String, canonical: String?) throws {
+        let rate = RequestRate(text)
+        #expect(rate?.text == canonical)
+        guard let rate, let canonical else { return }
+        #expect(RequestRate(canonical) == rate)
+        #expect(rate.refillMicroseconds >= 1)
+    }
+
+    @Test(
+        "addresses and lists of them",
+        arguments: [
+            // allowed, denied, address, is admitted
+            ("", "", "203.0.113.1", true), ("", "203.0.113.0/24", "203.0.113.1", false),
+            ("", "203.0.113.0/24", "203.0.114.1", true), ("203.0.113.0/24", "", "203.0.114.1", false),
+            ("203.0.113.0/24", "203.0.113.1", "203.0.113.1", false),
+            ("203.0.113.0/24", "203.0.113.1", "203.0.113.2", true),
+            ("2001:db8::/32", "", "2001:db8:1::1", true),
+            ("2001:db8::/32", "", "2001:db9::1", false), ("0.0.0.0/0", "", "2001:db8::1", false),
+            ("0.0.0.0/0", "", "::ffff:203.0.113.1", true), ("::/0", "", "203.0.113.1", false),
+            ("10.0.0.0/8,::/0", "", "2001:db8::1", true), ("", "0.0.0.0/0,::/0", "203.0.113.1", false),
+        ])
+    func addresses(_ row: (allowed: String, denied: String, address: String, isAdmitted: Bool)) throws {
+        var rules = TrafficRules()
+        rules.allowedAddresses = row.allowed.isEmpty ? [] : try #require(NetworkRange.list(row.allowed))
+        rules.deniedAddresses = row.denied.isEmpty ? [] : try #require(NetworkRange.list(row.denied))
+        #expect(rules.admits(try #require(NetworkAddress(text: row.address))) == row.isAdmitted)
+    }
+
+    @Test("a client of unknown address is in no range")
+    func unknownAddress() throws {
+        var rules = TrafficRules()
+        rules.deniedAddresses = try #require(NetworkRange.list("0.0.0.0/0,::/0"))
+        #expect(rules.admits(nil))
+        rules.allowedAddresses = try #require(NetworkRange.list("0.0.0.0/0,::/0"))
+        #expect(!rules.admits(nil))
+    }
+
+    @Test(
+        "lists that are none",
+        arguments: [
+            "", ",", "10.0.0.1/8", "10.0.0.0/33", "x", "10.0.0.0/8,", "10.0.0.0/", "::1/129", "10.0.0.0/8 ",
+        ])
+    func badLists(_ text: String) { #expect(NetworkRange.list(text) == nil) }
+
+    @Test("a list is bounded")
+    func longList() {
+        func list(_ count: Int) -> String {
+            (0..<count).map { "10.0.\($0 / 256).\($0 % 256)" }.joined(separator: ",")
+        }
+        #expect(NetworkRange.list(list(NetworkRange.most)) != nil)
+        #expect(NetworkRange.list(list(NetworkRange.most + 1)) == nil)
+    }
+
+    @Test(
+        "origins",
+        arguments: [
+            ("https://app.example.com", true), ("http://localhost:3000", true), ("https://[::1]:8443", true),
+            ("https://a", true), ("https://app.example.com/", false), ("app.example.com", false),
+            ("*", false),
+            ("null", false), ("https://", false), ("https://:1", false), ("https://A.example", false),
+            ("https://a:443", false), ("http://a:80", false), ("http://a:443", true), ("https://a b", false),
+            ("https://a\r\nX: y", false), ("ftp://a", false),
+        ])
+    func origins(_ text: String, isOrigin: Bool) { #expect(CrossOriginRules.isOrigin(text) == isOrigin) }
+
+    @Test("an origin with credentials comes before all origins without")
+    func grants() {
+        var rules = CrossOriginRules()
+        func grant(_ origin: String) -> CrossOriginGrant? { rules.grant(to: Array(origin.utf8).span) }
+        #expect(grant("https://a") == nil)
+        rules.origins = ["*"]
+        rules.credentialedOrigins = ["https://a"]
+        #expect(grant("https://a") == CrossOriginGrant(origin: "https://a", allowsCredentials: true))
+        #expect(grant("https://b") == CrossOriginGrant(origin: "*", allowsCredentials: false))
+        #expect(grant("null") == CrossOriginGrant(origin: "*", allowsCredentials: false))
+        rules.origins = ["https://b"]
+        #expect(grant("https://b:1") == nil && grant("https://B") == nil && grant("null") == nil)
+    }
+
+    @Test(
+        "a path that a backend may read as a limited route's keeps its limits",
+        arguments: [
+            ("/pay", true), ("/pay/x", true), ("/PAY", true), ("/pay.php", true),
+            ("/index.php/pay", true), ("/payment", false), ("/", false), ("/other/pay", false),
+        ])
+    func limits(_ path: String, isLimited: Bool) throws {
+        var limits = RouteLimits()
+        limits.bodyBytes = 10
+        let others = try #require(RouteRule(prefix: Array("/".utf8), level: .signed))
+        let limited = try #require(RouteRule(prefix: Array("/pay".utf8), level: .signed, limits: limits))
+        let rules = try #require(RouteRules([others, limited]))
+        #expect(rules.differ && rules.limitTraffic)
+        let decision = try rules.decision(method: Array("GET".utf8).span, path: Array(path.utf8).span)
+        #expect(rules.rules[decision.limitIndex].limits.isEmpty != isLimited)
+        #expect(decision.level == .signed)
+    }
+}
