@@ -219,7 +219,7 @@ let package = Package(
                 "CountersignOpaque", "CountersignReplay", "CountersignSchemes", "CountersignSeal",
                 "CountersignSQL", "CountersignHTTP",
                 "CountersignThreads", "CountersignTransport", "CountersignTrust", "CountersignVault",
-                "CountersignWire",
+                "CountersignWire", "CLinux",
             ],
             path: "Sources/CLI", swiftSettings: breakable),
 

@@ -39,7 +39,7 @@ extension Deployment {
 
     package func release(_ id: KeyID) throws(OperationalError) -> Release {
         guard let release = try store.release(id) else {
-            throw OperationalError(.failed, message: "release \(id): there is none")
+            throw OperationalError(.missing, message: "release \(id): there is none")
         }
         return release
     }
@@ -123,7 +123,7 @@ extension Deployment {
         let told = changes.map { (name: $0.name, value: JSONValue.optional($0.text)) }
         let audit = auditDraft(for: .releasePolicy, on: .release(id, of: try release(id).app), details: told)
         guard try store.change(id, applying: changes, recording: audit) == .yes else {
-            throw OperationalError(.failed, message: "release \(id): there is none")
+            throw OperationalError(.missing, message: "release \(id): there is none")
         }
         generation.advance()
     }
@@ -162,7 +162,7 @@ extension Deployment {
 
     static func noApp(_ name: AppName) -> OperationalError {
         OperationalError(
-            .failed, message: "app \(name): there is none; `countersign app add \(name)` makes it")
+            .missing, message: "app \(name): there is none; `countersign app add \(name)` makes it")
     }
 }
 

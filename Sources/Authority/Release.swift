@@ -67,7 +67,7 @@ extension Deployment {
         let audit = auditDraft(
             for: .releaseRetire, on: .release(id, of: try release(id).app), details: retirement.auditDetails)
         guard try store.retire(id, with: retirement, recording: audit) == .yes else {
-            throw OperationalError(.failed, message: "release \(id): there is none")
+            throw OperationalError(.missing, message: "release \(id): there is none")
         }
         generation.advance()
     }

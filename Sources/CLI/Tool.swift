@@ -33,7 +33,7 @@ enum Tool {
         .accountExport, .accountErase,
         .sessionList, .sessionRevoke, .nodes,
         .meter, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList, .auditVerify,
-        .auditAccept, .assertionKeys,
+        .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .openAPI, .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
         .migrate, .backupKey, .backup, .restore, .doctor,
         .pinsKeygen, .pinsSign,
@@ -47,6 +47,8 @@ enum Tool {
         -> ExitStatus
     {
         do {
+            var arguments = arguments
+            let remote = try RemoteServer(taking: &arguments)
             switch try Command.find(arguments, in: commands) {
             case .help(let text):
                 try console.print(text)
@@ -57,6 +59,7 @@ enum Tool {
                     try console.print(Help.text(of: command))
                     return .success
                 }
+                if let remote { return try remote.run(command, arguments: rest, console: console) }
                 return try command.run(
                     Invocation(arguments: parsed, console: console, environment: environment))
             }
@@ -64,7 +67,7 @@ enum Tool {
             console.reportError(error.message)
             switch error.kind {
             case .usage: return .usage
-            case .failed: return .failed
+            case .failed, .missing: return .failed
             case .unreachable: return .unreachable
             }
         }

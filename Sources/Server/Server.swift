@@ -22,17 +22,17 @@ public enum Server {
     /// A reload reads `sources` again.
     package static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start = .alone,
-        environment: [String: String]
+        environment: [String: String], api: (any AdminAPI)? = nil
     ) throws(OperationalError) {
         try run(
-            configuration, from: sources, start: start, environment: environment,
+            configuration, from: sources, start: start, environment: environment, api: api,
             composition: SoundComposition())
     }
 
     /// The same from the parts that `composition` chooses.
     static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
-        environment: [String: String],
+        environment: [String: String], api: (any AdminAPI)? = nil,
         composition: any ServerComposition
     ) throws(OperationalError) {
         Signals.block()
@@ -125,7 +125,7 @@ public enum Server {
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
-            sockets: ListeningSockets(inheritance, passed: passed),
+            sockets: ListeningSockets(inheritance, passed: passed), api: api,
             composition: composition
         ) { authorities in
             composition.gate(

@@ -41,7 +41,7 @@ final class Service: @unchecked Sendable {
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
-        sockets: ListeningSockets, composition: any ServerComposition,
+        sockets: ListeningSockets, api: (any AdminAPI)?, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
         // At least one worker for each socket that was taken over: no other process accepts from those.
@@ -111,7 +111,7 @@ final class Service: @unchecked Sendable {
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
-                    drills: drills, loops: workers.map(\.loop))
+                    drills: drills, api: api, running: running, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,

@@ -32,11 +32,14 @@ package final class WorkPool: Sendable {
         case hashing
         /// Reads of the store, for which requests wait.
         case storeReads
+        /// Commands that administrators' programs run within the server.
+        case administration
 
         var name: String {
             switch self {
             case .hashing: "hashing"
             case .storeReads: "store reads"
+            case .administration: "administration"
             }
         }
     }

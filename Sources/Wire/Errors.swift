@@ -293,6 +293,8 @@ package struct OperationalError: Error, Sendable, Equatable, CustomStringConvert
         case usage
         /// The thing asked for failed; exit 1.
         case failed
+        /// The thing that was named does not exist; exit 1.
+        case missing
         /// The server or a store could not be reached; exit 3.
         case unreachable
     }

@@ -14,9 +14,9 @@ from ports import free_port
 
 
 class Administered(Gateway):
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, **named):
         self.admin_port = free_port()
-        super().__init__(folder, *options)
+        super().__init__(folder, *options, **named)
 
     def command(self, *options: object) -> list[str]:
         return super().command(*options, "--admin", f"127.0.0.1:{self.admin_port}")

@@ -44,7 +44,7 @@ extension Deployment {
         _ name: AccountName, of app: AppName, lifetime: Int64 = ResetCode.lifetime, at now: Int64
     ) throws(OperationalError) -> (code: ResetCode, until: Int64) {
         guard let account = try store.account(name, of: app), account.state != .removed else {
-            throw OperationalError(.failed, message: "account \(name): \(app) has none of that name")
+            throw OperationalError(.missing, message: "account \(name): \(app) has none of that name")
         }
         let code = ResetCode()
         let until = now + lifetime
@@ -67,7 +67,7 @@ extension Deployment {
     package func account(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
         _ = try self.app(app)
         guard let account = try store.account(name, of: app) else {
-            throw OperationalError(.failed, message: "account \(name): \(app) has none of that name")
+            throw OperationalError(.missing, message: "account \(name): \(app) has none of that name")
         }
         return account
     }
@@ -146,7 +146,7 @@ extension Deployment {
         _ id: SessionID, device: RevokedDevice = .forgotten, at now: Int64
     ) throws(OperationalError) -> SessionRevocation {
         guard let session = try store.session(id) else {
-            throw OperationalError(.failed, message: "session \(id): there is none")
+            throw OperationalError(.missing, message: "session \(id): there is none")
         }
         let draft = auditDraft(
             for: .sessionRevoke, on: .session(id, of: session.app),
@@ -176,7 +176,8 @@ extension Deployment {
         guard found.count == 1, let entry = found.first else {
             let reason =
                 found.isEmpty ? "has no known device of that id" : "has several devices whose ids begin so"
-            throw OperationalError(.failed, message: "device \(prefix): account \(name) \(reason)")
+            throw OperationalError(
+                found.isEmpty ? .missing : .failed, message: "device \(prefix): account \(name) \(reason)")
         }
         let draft = auditDraft(
             for: .accountForgetDevice, on: .account(name, of: app),

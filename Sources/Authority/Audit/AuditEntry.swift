@@ -34,6 +34,8 @@ package enum AuditActor: Sendable, Equatable {
     case user(id: UInt32, name: String?)
     /// The account itself, by a session or its reset code.
     case account(AccountName, of: AppName)
+    /// A program that called the admin API with that token.
+    case token(id: String, name: String)
     /// The server, applying its rules.
     case server
 
@@ -60,6 +62,8 @@ package enum AuditActor: Sendable, Equatable {
                 "kind": "account", "app": .string(app.description),
                 "pseudonym": .string(pseudonym.description),
             ]
+        case .token(let id, let name):
+            return ["kind": "token", "id": .string(id), "name": .string(name)]
         case .server: return ["kind": "server"]
         }
     }
@@ -105,6 +109,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case rowsAccept = "rows.accept"
     case storeMove = "store.move"
     case backupRestore = "backup.restore"
+    case tokenAdd = "token.add"
+    case tokenRevoke = "token.revoke"
 }
 
 /// The object of the action.

@@ -89,6 +89,8 @@ package struct DataFolder: Sendable, Equatable {
     package var replay: String { file("replay") }
     package var loginLimits: String { file("login-limits") }
     package var adminToken: String { file("admin-token") }
+    /// The tokens of the admin API, as digests.
+    package var apiTokens: String { file("api-tokens") }
     package var decideSecret: String { file("decide-secret") }
     /// The copy of the store that a backup is made from, while it is made.
     package var backupCopy: String { file("backup-copy.db") }

@@ -4,14 +4,14 @@ import Glibc
 
 /// A small file of mode 0600 that holds one secret.
 package enum KeyFile {
-    private static let mostBytes = 4096
+    package static let mostBytes = 4096
 
     /// The file's bytes without trailing white space; nil if there is no such file. Throws if others may
     /// read the file: it is then no longer secret, and continuing would hide that. A credential of a service
     /// manager may be readable for the group root: the rights of the service's user stand in an access
     /// control list, whose mask the mode shows as the group's. Source: systemd.exec(5), LoadCredential=.
     package static func read(
-        _ path: String, isCredential: Bool = false
+        _ path: String, isCredential: Bool = false, limit: Int = mostBytes
     ) throws(OperationalError) -> Secret? {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
         if file < 0, errno == ENOENT { return nil }
@@ -30,7 +30,7 @@ package enum KeyFile {
                 .failed,
                 message: "\(path): mode 0\(mode) lets others read this secret; expected 0600 (chmod 600)")
         }
-        var bytes = [UInt8](repeating: 0, count: mostBytes)
+        var bytes = [UInt8](repeating: 0, count: limit)
         defer {
             bytes.withUnsafeMutableBytes { if let start = $0.baseAddress { explicit_bzero(start, $0.count) } }
         }
@@ -48,6 +48,35 @@ package enum KeyFile {
             throw SystemCallError(errno, while: "\(path): cannot look for it").fault(.unreachable)
         }
         return false
+    }
+
+    /// Writes the whole file, of mode 0600, or nothing: to a draft, which is synced and then renamed.
+    static func replace(_ path: String, by bytes: [UInt8]) throws(OperationalError) {
+        let draft = KeyFile.draftName(for: path)
+        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
+        }
+        defer { unlink(draft) }
+        var written = 0
+        while written < bytes.count {
+            let here = bytes.withUnsafeBytes {
+                Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written)
+            }
+            if here < 0, errno == EINTR { continue }
+            guard here > 0 else { break }
+            written += here
+        }
+        let code = errno
+        let synced = fsync(file)
+        close(file)
+        guard written == bytes.count, synced == 0 else {
+            throw SystemCallError(written < bytes.count ? code : errno, while: "\(path): cannot write").fault(
+                .unreachable)
+        }
+        guard rename(draft, path) == 0 else {
+            throw SystemCallError(errno, while: "\(path): cannot replace").fault(.unreachable)
+        }
     }
 
     /// Creates the file, complete and durable or not at all. An existing file stays, without an error: of

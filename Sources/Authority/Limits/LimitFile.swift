@@ -43,31 +43,7 @@ package struct LimitFile: Sendable {
             let snapshot = snapshots[kind] ?? []
             bytes += (0..<4).map { UInt8(truncatingIfNeeded: snapshot.count >> (24 - 8 * $0)) } + snapshot
         }
-        let draft = KeyFile.draftName(for: path)
-        let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard file >= 0 else {
-            throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
-        }
-        defer { unlink(draft) }
-        var written = 0
-        while written < bytes.count {
-            let here = bytes.withUnsafeBytes {
-                Glibc.write(file, $0.baseAddress.map { $0 + written }, bytes.count - written)
-            }
-            if here < 0, errno == EINTR { continue }
-            guard here > 0 else { break }
-            written += here
-        }
-        let code = errno
-        let synced = fsync(file)
-        close(file)
-        guard written == bytes.count, synced == 0 else {
-            throw SystemCallError(written < bytes.count ? code : errno, while: "\(path): cannot write").fault(
-                .unreachable)
-        }
-        guard rename(draft, path) == 0 else {
-            throw SystemCallError(errno, while: "\(path): cannot replace").fault(.unreachable)
-        }
+        try KeyFile.replace(path, by: bytes)
     }
 
     private static func split(_ bytes: [UInt8]) -> [LoginLimits.Kind: [UInt8]]? {

@@ -31,7 +31,7 @@ extension Deployment {
                 }
                 let named = methods.isEmpty ? prefix : "\(prefix) for \(methods.joined(separator: ","))"
                 throw OperationalError(
-                    .failed,
+                    .missing,
                     message: "app \(name): no rule for \(named); `countersign route list \(name)` shows them")
             }
             return removed

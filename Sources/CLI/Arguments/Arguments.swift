@@ -9,6 +9,9 @@ struct Arguments: Sendable, Equatable {
 
     func has(_ name: String) -> Bool { values[name] != nil }
 
+    /// The options that are given.
+    var optionNames: [String] { values.keys.sorted() }
+
     /// The last value given.
     func value(_ name: String) -> String? { values[name]?.last }
 

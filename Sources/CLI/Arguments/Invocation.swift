@@ -9,6 +9,8 @@ struct Invocation: Sendable {
     var arguments: Arguments
     var console: Console
     var environment: Environment
+    /// The server in which the command runs; nil in a process of its own.
+    var host: CommandHost?
 
     /// A positional that the parser has made sure of.
     func required(_ name: String) throws(OperationalError) -> String {
@@ -29,6 +31,7 @@ struct Invocation: Sendable {
     /// The settings that environment and settings file make, with `--data` and `--store` over them: the same
     /// that `serve` would use.
     func configuration() throws(OperationalError) -> Configuration {
+        if let host { return host.configuration }
         var sources = Configuration.Sources()
         sources.environment = environment.variables
         if let path = environment["COUNTERSIGN_CONFIG"] {
@@ -42,6 +45,7 @@ struct Invocation: Sendable {
     /// The path of the data folder alone, for what a running server is to judge: `--data`, else
     /// `COUNTERSIGN_DATA`, else the settings file, which is not read where one of them is given.
     func dataFolder() throws(OperationalError) -> String {
+        if let host { return host.configuration.data }
         var sources = Configuration.Sources()
         if let path = arguments.value("data") {
             sources.flags = [("data", path)]
@@ -54,6 +58,7 @@ struct Invocation: Sendable {
     }
 
     func deployment(absence: DataFolder.MissingFolderAction = .fail) throws(OperationalError) -> Deployment {
+        if let host { return try host.open(environment: environment.variables) }
         let deployment = try configuration().openDeployment(
             absence: absence, environment: environment.variables)
         noteMigration(deployment.migration)

@@ -6,6 +6,9 @@ extension Command {
         words: ["audit", "list"], summary: "show the recorded changes and their authors",
         options: [
             .value("last", placeholder: "N", meaning: "so many records, the latest ones (default: 50)"),
+            .value(
+                "after", placeholder: "NUMBER",
+                meaning: "the first ones behind this record instead: --last N at most"),
             .data, .json,
         ],
         notes: """
@@ -17,7 +20,12 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
-        let rows = try deployment.auditRecords(last: last(run))
+        let rows =
+            if let number = try run.number("after", in: 0...Int.max) {
+                try deployment.store.auditRows(after: Int64(number), limit: last(run))
+            } else {
+                try deployment.auditRecords(last: last(run))
+            }
         let names = try deployment.names(in: rows)
         try run.print(["records": .array(rows.map { AuditLine($0, names: names).json })]) {
             Table.text(

@@ -46,10 +46,11 @@ extension Command {
         #if SABOTAGE
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                faults: faults)
+                faults: faults, api: AdminAPIService(environment: run.environment))
         #else
             try Server.run(
-                configuration, from: sources, start: start, environment: run.environment.variables)
+                configuration, from: sources, start: start, environment: run.environment.variables,
+                api: AdminAPIService(environment: run.environment))
         #endif
         return .success
     }

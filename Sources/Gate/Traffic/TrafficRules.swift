@@ -1,6 +1,6 @@
 import CountersignWire
 
-/// The traffic that an app takes, whoever proves what: rates, addresses, maintenance and origins of browsers.
+/// The traffic that an app takes, apart from what requests prove: rates, addresses, maintenance and origins.
 /// Source: docs/decisions/0084-traffic-rules.md.
 package struct TrafficRules: Sendable, Equatable {
     /// Of all the app's requests to the backend together.

@@ -1,6 +1,12 @@
 import CountersignHTTP
 import CountersignWire
 
+/// Serves the routes below `/api/`, which check their own tokens.
+package protocol AdminAPI: Sendable {
+    /// `configuration` is that of the running server.
+    func answer(to exchange: any Exchange, in configuration: Configuration) async -> ServerResponse
+}
+
 /// The administrators' listener. `/health` and `/ready` reveal nothing that needs credentials; all other
 /// routes require the admin token.
 struct AdminRoutes: Handler {
@@ -8,6 +14,9 @@ struct AdminRoutes: Handler {
     let metrics: Metrics
     let readiness: Readiness
     let drills: DrillControl
+    /// Nil for a server without the API.
+    let api: (any AdminAPI)?
+    let running: RunningConfiguration
     /// The loops that serve clients.
     let loops: [EventLoop]
 
@@ -16,6 +25,9 @@ struct AdminRoutes: Handler {
 
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
+        if let api, request.isBelow("/api/") {
+            return await exchange.respond(await api.answer(to: exchange, in: running.current))
+        }
         if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
             // A response is counted when it has been sent: its client may be the one that asks.
             await LoopBarrier.wait(for: loops, atMost: AdminRoutes.mostWait, on: exchange.loop)
@@ -48,6 +60,14 @@ struct AdminRoutes: Handler {
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         await exchange.respond(
             ServerResponse(status: refusal.code.status, type: "text/plain", body: Array(refusal.detail.utf8)))
+    }
+}
+
+extension Request {
+    fileprivate func isBelow(_ prefix: StaticString) -> Bool {
+        let length = prefix.utf8CodeUnitCount
+        guard path.count >= length else { return false }
+        return head.span.extracting(Int(path.start)..<Int(path.start) + length).matchesWithoutCase(prefix)
     }
 }
 

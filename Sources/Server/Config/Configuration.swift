@@ -105,12 +105,13 @@ extension Configuration {
         absence: DataFolder.MissingFolderAction, environment: [String: String],
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
-        consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil
+        consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
+        actor: AuditActor = .thisProcess
     ) throws(OperationalError) -> Deployment {
         try Deployment(
             folder: DataFolder(data, absence: absence),
             store: store.open(acknowledging: acknowledgement, interruptedBy: drill),
-            environment: environment, rootSealer: rootSealer, consenting: consent)
+            environment: environment, actor: actor, rootSealer: rootSealer, consenting: consent)
     }
 
     /// A second connection to the deployment's store, for the meter and the writer, so that key look-ups do

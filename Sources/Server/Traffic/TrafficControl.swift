@@ -13,8 +13,8 @@ struct TrafficParty {
     var address: NetworkAddress?
 }
 
-/// Applies traffic rules: addresses, maintenance, sizes and rates, in this order, so that a request is counted
-/// only if nothing else refuses it. Confined to its loop; the counter is shared. Source:
+/// Applies traffic rules: addresses, maintenance, sizes and rates, in this order, so that a request is
+/// counted only if nothing else refuses it. Confined to its loop; the counter is shared. Source:
 /// docs/decisions/0084-traffic-rules.md.
 final class TrafficControl {
     /// The rules for all apps; a reload replaces them.

@@ -1,0 +1,216 @@
+import CountersignSeal
+import CountersignWire
+import Glibc
+
+/// What a program may do over the admin API. Each scope is by itself: to write includes no reading.
+package enum APIScope: String, Sendable, CaseIterable {
+    case appsRead = "apps:read"
+    case appsWrite = "apps:write"
+    case releasesRead = "releases:read"
+    case releasesWrite = "releases:write"
+    case accountsRead = "accounts:read"
+    case accountsWrite = "accounts:write"
+    case sessionsRead = "sessions:read"
+    case sessionsWrite = "sessions:write"
+    case auditRead = "audit:read"
+    case serverRead = "server:read"
+    case serverWrite = "server:write"
+
+    package var meaning: String {
+        switch self {
+        case .appsRead: "apps, their policies, routes and pins"
+        case .appsWrite: "add apps; change policies, routes and maintenance"
+        case .releasesRead: "releases, their policies, and what a retirement would cut off"
+        case .releasesWrite: "add releases, whose secrets it is shown; change keys, policies and retirements"
+        case .accountsRead: "accounts and their devices, and all that is kept about one person"
+        case .accountsWrite: "add, lock, reset, remove and erase accounts: a reset code opens an account"
+        case .sessionsRead: "sessions"
+        case .sessionsWrite: "end sessions, and forget devices"
+        case .auditRead: "the record of changes"
+        case .serverRead: "health, nodes, counts of requests, public keys and tokens"
+        case .serverWrite: "reload the settings"
+        }
+    }
+}
+
+/// A token of the admin API: a random secret of 256 bits, of which the digest is kept.
+package struct APIToken: Sendable, Equatable {
+    /// `t_` and eight hexadecimal digits: names the token in lists and in the audit log.
+    package let id: String
+    package let name: String
+    package let scopes: Set<APIScope>
+    /// SHA-256 of the token's text. A random secret of this length needs no slow hash.
+    let digest: [UInt8]
+    /// Whole Unix seconds.
+    package let created: Int64
+    /// Whole Unix seconds; nil for a token that does not end.
+    package let expires: Int64?
+
+    package static let prefix = "cst_"
+
+    /// 1 to 64 letters, digits, `-`, `_`, `.` and `@`.
+    package static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { ASCII.isLetter($0) || ASCII.isDigit($0) || "-_.@".utf8.contains($0) }
+    }
+}
+
+/// The tokens of the admin API, in a file of the data folder. They are not in the store: whoever can write there
+/// must not be able to make one, and a backup does not bring a revoked one back.
+package struct APITokenFile: Sendable {
+    /// The most tokens of a deployment.
+    package static let most = 256
+
+    private let path: String
+
+    package init(_ folder: DataFolder) { path = folder.apiTokens }
+
+    /// Of another file if the tokens have changed.
+    package struct Stamp: Equatable, Sendable {
+        let inode: UInt
+        let seconds: Int
+        let nanoseconds: Int
+        let size: Int
+    }
+
+    /// Nil if there is no file.
+    package func stamp() -> Stamp? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Stamp(
+            inode: UInt(status.st_ino), seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec,
+            size: Int(status.st_size))
+    }
+
+    /// All tokens, also those that have expired. Throws if others may read the file, and if it is damaged.
+    package func tokens() throws(OperationalError) -> [APIToken] {
+        guard let contents = try KeyFile.read(path, limit: APITokenFile.mostBytes) else { return [] }
+        let bytes = contents.withExposedBytes { span in (0..<span.count).map { span[$0] } }
+        guard let document = try? JSONReader.read(bytes), let elements = document.root["tokens"]?.elements
+        else { throw damaged }
+        return try elements.map { (element) throws(OperationalError) in
+            guard let token = APIToken(element, in: document) else { throw damaged }
+            return token
+        }
+    }
+
+    private static let mostBytes = 256 << 10
+
+    private var damaged: OperationalError {
+        OperationalError(
+            .failed, message: "\(path): it is damaged; remove it, and add the tokens that are needed again")
+    }
+
+    /// Adds a token under a lock, so that of two commands none loses the other's.
+    func change(
+        _ change: (inout [APIToken]) throws(OperationalError) -> Void
+    ) throws(OperationalError) {
+        let lock = open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0, flock(lock, LOCK_EX) == 0 else {
+            throw SystemCallError(errno, while: "\(path).lock: cannot lock").fault(.unreachable)
+        }
+        defer { close(lock) }
+        var all = try tokens()
+        try change(&all)
+        let document: JSONValue = ["tokens": .array(all.map(\.json))]
+        try KeyFile.replace(path, by: document.bytes)
+    }
+}
+
+extension APIToken {
+    fileprivate init?(_ value: JSON, in document: JSONDocument) {
+        guard let id = value["id"]?.string, let name = value["name"]?.string,
+            let names = value["scopes"]?.elements?.compactMap(\.string),
+            let digest = value["digest"]?.string.flatMap(Hex.decode), digest.count == 32,
+            let created = value["created"].flatMap({ document.integer($0, in: 0...Int.max) })
+        else { return nil }
+        self.init(
+            id: id, name: name, scopes: Set(names.compactMap(APIScope.init)), digest: digest,
+            created: Int64(created),
+            expires: value["expires"].flatMap { document.integer($0, in: 0...Int.max) }.map(Int64.init))
+    }
+
+    fileprivate var json: JSONValue {
+        [
+            "id": .string(id), "name": .string(name), "scopes": .strings(scopes.map(\.rawValue).sorted()),
+            "digest": .string(Hex.encode(digest.span)), "created": .integer(created),
+            "expires": expires.map { .integer($0) } ?? .null,
+        ]
+    }
+
+    /// Whether the text is this token's; false once it has expired. `now` is in whole Unix seconds.
+    fileprivate func isPresented(withDigest digest: Span<UInt8>, at now: Int64) -> Bool {
+        let isEqual = ConstantTime.equals(self.digest.span, digest) == .equal
+        return isEqual && expires.map { now < $0 } ?? true
+    }
+
+    /// The token of that text among `tokens`; all of them are compared. `now` is in whole Unix seconds.
+    package static func find(_ text: Span<UInt8>, among tokens: [APIToken], at now: Int64) -> APIToken? {
+        let digest = SHA256.digest(text)
+        var found: APIToken?
+        for token in tokens where token.isPresented(withDigest: digest.span, at: now) { found = token }
+        return found
+    }
+}
+
+/// Tokens, as commands add and revoke them. Each change is recorded in the audit log.
+extension Deployment {
+    /// Returns the token's text, which is shown once. `expires` is in whole Unix seconds.
+    package func addAPIToken(
+        _ name: String, scopes: Set<APIScope>, expires: Int64?, at now: Int64
+    ) throws(OperationalError) -> (token: APIToken, text: String) {
+        guard APIToken.isName(name) else {
+            throw OperationalError(
+                .usage,
+                message: "token name `\(name)`: expected 1 to 64 letters, digits, `-`, `_`, `.` and `@`")
+        }
+        let random = SystemRandom()
+        let text = APIToken.prefix + Base64.encode(random.bytes(32).span, as: .url)
+        let digest = SHA256.digest(Array(text.utf8).span)
+        let token = APIToken(
+            id: "t_" + Hex.encode(random.bytes(4).span), name: name, scopes: scopes,
+            digest: (0..<32).map { digest[$0] }, created: now, expires: expires)
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            guard !tokens.contains(where: { $0.name == name }) else {
+                throw OperationalError(
+                    .failed, message: "token \(name): there is one of that name; `countersign token revoke`")
+            }
+            guard tokens.count < APITokenFile.most else {
+                throw OperationalError(
+                    .failed, message: "token \(name): there are \(APITokenFile.most) already")
+            }
+            // Before the token is of use: what it does must not come before its own record.
+            try record(.tokenAdd, token: token, at: now)
+            tokens.append(token)
+        }
+        return (token, text)
+    }
+
+    /// By its name or id.
+    package func revokeAPIToken(_ name: String, at now: Int64) throws(OperationalError) -> APIToken {
+        var revoked: APIToken?
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            guard let index = tokens.firstIndex(where: { $0.name == name || $0.id == name }) else {
+                throw OperationalError(.missing, message: "token \(name): there is none")
+            }
+            revoked = tokens.remove(at: index)
+        }
+        guard let revoked else { throw OperationalError(.missing, message: "token \(name): there is none") }
+        try record(.tokenRevoke, token: revoked, at: now)
+        return revoked
+    }
+
+    private func record(
+        _ action: AuditAction, token: APIToken, at now: Int64
+    ) throws(OperationalError) {
+        let draft = auditDraft(
+            for: action, on: .deployment,
+            details: [
+                ("token", .string(token.id)), ("name", .string(token.name)),
+                ("scopes", .strings(token.scopes.map(\.rawValue).sorted())),
+                ("expires", token.expires.map { .integer($0) } ?? .null),
+            ])
+        // No row of the store belongs to a token; a record goes with some value.
+        try store.set(.writeCheck, to: Array(String(now).utf8), recording: draft)
+    }
+}

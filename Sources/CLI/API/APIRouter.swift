@@ -1,0 +1,90 @@
+import CountersignHTTP
+import CountersignServer
+import CountersignWire
+
+/// What the API reads of a request's head.
+enum APIRouter {
+    /// A page of another site whose name was made to lead here names its own host.
+    static func checkHost(of request: Request, configuration: Configuration) throws(APIProblem) {
+        let authority = request.head.span.extracting(request.authority.range).text
+        guard let host = HostPort.split(authority)?.host.lowercased(),
+            host == "localhost" || NetworkAddress(text: host) != nil
+                || host == configuration.admin?.host.lowercased()
+        else {
+            throw APIProblem(
+                421, code: "host",
+                detail: "Host `\(authority)`: expected an address, localhost or --admin's host")
+        }
+    }
+
+    static func document(for request: Request) throws(APIProblem) -> ServerResponse {
+        guard request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
+        else {
+            throw otherMethod(allowed: ["GET", "HEAD"])
+        }
+        return ServerResponse(status: 200, type: "application/json", body: OpenAPIDocument.json.bytes)
+    }
+
+    static func otherMethod(allowed: [String]) -> APIProblem {
+        let names = allowed.joined(separator: ", ")
+        return APIProblem(
+            405, code: "method", detail: "expected one of \(names)",
+            fields: [ServerResponse.Field("Allow", value: names)])
+    }
+
+    static func segments(of path: Substring) throws(APIProblem) -> [String] {
+        var segments: [String] = []
+        for part in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            guard let text = PercentEncoding.decodedText(part), !text.isEmpty else {
+                throw APIProblem(404, code: "not-found", detail: "the path has an empty or malformed segment")
+            }
+            segments.append(text)
+        }
+        return segments
+    }
+
+    static let noPath = APIProblem(
+        404, code: "not-found", detail: "no such path; /api/openapi.json lists them")
+
+    static func call(at segments: [String], for request: Request) throws(APIProblem) -> APICall {
+        let found = APIOperation.all.compactMap { operation in
+            operation.match(segments).map { APICall(operation, values: $0) }
+        }
+        guard !found.isEmpty else { throw noPath }
+        var method = request.head.span.extracting(request.method.range).text
+        if method == "HEAD" { method = "GET" }
+        guard let match = found.first(where: { $0.operation.method.rawValue == method }) else {
+            let names = found.map(\.operation.method.rawValue)
+            throw otherMethod(allowed: names + (names.contains("GET") ? ["HEAD"] : []))
+        }
+        return match
+    }
+
+    static func checkType(of request: Request) throws(APIProblem) {
+        let type = request.value(of: .contentType).map { request.head.span.extracting($0.range).text } ?? ""
+        let media = type.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard media == "application/json" else {
+            throw APIProblem(415, code: "type", detail: "Content-Type `\(type)`: expected application/json")
+        }
+    }
+
+    static func idempotencyKey(of request: Request) throws(APIProblem) -> String? {
+        guard request.names.contains(.idempotencyKey) else { return nil }
+        guard let field = request.value(of: .idempotencyKey), (1...128).contains(field.count) else {
+            throw APIProblem(
+                400, code: "invalid", detail: "Idempotency-Key: expected one of 1 to 128 characters")
+        }
+        return request.head.span.extracting(field.range).text
+    }
+}
+
+/// An operation, with the values in its path.
+final class APICall: Sendable {
+    let operation: APIOperation
+    let values: [String: String]
+
+    init(_ operation: APIOperation, values: [String: String]) {
+        self.operation = operation
+        self.values = values
+    }
+}

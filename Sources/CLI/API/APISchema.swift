@@ -1,0 +1,136 @@
+import CountersignWire
+
+/// The form of a JSON value: what the API accepts and answers, and what its OpenAPI document says. Source: JSON
+/// Schema, draft 2020-12, of which this is a small part.
+indirect enum APISchema: Sendable {
+    case text
+    /// Text of so many characters at least, that a path segment or a name needs.
+    case name
+    case choice([String])
+    case integer(ClosedRange<Int64>)
+    case boolean
+    case list(APISchema)
+    /// Members of any name.
+    case map(APISchema)
+    case nullable(APISchema)
+    /// Exactly these members.
+    case object([APIMember])
+    /// Any object.
+    case record
+
+    /// Whole Unix seconds.
+    static let time = APISchema.integer(0...(1 << 53))
+    static let count = APISchema.integer(0...(1 << 53))
+
+    /// As a JSON Schema.
+    var json: JSONValue { .object(members) }
+
+    private var members: [(name: String, value: JSONValue)] {
+        switch self {
+        case .text: [("type", "string")]
+        case .name:
+            [("type", "string"), ("minLength", 1), ("maxLength", 256), ("pattern", "^[^\\u0000-\\u001f]+$")]
+        case .choice(let words): [("type", "string"), ("enum", .strings(words))]
+        case .integer(let range):
+            [
+                ("type", "integer"), ("minimum", .integer(range.lowerBound)),
+                ("maximum", .integer(range.upperBound)),
+            ]
+        case .boolean: [("type", "boolean")]
+        case .list(let element): [("type", "array"), ("items", element.json)]
+        case .map(let value): [("type", "object"), ("additionalProperties", value.json)]
+        case .nullable(let schema): [("anyOf", [schema.json, ["type": "null"]])]
+        case .object(let members):
+            [
+                ("type", "object"), ("additionalProperties", false),
+                ("required", .strings(members.filter(\.isRequired).map(\.name))),
+                ("properties", .object(members.map { (name: $0.name, value: $0.json) })),
+            ]
+        case .record: [("type", "object")]
+        }
+    }
+
+    /// What is wrong with a value of a request's body; nil if nothing is.
+    func flaw(in value: JSON, of document: JSONDocument, at place: String) -> String? {
+        switch self {
+        case .text: value.string == nil ? "\(place): expected a string" : nil
+        case .name:
+            value.string.map {
+                (1...256).contains($0.unicodeScalars.count) && !$0.unicodeScalars.contains { $0.value < 0x20 }
+            }
+                == true
+                ? nil : "\(place): expected a string of 1 to 256 characters"
+        case .choice(let words):
+            value.string.map(words.contains) == true
+                ? nil : "\(place): expected one of \(words.joined(separator: ", "))"
+        case .integer(let range):
+            document.integer(value, in: Int(range.lowerBound)...Int(range.upperBound)) == nil
+                ? "\(place): expected a whole number from \(range.lowerBound) to \(range.upperBound)" : nil
+        case .boolean:
+            if case .bool = value.content { nil } else { "\(place): expected true or false" }
+        case .list(let element):
+            value.elements.map { elements in
+                elements.enumerated().lazy.compactMap {
+                    element.flaw(in: $1, of: document, at: "\(place)[\($0)]")
+                }.first
+            } ?? "\(place): expected a list"
+        case .map(let schema):
+            value.members.map { members in
+                members.lazy.compactMap { schema.flaw(in: $0.value, of: document, at: "\(place).\($0.name)") }
+                    .first
+            } ?? "\(place): expected an object"
+        case .nullable(let schema):
+            if case .null = value.content { nil } else { schema.flaw(in: value, of: document, at: place) }
+        case .object(let known):
+            value.members.map { flaw(in: $0, known: known, of: document, at: place) }
+                ?? "\(place): expected an object"
+        case .record: value.members == nil ? "\(place): expected an object" : nil
+        }
+    }
+
+    private func flaw(
+        in members: [JSON.Member], known: [APIMember], of document: JSONDocument, at place: String
+    ) -> String? {
+        for member in members {
+            guard let declared = known.first(where: { $0.name == member.name }) else {
+                let names = known.map(\.name).joined(separator: ", ")
+                return
+                    "\(place): `\(member.name)` is not known; expected \(names.isEmpty ? "no member" : names)"
+            }
+            if let flaw = declared.schema.flaw(
+                in: member.value, of: document, at: "\(place).\(declared.name)")
+            {
+                return flaw
+            }
+        }
+        let missing = known.first { one in one.isRequired && !members.contains { $0.name == one.name } }
+        return missing.map { "\(place): `\($0.name)` is missing" }
+    }
+}
+
+/// A member of an object.
+struct APIMember: Sendable {
+    var name: String
+    var schema: APISchema
+    var meaning: String
+    var isRequired: Bool
+
+    /// A member that is always there.
+    init(_ name: String, schema: APISchema, meaning: String = "") {
+        self.init(name: name, schema: schema, meaning: meaning, isRequired: true)
+    }
+
+    init(name: String, schema: APISchema, meaning: String, isRequired: Bool) {
+        (self.name, self.schema, self.meaning, self.isRequired) = (name, schema, meaning, isRequired)
+    }
+
+    /// The same, where it may be missing.
+    static func optional(_ name: String, schema: APISchema, meaning: String = "") -> APIMember {
+        APIMember(name: name, schema: schema, meaning: meaning, isRequired: false)
+    }
+
+    fileprivate var json: JSONValue {
+        guard !meaning.isEmpty, case .object(let members) = schema.json else { return schema.json }
+        return .object(members + [("description", .string(meaning))])
+    }
+}

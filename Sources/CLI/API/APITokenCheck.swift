@@ -1,0 +1,53 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignServer
+import CountersignWire
+
+/// Finds the token that a request presents.
+final class APITokenCheck: Sendable {
+    private let known = Locked(KnownTokens())
+
+    func token(
+        of request: Request, configuration: Configuration
+    ) throws(APIProblem) -> APIToken {
+        let unauthorized = APIProblem(
+            401, code: "unauthorized",
+            detail: "expected Authorization: Bearer with a token of `countersign token add`",
+            fields: [ServerResponse.Field("WWW-Authenticate", value: #"Bearer realm="countersign""#)])
+        guard let field = request.value(of: .authorization) else { throw unauthorized }
+        let text = request.head.span.extracting(field.range)
+        guard text.count > 7, text.extracting(0..<7).matchesWithoutCase("bearer ") else { throw unauthorized }
+        let all: [APIToken]
+        do throws(OperationalError) {
+            all = try currentTokens(of: configuration)
+        } catch {
+            throw APIProblem(error)
+        }
+        let found = APIToken.find(text.extracting(7..<text.count), among: all, at: SystemTime().now)
+        guard let found else { throw unauthorized }
+        return found
+    }
+
+    /// Reads the file again if it has changed: a revoked token is refused from the next request on.
+    private func currentTokens(of configuration: Configuration) throws(OperationalError) -> [APIToken] {
+        let file = APITokenFile(try DataFolder(configuration.data, absence: .fail))
+        let stamp = file.stamp()
+        if let known = known.with({ $0.tokens(of: stamp) }) { return known }
+        let fresh = try file.tokens()
+        known.with { $0 = KnownTokens(stamp: stamp, tokens: fresh) }
+        return fresh
+    }
+
+    /// The tokens as they were read last.
+    private struct KnownTokens: Sendable {
+        var stamp: APITokenFile.Stamp?
+        var tokens: [APIToken] = []
+
+        /// Nil if the file has changed since.
+        func tokens(of stamp: APITokenFile.Stamp?) -> [APIToken]? {
+            guard let stamp, stamp == self.stamp else { return nil }
+            return tokens
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import CountersignAuthority
+import CountersignWire
+
+/// A command line for the server: the command's words, what follows them, and its standard input. Only commands
+/// of the table of operations, with options that the table exposes: no option that names a file of the server.
+struct RemoteCommand: Sendable {
+    private static let schema = APISchema.object([
+        APIMember("words", schema: .list(.text)), APIMember("arguments", schema: .list(.text)),
+        .optional("input", schema: .text),
+    ])
+
+    let words: [String]
+    let arguments: [String]
+    let input: String
+
+    init(words: [String], arguments: [String], input: String) {
+        (self.words, self.arguments, self.input) = (words, arguments, input)
+    }
+
+    init(_ body: [UInt8]) throws(APIProblem) {
+        let document: JSONDocument
+        do {
+            document = try JSONReader.read(body)
+        } catch {
+            throw APIProblem(400, code: "invalid", detail: "body: not JSON: \(error)")
+        }
+        if let flaw = RemoteCommand.schema.flaw(in: document.root, of: document, at: "body") {
+            throw APIProblem(400, code: "invalid", detail: flaw)
+        }
+        func texts(_ name: String) -> [String] {
+            document.root[name]?.elements?.compactMap(\.string) ?? []
+        }
+        self.init(
+            words: texts("words"), arguments: texts("arguments"), input: document.root["input"]?.string ?? "")
+    }
+
+    var body: JSONValue {
+        ["words": .strings(words), "arguments": .strings(arguments), "input": .string(input)]
+    }
+
+    /// The command, if the token may run it with these options.
+    func command(for token: APIToken) throws(APIProblem) -> Command {
+        let operations = APIOperation.all.filter { $0.command.words == words }
+        guard let command = operations.first?.command else {
+            throw APIProblem(
+                404, code: "not-found",
+                detail: "`\(words.joined(separator: " "))`: not a command that runs over the API")
+        }
+        let parsed: Arguments
+        do throws(OperationalError) {
+            parsed = try Arguments.parse(arguments, for: command)
+        } catch {
+            throw APIProblem(error)
+        }
+        let allowed = operations.filter { operation in
+            parsed.optionNames.allSatisfy { $0 == "json" || $0 == "help" || operation.takes(option: $0) }
+                && operation.fixedWords.allSatisfy { word in
+                    !word.hasPrefix("--") || parsed.has(String(word.dropFirst(2)))
+                }
+        }
+        guard !allowed.isEmpty else {
+            throw APIProblem(
+                400, code: "invalid",
+                detail:
+                    "`countersign \(command.name)`: an option, or what is left out, does not run over the API"
+            )
+        }
+        guard allowed.contains(where: { token.scopes.contains($0.scope) }) else {
+            let needed = Set(allowed.map(\.scope.rawValue)).sorted().joined(separator: " or ")
+            throw APIProblem(
+                403, code: "scope-missing",
+                detail: "token \(token.name): `countersign \(command.name)` needs the scope \(needed)")
+        }
+        return command
+    }
+}
+
+extension APIOperation {
+    fileprivate func takes(option name: String) -> Bool {
+        fixedWords.contains("--\(name)")
+            || inputs.contains { input in
+                switch input.use {
+                case .positional: false
+                case .option(let option), .flag(let option), .joined(let option), .assignments(let option),
+                    .standardInput(let option):
+                    option == name
+                }
+            }
+    }
+}

@@ -1,0 +1,75 @@
+import CountersignAuthority
+import CountersignWire
+
+extension APIOperation {
+    /// Every operation. Routing, validation, authorization and the OpenAPI document read this table alone.
+    static let all: [APIOperation] =
+        apps + routes + releases + retirements + accounts + sessions + audit + server
+
+    static let audit: [APIOperation] = [
+        APIOperation(
+            "listAudit", method: .get, path: "/audit", scope: .auditRead, command: .auditList,
+            inputs: [
+                .optional(
+                    "after", as: .option("after"), schema: .count, meaning: "records behind this number"),
+                .optional("limit", as: .option("last"), schema: .integer(1...500), meaning: "50 without it"),
+            ], response: .object([APIMember("records", schema: .list(.record))])),
+        APIOperation(
+            "verifyAudit", method: .get, path: "/audit/verification", scope: .auditRead,
+            command: .auditVerify,
+            inputs: [
+                .optional("noted", as: .option("noted"), meaning: "a head that was noted earlier: NUMBER:TAG")
+            ],
+            response: .object([
+                APIMember("records", schema: .count), APIMember("head", schema: .nullable(.text)),
+                APIMember("findings", schema: .list(.record)), APIMember("rows", schema: .record),
+            ])),
+    ]
+
+    static let server: [APIOperation] = [
+        APIOperation(
+            "getVersion", method: .get, path: "/version", scope: .serverRead, command: .version,
+            response: .object([APIMember("version", schema: .text)])),
+        APIOperation(
+            "listNodes", method: .get, path: "/nodes", scope: .serverRead, command: .nodes,
+            response: .object([
+                APIMember("change", schema: .count), APIMember("nodes", schema: .list(.record)),
+            ])),
+        APIOperation(
+            "getMeter", method: .get, path: "/meter", scope: .serverRead, command: .meter,
+            inputs: [
+                .optional("app", as: .positional("APP"), meaning: "of this app alone"),
+                .optional("days", as: .option("days"), schema: .integer(1...400), meaning: "30 without it"),
+            ], response: .record),
+        APIOperation(
+            "getAnswerKeys", method: .get, path: "/keys/answer", scope: .serverRead, command: .answerKeyShow,
+            response: .object([
+                APIMember("authority_key", schema: .text), APIMember("next_authority_key", schema: .text),
+                APIMember("next_made", schema: .time),
+                APIMember("releases_without_next", schema: .list(.record)),
+            ])),
+        APIOperation(
+            "getAssertionKeys", method: .get, path: "/keys/assertion", scope: .serverRead,
+            command: .assertionKeys,
+            response: .object([
+                APIMember("current", schema: .text), APIMember("next", schema: .text),
+                APIMember("listed", schema: .list(.text)),
+            ])),
+        APIOperation(
+            "listTokens", method: .get, path: "/tokens", scope: .serverRead, command: .tokenList,
+            response: .object([
+                APIMember(
+                    "tokens",
+                    schema: .list(
+                        .object([
+                            APIMember("id", schema: .text), APIMember("name", schema: .text),
+                            APIMember("scopes", schema: .list(.text)), APIMember("created", schema: .time),
+                            APIMember("expires", schema: .nullable(.time)),
+                            APIMember("expired", schema: .boolean),
+                        ])))
+            ])),
+        APIOperation(
+            "reload", method: .post, path: "/reload", scope: .serverWrite, command: .reload,
+            response: .record),
+    ]
+}

@@ -1,0 +1,97 @@
+import CountersignAuthority
+import CountersignWire
+
+extension Command {
+    static let tokenAdd = Command(
+        words: ["token", "add"], summary: "make a token with which a program may call the admin API",
+        positionals: [Positional(name: "NAME")],
+        options: [
+            .list(
+                "scope", placeholder: "SCOPE",
+                meaning: "what it may do; may be repeated, and be a list by commas"),
+            .value(
+                "expires", placeholder: "TIME", meaning: "when it ends: \(TimeText.expected) (default: never)"
+            ),
+            .data, .json,
+        ],
+        notes: """
+            Prints the token once; only its digest is kept, in DATA/api-tokens of this machine. A running server
+            takes it at once. The audit log names the token as the author of what it changes. Scopes:
+
+            """
+                + APIScope.allCases.map { "  \($0.rawValue)\n      \($0.meaning)" }.joined(separator: "\n")
+    ) { (run) throws(OperationalError) in
+        var scopes: Set<APIScope> = []
+        for text in run.arguments.values("scope").flatMap({ $0.split(separator: ",").map(String.init) }) {
+            guard let scope = APIScope(rawValue: text) else {
+                let known = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
+                throw OperationalError(.usage, message: "--scope `\(text)`: expected one of \(known)")
+            }
+            scopes.insert(scope)
+        }
+        guard !scopes.isEmpty else {
+            throw OperationalError(.usage, message: "--scope is missing: a token without one may do nothing")
+        }
+        let expires = try run.arguments.value("expires").map { (text) throws(OperationalError) in
+            try TimeText.parse(text, option: "expires", now: run.now)
+        }
+        if let expires, expires <= run.now {
+            throw OperationalError(.usage, message: "--expires: expected a time to come")
+        }
+        let made = try run.deployment().addAPIToken(
+            run.required("NAME"), scopes: scopes, expires: expires, at: run.now)
+        let json: JSONValue = .object([("token", .string(made.text))] + made.token.members(at: run.now))
+        try run.print(json) { made.text }
+        run.console.note("note: this is shown once; `countersign token revoke \(made.token.name)` ends it")
+        return .success
+    }
+
+    static let tokenList = Command(
+        words: ["token", "list"], summary: "list the tokens of the admin API", options: [.data, .json]
+    ) { (run) throws(OperationalError) in
+        let tokens = try run.apiTokens()
+        let json: JSONValue = ["tokens": .array(tokens.map { .object($0.members(at: run.now)) })]
+        try run.print(json) {
+            if tokens.isEmpty { return "no tokens; `countersign token add NAME --scope SCOPE` makes one" }
+            return Table.text(
+                head: ["ID", "NAME", "SCOPES", "SINCE", "EXPIRES"],
+                rows: tokens.map { token in
+                    [
+                        token.id, token.name, token.scopes.map(\.rawValue).sorted().joined(separator: ","),
+                        TimeText.text(token.created), token.expires.map { TimeText.text($0) } ?? "never",
+                    ]
+                })
+        }
+        return .success
+    }
+
+    static let tokenRevoke = Command(
+        words: ["token", "revoke"], summary: "end a token of the admin API",
+        positionals: [Positional(name: "NAME")],
+        options: [.data, .json],
+        notes: "NAME is the token's name or its id. A running server refuses it from the next request on."
+    ) { (run) throws(OperationalError) in
+        let token = try run.deployment().revokeAPIToken(run.required("NAME"), at: run.now)
+        try run.print(["id": .string(token.id), "name": .string(token.name), "revoked": true]) {
+            "revoked \(token.name)"
+        }
+        return .success
+    }
+}
+
+extension Invocation {
+    fileprivate func apiTokens() throws(OperationalError) -> [APIToken] {
+        try APITokenFile(DataFolder(dataFolder(), absence: .fail)).tokens()
+    }
+}
+
+extension APIToken {
+    fileprivate func members(at now: Int64) -> [(name: String, value: JSONValue)] {
+        [
+            ("id", .string(id)), ("name", .string(name)),
+            ("scopes", .strings(scopes.map(\.rawValue).sorted())), ("created", .integer(created)),
+            ("expires", expires.map { .integer($0) } ?? .null),
+            ("expired", .bool(expires.map { $0 <= now } ?? false)),
+        ]
+    }
+}

@@ -1,0 +1,318 @@
+"""The admin API: only a token with the operation's scope may call, what it changes is what the command of the same name
+changes, and the audit log names the token. Its OpenAPI document describes every answer, which schemathesis tests; and a
+command of another machine (`--api`) runs with the same result."""
+
+import base64
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+
+import jsonschema_rs
+import pytest
+
+from gateway import run
+from signing import ReleaseKey
+from test_metrics import Administered
+
+ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "sessions:read",
+       "sessions:write", "audit:read", "server:read", "server:write"]
+
+DOCUMENT = json.loads(run("openapi").out)
+
+
+class Deployment(Administered):
+    """A gateway, and a client of its API with every scope."""
+
+    compared = 0
+
+    def __enter__(self) -> "Deployment":
+        super().__enter__()
+        self.all = self.token_for("all", ALL)
+        return self
+
+    def token_for(self, name: str, scopes: list[str], *options: object) -> str:
+        made = self.admin("token", "add", name, "--scope", ",".join(scopes), "--json", *options)
+        return json.loads(made.out)["token"]
+
+    def call(self, method: str, path: str, body: object = None, *, token: str | None = None, raw: bytes | None = None,
+             host: str | None = None, **fields: str) -> tuple[int, dict, dict]:
+        """The status, the JSON and the fields of an answer."""
+        data = raw if raw is not None else json.dumps(body).encode() if body is not None else None
+        headers = {"Authorization": f"Bearer {self.all if token is None else token}"} if token != "" else {}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        headers |= {name.replace("_", "-"): value for name, value in fields.items()}
+        if host:
+            headers["Host"] = host
+        request = urllib.request.Request(f"http://127.0.0.1:{self.admin_port}{path}", data, headers, method=method)
+        try:
+            answer = urllib.request.urlopen(request, timeout=20)
+        except urllib.error.HTTPError as error:
+            answer = error
+        text = answer.read()
+        found = json.loads(text) if text else {}
+        if text:
+            self.compare(method, path, answer.status, found)
+        return answer.status, found, dict(answer.headers)
+
+    def compare(self, method: str, path: str, status: int, answer: dict) -> None:
+        """Every answer of a documented operation has the documented form."""
+        for template, methods in DOCUMENT["paths"].items():
+            pattern = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(f"/api/v1{template}"))
+            if method.lower() in methods and re.fullmatch(pattern, path.partition("?")[0]):
+                response = methods[method.lower()]["responses"][str(status)]
+                if "$ref" in response:
+                    response = DOCUMENT["components"]["responses"][response["$ref"].rsplit("/", 1)[1]]
+                schema = next(iter(response["content"].values()))["schema"]
+                self.compared += 1
+                jsonschema_rs.validate(schema | {"components": DOCUMENT["components"]}, answer)
+
+    def code(self, *arguments: object, **options) -> tuple[int, str]:
+        status, answer, _ = self.call(*arguments, **options)
+        return status, answer.get("code", "")
+
+    def audit(self) -> list[dict]:
+        return self.call("GET", "/api/v1/audit?limit=500")[1]["records"]
+
+
+@pytest.fixture
+def served(tmp_path):
+    with Deployment(tmp_path) as deployment:
+        yield deployment
+
+
+def test_a_team_is_set_up_over_the_api(served):
+    call = served.call
+    assert call("POST", "/api/v1/apps", {"app": "shop", "require": "signed", "settings": {"rate-account": "9/minute"}})[0] == 201
+    status, made, _ = call("POST", "/api/v1/apps/shop/releases", {"platform": "ios", "version": "1.0"})
+    assert status == 201 and len(base64.urlsafe_b64decode(made["secret"] + "==")) == 32
+    key = ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{served.port}")
+    # The very next request of the app is judged by it.
+    assert served.send(key.request()).status == 200
+    assert call("PUT", "/api/v1/apps/shop/routes", {"prefix": "/pay", "require": "device", "methods": ["POST"],
+                                                     "rate_account": "5/minute", "max_body": 4096})[0] == 200
+    routes = call("GET", "/api/v1/apps/shop/routes")[1]["routes"]
+    assert routes[0] == {"prefix": "/pay", "methods": ["POST"], "require": "device", "enforcement": None,
+                         "observe_until": None, "limits": {"rate-account": "5/minute", "max-body": "4096"}}
+    assert call("GET", "/api/v1/apps/shop/routes/test?method=POST&target=%2Fpay%3Fa=1")[1]["require"] == "device"
+    assert call("DELETE", "/api/v1/apps/shop/routes?prefix=%2Fpay&methods=POST")[1]["removed"] == "/pay"
+    assert call("POST", "/api/v1/apps/shop/accounts", {"account": "anna", "password": "correct horse battery"})[0] == 201
+    assert call("POST", "/api/v1/apps/shop/accounts", {"account": "zoë / x"})[0] == 201
+    accounts = call("GET", "/api/v1/apps/shop/accounts?limit=1")[1]
+    assert [account["account"] for account in accounts["accounts"]] == ["anna"]
+    accounts = call("GET", f"/api/v1/apps/shop/accounts?after={accounts['next']}")[1]
+    assert [account["account"] for account in accounts["accounts"]] == ["zoë / x"] and accounts["next"] is None
+    assert call("GET", "/api/v1/apps/shop/accounts/zo%C3%AB%20%2F%20x")[1]["state"] == "active"
+    assert call("PUT", "/api/v1/apps/shop/accounts/anna/lock")[1]["state"] == "locked"
+    assert call("DELETE", "/api/v1/apps/shop/accounts/anna/lock")[0] == 200
+    assert call("PUT", "/api/v1/apps/shop/accounts/anna/user-id", {"user_id": 42})[1]["user_id"] == 42
+    assert call("DELETE", "/api/v1/apps/shop/accounts/anna/user-id")[1]["user_id"] is None
+    assert call("POST", "/api/v1/apps/shop/accounts/anna/reset", {"valid": "30m"})[1]["reset_code"]
+    assert call("GET", "/api/v1/apps/shop/accounts/anna/export")[1]["account"]["account"] == "anna"
+    assert call("PUT", f"/api/v1/releases/{key.key_id}/retirement", {"at": "+7d", "update_url": "https://a.example"})[0] == 200
+    assert call("GET", f"/api/v1/releases/{key.key_id}/impact")[1]["stage"] == "live"
+    assert call("DELETE", f"/api/v1/releases/{key.key_id}/retirement")[1]["retired_at"] is None
+    assert call("POST", f"/api/v1/releases/{key.key_id}/next-key", {})[1]["next_key"] is True
+    assert call("DELETE", f"/api/v1/releases/{key.key_id}/next-key")[1]["next_key"] is False
+    assert call("PUT", "/api/v1/apps/shop/maintenance", {"retry_after": "5m"})[1]["apps"][0]["retry_after"] == 300
+    assert json.loads(served.send(key.request()).body)["code"] == "maintenance"
+    assert call("DELETE", "/api/v1/apps/shop/maintenance")[0] == 200 and served.send(key.request()).status == 200
+    assert call("POST", "/api/v1/apps/shop/accounts/anna/erase")[1]["erased"] is True
+    assert call("GET", "/api/v1/audit/verification")[1]["findings"] == []
+    token = next(one for one in call("GET", "/api/v1/tokens")[1]["tokens"] if one["name"] == "all")
+    changes = [record for record in served.audit() if record["actor"]["kind"] == "token"]
+    assert {record["action"] for record in changes} >= {
+        "app.add", "release.add", "app.policy", "account.add", "account.lock", "account.erase", "release.retire",
+        "release.next-key.add"}
+    assert all(record["actor"] == {"kind": "token", "id": token["id"], "name": "all"} for record in changes)
+    assert served.compared > 30
+    # Nothing of a secret is in the audit log or the events.
+    told = json.dumps(served.audit()) + served.log_path.read_text()
+    assert made["secret"] not in told and "correct horse" not in told and served.all not in told
+
+
+def test_each_operation_needs_its_scope(served):
+    document = served.call("GET", "/api/openapi.json", token="")[1]
+    operations = [(method.upper(), path, operation) for path, methods in document["paths"].items()
+                  for method, operation in methods.items()]
+    assert len(operations) > 40
+    tokens = {scope: served.token_for(f"without-{scope.replace(':', '-')}", [other for other in ALL if other != scope])
+              for scope in ALL}
+    used = set()
+    for method, path, operation in operations:
+        scope = operation["description"].split("`")[1]
+        used.add(scope)
+        for name in ("app", "key", "account", "device", "session"):
+            path = path.replace(f"{{{name}}}", "none")
+        status, answer, _ = served.call(method, f"/api/v1{path}", token=tokens[scope])
+        assert (status, answer["code"]) == (403, "scope-missing") and scope in answer["detail"], operation["operationId"]
+        assert served.code(method, f"/api/v1{path}", token="") == (401, "unauthorized")
+    assert used == set(ALL)
+
+
+def test_tokens(served):
+    for wrong in ["cst_wrong", served.all[:-1], served.all + "x", "x"]:
+        assert served.code("GET", "/api/v1/apps", token=wrong) == (401, "unauthorized")
+    assert served.code("GET", "/api/v1/apps", Authorization="Basic x") == (401, "unauthorized")
+    # The token of /metrics is none of the API, nor the other way round.
+    assert served.code("GET", "/api/v1/apps", token=served.token) == (401, "unauthorized")
+    assert served.get("/metrics", Authorization=f"Bearer {served.all}").status == 401
+    short = served.token_for("short", ["apps:read"], "--expires", "+2s")
+    assert served.call("GET", "/api/v1/apps", token=short)[0] == 200
+    served.admin("token", "revoke", "all")
+    assert served.code("GET", "/api/v1/apps") == (401, "unauthorized")
+    time.sleep(2.2)
+    assert served.code("GET", "/api/v1/apps", token=short) == (401, "unauthorized")
+    path = served.data / "api-tokens"
+    assert path.stat().st_mode & 0o777 == 0o600 and short not in path.read_text()
+    path.chmod(0o644)
+    fresh = run("token", "add", "late", "--scope", "apps:read", "--data", served.data)
+    assert fresh.returncode == 1 and "0600" in fresh.err
+    path.chmod(0o600)
+    for arguments, says in [(("none",), "--scope is missing"), (("a b", "--scope", "apps:read"), "expected 1 to 64"),
+                            (("x", "--scope", "apps"), "expected one of"),
+                            (("short", "--scope", "apps:read"), "there is one of that name"),
+                            (("y", "--scope", "apps:read", "--expires", "1"), "a time to come")]:
+        done = run("token", "add", *arguments, "--data", served.data)
+        assert done.returncode in (1, 2) and says in done.err, arguments
+    actions = [json.loads(line) for line in [served.admin("audit", "list", "--json").out]][0]["records"]
+    assert [record["action"] for record in actions].count("token.revoke") == 1
+
+
+def test_what_is_refused(served):
+    call, code = served.call, served.code
+    assert call("POST", "/api/v1/apps", {"app": "shop"})[0] == 201
+    for expected, arguments in [
+        ((409, "conflict"), ("POST", "/api/v1/apps", {"app": "shop"})),
+        ((400, "invalid"), ("POST", "/api/v1/apps", {"app": "No Such Name"})),
+        ((400, "invalid"), ("POST", "/api/v1/apps", {"app": "x", "unknown": 1})),
+        ((400, "invalid"), ("POST", "/api/v1/apps", {})),
+        ((400, "invalid"), ("POST", "/api/v1/apps", [])),
+        ((400, "invalid"), ("POST", "/api/v1/apps", {"app": "--data=/etc"})),
+        ((400, "invalid"), ("PATCH", "/api/v1/apps/shop/policy", {"settings": {"nonsense": "1"}})),
+        ((400, "invalid"), ("PATCH", "/api/v1/apps/shop/policy", {"settings": {"window": 5}})),
+        ((400, "invalid"), ("GET", "/api/v1/apps/shop/accounts?limit=501")),
+        ((400, "invalid"), ("GET", "/api/v1/apps/shop/accounts?limit=5&limit=6")),
+        ((400, "invalid"), ("GET", "/api/v1/apps/shop/accounts?data=/etc")),
+        ((400, "invalid"), ("PUT", "/api/v1/apps/shop/accounts/anna/lock", {"a": 1})),
+        ((404, "not-found"), ("GET", "/api/v1/apps/none/policy")),
+        ((404, "not-found"), ("GET", "/api/v1/apps/shop/accounts/nobody")),
+        ((404, "not-found"), ("GET", "/api/v1/nothing")), ((404, "not-found"), ("GET", "/api/v2/apps")),
+        ((404, "not-found"), ("DELETE", "/api/v1/apps/shop/routes?prefix=%2Fnone")),
+        ((405, "method"), ("DELETE", "/api/v1/apps")),
+    ]:
+        assert code(*arguments) == expected, arguments
+    assert call("DELETE", "/api/v1/apps")[2]["Allow"] == "GET, POST, HEAD"
+    assert code("POST", "/api/v1/apps", raw=b"{") == (400, "invalid")
+    assert code("POST", "/api/v1/apps", raw=b'{"app":"a"}', Content_Type="text/plain") == (415, "type")
+    assert code("POST", "/api/v1/apps", raw=b'{"app":"' + b"a" * 70_000 + b'"}') == (413, "too-large")
+    # A page of another site, whose name was made to lead here.
+    assert code("GET", "/api/v1/apps", host="evil.example.com") == (421, "host")
+    assert call("GET", "/api/v1/apps", host=f"localhost:{served.admin_port}")[0] == 200
+    # No file of the server is read for a caller: a value never becomes an option.
+    assert code("POST", "/api/v1/apps/shop/releases", {"platform": "--secret-file=/etc/passwd", "version": "1"}) == \
+        (400, "invalid")
+    head = call("HEAD", "/api/v1/apps")
+    assert head[0] == 200 and head[1] == {} and int(head[2]["Content-Length"]) > 20
+
+
+def test_a_copy_of_a_call_gets_its_answer(served):
+    first = served.call("POST", "/api/v1/apps", {"app": "shop"}, Idempotency_Key="k1")
+    again = served.call("POST", "/api/v1/apps", {"app": "shop"}, Idempotency_Key="k1")
+    assert (first[0], first[1]) == (again[0], again[1]) == (201, first[1])
+    assert "Countersign-Replayed" not in first[2] and again[2]["Countersign-Replayed"] == "true"
+    assert served.code("POST", "/api/v1/apps", {"app": "other"}, Idempotency_Key="k1") == (422, "key-reused")
+    # Another token's key is another key.
+    token = served.token_for("second", ["apps:write"])
+    assert served.code("POST", "/api/v1/apps", {"app": "shop"}, token=token, Idempotency_Key="k1") == (409, "conflict")
+
+
+def test_what_was_changed_meanwhile_is_not_replaced(served):
+    served.call("POST", "/api/v1/apps", {"app": "shop"})
+    path = "/api/v1/apps/shop/policy"
+    tag = served.call("GET", path)[2]["ETag"]
+    assert served.call("GET", path)[2]["ETag"] == tag
+    served.admin("app", "policy", "shop", "--set", "window=50s")
+    change = {"settings": {"window": "40s"}}
+    assert served.code("PATCH", path, change, If_Match=tag) == (412, "changed")
+    tag = served.call("GET", path)[2]["ETag"]
+    assert served.call("PATCH", path, change, If_Match=tag)[0] == 200
+    assert served.code("PATCH", path, change, If_Match=tag) == (412, "changed")
+    value = next(row for row in served.call("GET", path)[1]["policy"] if row["key"] == "window")
+    assert value["value"] == "40s"
+    assert served.code("POST", "/api/v1/apps", {"app": "x"}, If_Match=tag) == (400, "invalid")
+
+
+def test_commands_of_another_machine(served, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(served.all + "\n")
+    file.chmod(0o600)
+    at = ("--api", f"http://127.0.0.1:{served.admin_port}", "--token-file", file)
+    made = run(*at, "app", "add", "shop", "--json")
+    assert made.returncode == 0 and json.loads(made.out)["app"] == "shop"
+    assert run(*at, "app", "list").out == served.admin("app", "list").out
+    added = run(*at, "account", "add", "shop", "anna", "--password-stdin", stdin="correct horse battery\n")
+    assert added.returncode == 0 and added.out == "added anna\n"
+    assert "anna" in run(*at, "account", "list", "shop").out
+    failed = run(*at, "account", "show", "shop", "nobody")
+    assert failed.returncode == 1 and "has none of that name" in failed.err
+    # Usage is judged there as here.
+    wrong = run(*at, "route", "set", "shop", "/x", "--require", "nonsense")
+    assert wrong.returncode == 2 and "expected open, signed, session or device" in wrong.err
+    for words, says in [(("backup", tmp_path / "b"), "not a command that runs over the API"),
+                        (("master-key", "rotate"), ""), (("lab",), "not a command that runs over the API"),
+                        (("app", "list", "--data", "/etc"), "does not run over the API"),
+                        (("release", "add", "shop", "--platform", "ios", "--version", "1", "--secret-file", "/etc/passwd"),
+                         "does not run over the API"),
+                        (("account", "erase", "shop", "anna"), "does not run over the API")]:
+        done = run(*at, *words)
+        assert done.returncode != 0 and says in done.err, words
+    reader = tmp_path / "reader"
+    reader.write_text(served.token_for("reader", ["apps:read", "audit:read"]))
+    reader.chmod(0o600)
+    limited = ("--api", f"http://127.0.0.1:{served.admin_port}", "--token-file", reader)
+    assert run(*limited, "app", "policy", "shop").returncode == 0
+    refused = run(*limited, "app", "policy", "shop", "--set", "window=9s")
+    assert refused.returncode == 1 and "apps:write" in refused.err
+    actors = {record["actor"]["kind"] for record in served.audit() if record["action"] == "account.add"}
+    assert actors == {"token"}
+    # A token is sent to this machine, or over TLS; and its file is one's own.
+    assert "https" in run("--api", "http://192.0.2.1:1", "--token-file", file, "app", "list").err
+    file.chmod(0o644)
+    assert "0600" in run(*at, "app", "list").err
+
+
+def test_over_postgresql(server, tmp_path):
+    address = server.create("adminapi")
+    with Deployment(tmp_path / "site", "--replay", "postgres", environment={"COUNTERSIGN_STORE": address}) as served:
+        assert served.call("POST", "/api/v1/apps", {"app": "shop"})[0] == 201
+        assert served.call("POST", "/api/v1/apps/shop/accounts", {"account": "anna"})[0] == 201
+        assert served.call("PUT", "/api/v1/apps/shop/accounts/anna/lock")[1]["state"] == "locked"
+        assert len(served.call("GET", "/api/v1/nodes")[1]["nodes"]) == 1
+        assert served.call("GET", "/api/v1/audit/verification")[1]["findings"] == []
+        assert "token" in {record["actor"]["kind"] for record in served.audit()}
+
+
+def test_the_document_describes_every_answer(served, tmp_path):
+    """schemathesis makes requests of each operation, valid and not, and compares the answers with the document."""
+    served.call("POST", "/api/v1/apps", {"app": "shop"})
+    served.call("POST", "/api/v1/apps/shop/accounts", {"account": "anna"})
+    document = tmp_path / "openapi.json"
+    document.write_text(run("openapi").out)
+    assert json.loads(document.read_text()) == served.call("GET", "/api/openapi.json", token="")[1]
+    tool = pathlib.Path(sys.executable).with_name("schemathesis")
+    done = subprocess.run(
+        [tool, "run", str(document), "--url", f"http://127.0.0.1:{served.admin_port}/api/v1", "--header",
+         f"Authorization: Bearer {served.all}", "--max-examples", os.environ.get("COUNTERSIGN_SCHEMATHESIS", "5"),
+         "--phases", "examples,fuzzing", "--checks",
+         "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance",
+         "--exclude-operation-id", "reload", "--suppress-health-check", "all", "--generation-database", "none",
+         "--no-color"], capture_output=True, text=True, timeout=240, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-1000:]
+    assert served.call("GET", "/api/v1/version")[0] == 200
