@@ -56,7 +56,9 @@ function show() {
     addMarked(link, row.heading && row.heading !== row.title ? `${row.title}: ${row.heading}` : row.title, words);
     const text = document.createElement("p");
     const first = Math.max(0, Math.min(...words.map((word) => row.body.indexOf(word)).filter((at) => at >= 0), 1e9) - 60);
-    addMarked(text, row.text.slice(first > 1e8 ? 0 : first).slice(0, 220), words);
+    const start = first > 1e8 || first === 0 ? 0 : row.text.indexOf(" ", first) + 1;
+    const excerpt = row.text.slice(start, start + 220);
+    addMarked(text, (start > 0 ? "… " : "") + excerpt + (start + 220 < row.text.length ? " …" : ""), words);
     item.append(link, text);
     list.append(item);
   }
