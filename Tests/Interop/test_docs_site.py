@@ -23,6 +23,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from gateway import ROOT
 
 sys.path.insert(0, str(ROOT / "docs/site"))
+import openapi  # noqa: E402
 import shell  # noqa: E402
 import verify  # noqa: E402
 
@@ -76,6 +77,34 @@ def test_the_reference_is_the_program_s_own(site):
     assert "COUNTERSIGN_LISTEN" in (site / "reference/settings.html").read_text()
     offered = subprocess.run([BINARY, "openapi", "admin"], capture_output=True, check=False).returncode == 0
     assert ("<code>GET /" in (site / "reference/api-admin.html").read_text()) == offered
+
+
+def test_an_api_becomes_a_page(tmp_path):
+    described = {
+        "info": {"title": "Example", "description": "Has `code`."}, "servers": [{"url": "/api/v1"}],
+        "paths": {"/apps/{name}": {"post": {
+            "operationId": "apps.add", "summary": "Add <an> app", "security": [{"token": ["apps:write"]}],
+            "parameters": [{"name": "name", "in": "path", "required": True, "schema": {"type": "string", "maxLength": 9}}],
+            "requestBody": {"content": {"application/json": {"schema": {"type": "object", "required": ["key"], "properties": {
+                "key": {"enum": ["a", "b"]}, "any": True, "list": {"type": "array", "items": {
+                    "type": "object", "properties": {"inner": {"$ref": "#/components/schemas/Problem"}}}}}}}}},
+            "responses": {"200": {"description": "Added", "content": {"application/json": {"schema": True}}},
+                          "409": {"$ref": "#/components/responses/Conflict"}}}}},
+        "components": {"schemas": {"Problem": {"type": "object", "properties": {"code": {"type": ["string", "null"]}}}},
+                       "responses": {"Conflict": {"description": "Exists already"}}},
+    }
+    made = openapi.document(described)
+    for expected in ("<code>POST /apps/{name}</code>", "Add &lt;an&gt; app", "token: apps:write", "string (length at most 9)",
+                     "<code>list[].inner</code>", '<a href="#schema-Problem">Problem</a>', "Exists already", "string or null",
+                     "one of <code>a</code>, <code>b</code>", "Has <code>code</code>."):
+        assert expected in made.html
+    assert [each.heading for each in made.sections] == ["", "POST /apps/{name}"]
+    for name in ("assets/site.css", "assets/keys.js"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for name in ("index.html", "search.html"):
+        (tmp_path / name).write_text(shell.page(title="Example", place=name, body=made.html, groups=[]))
+    assert verify.problems(tmp_path) == []
 
 
 def test_two_builds_are_equal(copy, tmp_path):

@@ -14,8 +14,10 @@ def prose(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))
 
 
-def shape(schema: dict[str, Any]) -> str:
-    """A schema in a few words."""
+def shape(schema: Any) -> str:
+    """A schema in a few words. JSON Schema has two that are Booleans: any value, and none."""
+    if not isinstance(schema, dict):
+        return "any value" if schema else "no value"
     if "$ref" in schema:
         name = schema["$ref"].rsplit("/", 1)[-1]
         return f'<a href="#schema-{html.escape(name)}">{html.escape(name)}</a>'
@@ -33,16 +35,19 @@ def shape(schema: dict[str, Any]) -> str:
     return html.escape(f"{kind} ({', '.join(bounds)})" if bounds else str(kind))
 
 
-def members(schema: dict[str, Any], *, prefix: str = "", depth: int = 0) -> list[tuple[str, ...]]:
+def members(schema: Any, *, prefix: str = "", depth: int = 0) -> list[tuple[str, ...]]:
     """The rows of an object's members, with those of the objects inside it."""
     rows: list[tuple[str, ...]] = []
+    if not isinstance(schema, dict):
+        return rows
     for name, each in schema.get("properties", {}).items():
         path = f"{prefix}{name}"
+        meaning = each.get("description", "") if isinstance(each, dict) else ""
         rows.append((f"<code>{html.escape(path)}</code>", shape(each), "yes" if name in schema.get("required", []) else "no",
-                     prose(each.get("description", ""))))
+                     prose(meaning)))
         inner = each.get("items", each) if isinstance(each, dict) else {}
-        if depth < 4 and inner.get("properties"):
-            rows += members(inner, prefix=f"{path}{'[]' if 'items' in each else ''}.", depth=depth + 1)
+        if depth < 4 and isinstance(inner, dict):
+            rows += members(inner, prefix=f"{path}{'[]' if isinstance(each, dict) and 'items' in each else ''}.", depth=depth + 1)
     return rows
 
 
@@ -103,7 +108,8 @@ def document(described: dict[str, Any]) -> Document:
                 sections.append(Section(anchor=values.get("operationId", f"{method}-{path}"), heading=f"{method.upper()} {path}",
                                         text=[values.get("summary", ""), values.get("description", "")]))
     for name, schema in components.get("schemas", {}).items():
-        parts.append(f'<h2 id="schema-{html.escape(name)}">{html.escape(name)}</h2>\n<p>{prose(schema.get("description", ""))}</p>')
+        meaning = schema.get("description", "") if isinstance(schema, dict) else ""
+        parts.append(f'<h2 id="schema-{html.escape(name)}">{html.escape(name)}</h2>\n<p>{prose(meaning)}</p>')
         rows = members(schema)
         parts.append(table(("member", "value", "required", "meaning"), rows) if rows else f"<p>{shape(schema)}</p>")
     return Document(title=title, html="\n".join(parts), sections=sections)
