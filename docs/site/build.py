@@ -44,7 +44,7 @@ class Site:
                 if name.startswith(ARTICLES) and name.endswith(".md"):
                     article = pathlib.Path(name).stem.lower()
                     way = "" if article == "countersign" else f"/{article}"
-                    self.places[name] = f"sdk/documentation/countersign{way}/index.html"
+                    self.places[name] = f"sdk/documentation/countersign{way}/"
         # By place: the page, and the file that it is made from.
         self.documents: dict[str, tuple[Document, str]] = {}
         self.copies: dict[str, pathlib.Path] = {}
@@ -78,7 +78,7 @@ class Site:
             self.documents[f"reference/{name}.html"] = (made.get(name) or self.note(title, text=html.escape(note)), "")
         text = "Left out: the site was built without docc."
         if self.sdk:
-            text = ('<a href="../sdk/documentation/countersign/index.html">The reference and the articles of the SDK</a> are made by docc. '
+            text = ('<a href="../sdk/documentation/countersign/">The reference and the articles of the SDK</a> are made by docc. '
                     "They need JavaScript and a web server at the root of the site: <code>script/docs --serve</code>.")
         self.documents["reference/sdk.html"] = (self.note("SDK reference", text=text), "")
 
@@ -154,6 +154,9 @@ class Site:
 def add_sdk(sdk: pathlib.Path, *, output: pathlib.Path) -> None:
     """Copies docc's site to /sdk/, with a link back on each page."""
     shutil.copytree(sdk, output)
+    # docc writes the members of its objects in another order each time.
+    for path in output.rglob("*.json"):
+        path.write_text(json.dumps(json.loads(path.read_text()), sort_keys=True, ensure_ascii=False, separators=(",", ":")))
     for path in output.rglob("*.html"):
         text = path.read_text()
         text = text.replace('var baseUrl = "/"', 'var baseUrl = "/sdk/"')

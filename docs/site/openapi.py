@@ -31,7 +31,7 @@ def shape(schema: Any) -> str:
     if kind == "array":
         return f"list of {shape(schema.get('items', {}))}"
     bounds = [f"{words} {schema[name]}" for name, words in {
-        "minimum": "at least", "maximum": "at most", "maxLength": "length at most", "pattern": "as"}.items() if name in schema]
+        "minimum": "at least", "maximum": "at most", "maxLength": "length at most", "pattern": "matches"}.items() if name in schema]
     return html.escape(f"{kind} ({', '.join(bounds)})" if bounds else str(kind))
 
 

@@ -9,7 +9,7 @@ const rows = window.countersignIndex.map((row) => ({
   top: (row[1] + " " + row[3]).toLowerCase(), body: row[4].toLowerCase(),
 }));
 
-// A section matches if it has every word; words in titles and headings weigh more.
+// A section matches if it has every word; words in titles and headings weigh more, the history weighs less.
 function score(row, words) {
   let sum = 0;
   for (const word of words) {
@@ -18,7 +18,8 @@ function score(row, words) {
     if (!inTop && !inBody) { return 0; }
     sum += (inTop ? 10 : 0) + (inBody ? 1 : 0);
   }
-  return sum + (row.heading.toLowerCase() === words.join(" ") ? 20 : 0);
+  const whole = row.heading.toLowerCase() === words.join(" ") ? 20 : 0;
+  return (sum + whole) * (/^(docs\/decisions\/|CHANGELOG)/.test(row.place) ? 0.4 : 1);
 }
 
 // Adds the text with the words marked, as text nodes: what was typed never becomes HTML.

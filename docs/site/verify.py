@@ -59,6 +59,8 @@ def problems(site: pathlib.Path) -> list[str]:
                     found.append(f"{name}:{line}: {link}: loaded from elsewhere; expected a file of the site")
                 continue
             target = posixpath.normpath(posixpath.join(posixpath.dirname(name), urllib.parse.unquote(parts.path))) if parts.path else name
+            if parts.path.endswith("/"):
+                target = posixpath.join(target, "index.html")
             if link == "" or target not in files:
                 found.append(f"{name}:{line}: {link or 'empty link'}: no such file in the site")
             elif parts.fragment and target in ids and urllib.parse.unquote(parts.fragment) not in ids[target]:
