@@ -114,6 +114,7 @@ public enum Server {
             prefix: configuration.prefix,
             routes: Route.open(assertionKeys) + [
                 .time(signedBy: signing), .pins(PinManifestCache(deployment)),
+                .document(below: configuration.prefix),
             ]
                 + sessions.routes + UploadRoutes(sessions.life, running: running).routes
                 + accounts.routes,

@@ -55,8 +55,8 @@ package struct APIToken: Sendable, Equatable {
     }
 }
 
-/// The tokens of the admin API, in a file of the data folder. They are not in the store: whoever can write there
-/// must not be able to make one, and a backup does not bring a revoked one back.
+/// The tokens of the admin API, in a file of the data folder. They are not in the store: a writer to the
+/// database must not be able to make one, and a backup does not bring a revoked one back.
 package struct APITokenFile: Sendable {
     /// The most tokens of a deployment.
     package static let most = 256

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignServer
 import CountersignWire
 
 /// One operation of the admin API: a command of the command line under an HTTP method and a path. The command
@@ -59,7 +60,9 @@ struct APIOperation: Sendable {
         guard method.hasBody, !otherInputs.isEmpty else { return nil }
         return .object(
             otherInputs.map {
-                APIMember(name: $0.name, schema: $0.schema, meaning: $0.meaning, isRequired: $0.isRequired)
+                APIMember(
+                    $0.name, schema: $0.schema, presence: $0.isRequired ? .required : .optional,
+                    meaning: $0.meaning)
             })
     }
 

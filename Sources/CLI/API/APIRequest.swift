@@ -1,4 +1,5 @@
 import CountersignHTTP
+import CountersignServer
 import CountersignWire
 
 /// Why a call of the API has no result, as its answer says it. Source: RFC 9457.

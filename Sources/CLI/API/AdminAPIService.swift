@@ -6,8 +6,8 @@ import CountersignServer
 import CountersignThreads
 import CountersignWire
 
-/// Serves `/api/` of the admin listener: finds the operation of a request, checks its token and its values, and
-/// runs the operation's command on a thread of its own, one at a time. Source:
+/// Serves `/api/` of the admin listener: finds the operation of a request, checks its token and its values,
+/// and runs the operation's command on a thread of its own, one at a time. Source:
 /// docs/decisions/0083-admin-api.md.
 final class AdminAPIService: AdminAPI {
     /// One thread: commands are written for a process of their own. The others wait, each at most that long.
@@ -200,6 +200,9 @@ final class AdminAPIService: AdminAPI {
     private func mismatch(of request: Request, call: APICall, for caller: Caller) async -> APIProblem? {
         guard let field = request.value(of: "if-match") else { return nil }
         let given = request.head.span.extracting(field.range).text
+        guard AdminAPIService.isTag(given) else {
+            return APIProblem(400, code: "invalid", detail: "If-Match: expected one ETag of this API")
+        }
         let operation = call.operation
         guard let reading = APIOperation.all.first(where: { $0.id == operation.reading }) else {
             return APIProblem(
@@ -215,6 +218,11 @@ final class AdminAPIService: AdminAPI {
             return nil
         case .failure(let problem): return problem
         }
+    }
+
+    private static func isTag(_ text: String) -> Bool {
+        text.utf8.count == 18 && text.hasPrefix("\"") && text.hasSuffix("\"")
+            && text.dropFirst().dropLast().utf8.allSatisfy { ASCII.isDigit($0) || (0x61...0x66).contains($0) }
     }
 
     private static func tag(of body: [UInt8]) -> String {

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignServer
 import CountersignWire
 
 /// Inputs and forms that several operations share.

@@ -2,8 +2,8 @@ import CountersignHTTP
 import CountersignSeal
 import CountersignWire
 
-/// The answers to calls with an `Idempotency-Key`, in memory: the latest ones, of all tokens together. A restart
-/// forgets them.
+/// The answers to calls with an `Idempotency-Key`, in memory: the latest ones, of all tokens together. A
+/// restart forgets them.
 struct KeptAnswers: Sendable {
     private static let most = 256
 

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignServer
 import CountersignWire
 
 /// The OpenAPI document of the admin API, made from the table of operations. Source: OpenAPI 3.1.
@@ -9,7 +10,8 @@ enum OpenAPIDocument {
             "info": [
                 "title": "Countersign admin API", "version": .string(Product.version),
                 "description":
-                    "Administration of a Countersign deployment, on its admin listener. Each operation is a command of the command line.",
+                    "Administration of a deployment, on its admin listener. Each operation is a command of the "
+                    + "command line.",
                 "license": ["name": "see the package"],
             ],
             "servers": [["url": .string(APIOperation.prefix)]],
@@ -75,7 +77,8 @@ enum OpenAPIDocument {
             (
                 "description",
                 .string(
-                    "Scope `\(operation.scope.rawValue)`. The command `countersign \(operation.command.name)`."
+                    "Scope `\(operation.scope.rawValue)`. "
+                        + "The command `countersign \(operation.command.name)`."
                 )
             ),
         ]
@@ -143,10 +146,20 @@ enum OpenAPIDocument {
 
 extension Command {
     static let openAPI = Command(
-        words: ["openapi"], summary: "print the OpenAPI document of the admin API",
-        notes: "A running server has the same at /api/openapi.json of its admin listener."
+        words: ["openapi"], summary: "print an OpenAPI document",
+        positionals: [Positional(name: "admin|authority", presence: .optional)],
+        notes: """
+            Of the admin API, which a running server has at /api/openapi.json of its admin listener, or of the
+            authority's routes for apps, which it has at /countersign/v1/openapi.json.
+            """
     ) { (run) throws(OperationalError) in
-        try run.console.print(OpenAPIDocument.json.prettyText)
+        switch run.arguments.positional("admin|authority") ?? "admin" {
+        case "admin": try run.console.print(OpenAPIDocument.json.prettyText)
+        case "authority":
+            try run.console.print(AuthorityDocument.json(below: Configuration().prefix).prettyText)
+        case let word:
+            throw OperationalError(.usage, message: "openapi `\(word)`: expected admin or authority")
+        }
         return .success
     }
 }

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignServer
 import CountersignWire
 
 extension APIOperation {
@@ -30,12 +31,15 @@ extension APIOperation {
             ], status: 201,
             response: .object(
                 [
-                    APIMember("key_id", schema: .text), .optional("secret", schema: .text),
-                    .optional("private_key", schema: .text), APIMember("authority_key", schema: .text),
+                    APIMember("key_id", schema: .text),
+                    APIMember("secret", schema: .text, presence: .optional),
+                    APIMember("private_key", schema: .text, presence: .optional),
+                    APIMember("authority_key", schema: .text),
                     APIMember("next_authority_key", schema: .text), APIMember("app", schema: .text),
                     APIMember("platform", schema: .text), APIMember("version", schema: .text),
-                    APIMember("scheme", schema: .text), .optional("algorithm", schema: .text),
-                    .optional("warnings", schema: .list(.text)),
+                    APIMember("scheme", schema: .text),
+                    APIMember("algorithm", schema: .text, presence: .optional),
+                    APIMember("warnings", schema: .list(.text), presence: .optional),
                 ])),
         APIOperation(
             "getReleasePolicy", method: .get, path: "/releases/{key}/policy", scope: .releasesRead,
@@ -136,7 +140,8 @@ extension APIOperation {
 
     private static let rotation = APISchema.object([
         APIMember("key_id", schema: .text), APIMember("next_key", schema: .boolean),
-        .optional("secret", schema: .text), .optional("private_key", schema: .text),
-        .optional("warnings", schema: .list(.text)),
+        APIMember("secret", schema: .text, presence: .optional),
+        APIMember("private_key", schema: .text, presence: .optional),
+        APIMember("warnings", schema: .list(.text), presence: .optional),
     ])
 }

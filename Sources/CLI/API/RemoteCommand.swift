@@ -1,12 +1,14 @@
 import CountersignAuthority
+import CountersignServer
 import CountersignWire
 
-/// A command line for the server: the command's words, what follows them, and its standard input. Only commands
-/// of the table of operations, with options that the table exposes: no option that names a file of the server.
+/// A command line for the server: the command's words, what follows them, and its standard input. Only
+/// commands of the table of operations run, with options that the table exposes: no option that names a file
+/// of the server.
 struct RemoteCommand: Sendable {
     private static let schema = APISchema.object([
         APIMember("words", schema: .list(.text)), APIMember("arguments", schema: .list(.text)),
-        .optional("input", schema: .text),
+        APIMember("input", schema: .text, presence: .optional),
     ])
 
     let words: [String]

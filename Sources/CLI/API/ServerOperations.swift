@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignServer
 import CountersignWire
 
 extension APIOperation {

@@ -15,8 +15,8 @@ extension Command {
             .data, .json,
         ],
         notes: """
-            Prints the token once; only its digest is kept, in DATA/api-tokens of this machine. A running server
-            takes it at once. The audit log names the token as the author of what it changes. Scopes:
+            Prints the token once; only its digest is kept, in DATA/api-tokens of this machine. A running
+            server takes it at once. The audit log names the token as the author of what it changes. Scopes:
 
             """
                 + APIScope.allCases.map { "  \($0.rawValue)\n      \($0.meaning)" }.joined(separator: "\n")

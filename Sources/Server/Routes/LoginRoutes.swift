@@ -11,11 +11,11 @@ struct LoginRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/login/start", admission: .release, operation: .loginStart) {
+            Route(.loginStart) {
                 (call) throws(Refusal) in
                 try await start(call)
             },
-            Route(method: "POST", path: "/login/finish", admission: .release, operation: .login) {
+            Route(.loginFinish) {
                 (call) throws(Refusal) in
                 try await finish(call)
             },
@@ -82,7 +82,7 @@ struct PasswordLoginRoute: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/login/password", admission: .release, operation: .login) {
+            Route(.loginPassword) {
                 (call) throws(Refusal) in
                 try await logIn(call)
             }

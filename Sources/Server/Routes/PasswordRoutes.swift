@@ -12,10 +12,10 @@ struct PasswordRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/password/start", admission: .session) { (call) throws(Refusal) in
+            Route(.passwordStart) { (call) throws(Refusal) in
                 try await start(call)
             },
-            Route(method: "POST", path: "/password/finish", admission: .session) { (call) throws(Refusal) in
+            Route(.passwordFinish) { (call) throws(Refusal) in
                 try await finish(call)
             },
         ]

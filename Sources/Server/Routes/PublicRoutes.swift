@@ -8,8 +8,8 @@ extension Route {
     /// Routes for all callers: whether the server serves, and the keys with which backends verify assertions.
     static func open(_ assertionKeys: AssertionKeys) -> [Route] {
         [
-            Route(method: "GET", path: "/health", admission: .anyone) { _ in RouteResult(.healthy) },
-            Route(method: "GET", path: "/jwks", admission: .anyone) { call in
+            Route(.health) { _ in RouteResult(.healthy) },
+            Route(.jwks) { call in
                 RouteResult(assertionKeys.answer(at: call.now))
             },
         ]
@@ -25,7 +25,7 @@ extension Route {
     /// `GET time`: the authority's clock, in an answer that a client can verify. Source: docs/protocol.md,
     /// "Time".
     static func time(signedBy signing: ResponseSigner) -> Route {
-        Route(method: "GET", path: "/time", admission: .anyone) { (call) throws(Refusal) in
+        Route(.time) { (call) throws(Refusal) in
             let nonce = try TimeNonce.read(call.request)
             var members: [(name: String, value: JSONValue)] = [("time", .integer(call.now))]
             if let nonce { members.append(("nonce", .string(nonce))) }
@@ -80,7 +80,7 @@ extension Route {
     /// `GET pins/APP`: the app's signed pin manifest, as published. Needs no authentication; clients verify
     /// the manifest's own signature.
     static func pins(_ shelf: PinManifestCache) -> Route {
-        Route(method: "GET", path: "/pins/*", admission: .anyone) { call in
+        Route(.pins) { call in
             RouteResult(shelf.answer(of: call.parameter))
         }
     }

@@ -8,11 +8,11 @@ struct RegistrationRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/registration/start", admission: .release) {
+            Route(.registrationStart) {
                 (call) throws(Refusal) in
                 try await start(call)
             },
-            Route(method: "POST", path: "/registration/finish", admission: .release) {
+            Route(.registrationFinish) {
                 (call) throws(Refusal) in
                 try await finish(call)
             },

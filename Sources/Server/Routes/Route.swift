@@ -7,7 +7,7 @@ import CountersignWire
 /// One of the authority's own routes, below the prefix. Source: docs/protocol.md, "Routes".
 struct Route: Sendable {
     /// Which callers may call it.
-    enum Admission: Sendable {
+    enum Admission: Sendable, CaseIterable {
         /// Every caller, with or without a signature. A body is not read.
         case anyone
         /// A caller that signs as a live release.
@@ -30,6 +30,15 @@ struct Route: Sendable {
     /// What the metrics count of it; nil if they do not.
     var operation: AuthorityOperation?
     let answer: @Sendable (RouteCall) async throws(Refusal) -> RouteResult
+
+    init(
+        _ description: RouteDescription,
+        answer: @escaping @Sendable (RouteCall) async throws(Refusal) -> RouteResult
+    ) {
+        (method, path) = (description.method, description.path)
+        (admission, operation) = (description.admission, description.operation)
+        self.answer = answer
+    }
 }
 
 /// A call of a route, once its caller was judged.

@@ -15,16 +15,16 @@ struct SessionRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/logout", admission: .endingSession) { (call) throws(Refusal) in
+            Route(.logout) { (call) throws(Refusal) in
                 try await logout(call)
             },
-            Route(method: "GET", path: "/session", admission: .session) { (call) throws(Refusal) in
+            Route(.session) { (call) throws(Refusal) in
                 try await own(call)
             },
-            Route(method: "GET", path: "/sessions", admission: .session) { (call) throws(Refusal) in
+            Route(.sessions) { (call) throws(Refusal) in
                 try await all(call)
             },
-            Route(method: "DELETE", path: "/sessions/*", admission: .session) { (call) throws(Refusal) in
+            Route(.sessionRevoke) { (call) throws(Refusal) in
                 try await revoke(call)
             },
         ]
@@ -112,7 +112,7 @@ struct TokenRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/token", admission: .release, operation: .refresh) {
+            Route(.token) {
                 (call) throws(Refusal) in
                 let body = try RequestBodyMembers(of: call.request.body)
                 return body.has("login_token") ? try await renew(call, body: body) : try await refresh(call)

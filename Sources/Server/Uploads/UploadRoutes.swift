@@ -25,7 +25,7 @@ struct UploadRoutes: Sendable {
 
     var routes: [Route] {
         [
-            Route(method: "POST", path: "/uploads", admission: .session) { (call) throws(Refusal) in
+            Route(.uploads) { (call) throws(Refusal) in
                 try await issue(call)
             }
         ]

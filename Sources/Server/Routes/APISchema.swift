@@ -1,9 +1,13 @@
 import CountersignWire
 
-/// The form of a JSON value: what the API accepts and answers, and what its OpenAPI document says. Source: JSON
-/// Schema, draft 2020-12, of which this is a small part.
-indirect enum APISchema: Sendable {
+/// The form of a JSON value: what a route accepts and answers, and what its OpenAPI document says. Source:
+/// JSON Schema, draft 2020-12, of which this is a small part.
+package indirect enum APISchema: Sendable {
     case text
+    /// Text of so many characters.
+    case sized(ClosedRange<Int>)
+    /// Text that matches an expression of ECMA-262.
+    case pattern(String)
     /// Text of so many characters at least, that a path segment or a name needs.
     case name
     case choice([String])
@@ -15,19 +19,27 @@ indirect enum APISchema: Sendable {
     case nullable(APISchema)
     /// Exactly these members.
     case object([APIMember])
+    /// These members, and any others.
+    case open([APIMember])
     /// Any object.
     case record
 
     /// Whole Unix seconds.
-    static let time = APISchema.integer(0...(1 << 53))
-    static let count = APISchema.integer(0...(1 << 53))
+    package static let time = APISchema.integer(0...(1 << 53))
+    package static let count = APISchema.integer(0...(1 << 53))
 
     /// As a JSON Schema.
-    var json: JSONValue { .object(members) }
+    package var json: JSONValue { .object(members) }
 
     private var members: [(name: String, value: JSONValue)] {
         switch self {
         case .text: [("type", "string")]
+        case .sized(let range):
+            [
+                ("type", "string"), ("minLength", .integer(Int64(range.lowerBound))),
+                ("maxLength", .integer(Int64(range.upperBound))),
+            ]
+        case .pattern(let text): [("type", "string"), ("pattern", .string(text))]
         case .name:
             [("type", "string"), ("minLength", 1), ("maxLength", 256), ("pattern", "^[^\\u0000-\\u001f]+$")]
         case .choice(let words): [("type", "string"), ("enum", .strings(words))]
@@ -41,19 +53,27 @@ indirect enum APISchema: Sendable {
         case .map(let value): [("type", "object"), ("additionalProperties", value.json)]
         case .nullable(let schema): [("anyOf", [schema.json, ["type": "null"]])]
         case .object(let members):
-            [
-                ("type", "object"), ("additionalProperties", false),
-                ("required", .strings(members.filter(\.isRequired).map(\.name))),
-                ("properties", .object(members.map { (name: $0.name, value: $0.json) })),
-            ]
+            APISchema.properties(of: members) + [("additionalProperties", false)]
+        case .open(let members): APISchema.properties(of: members)
         case .record: [("type", "object")]
         }
     }
 
+    private static func properties(of members: [APIMember]) -> [(name: String, value: JSONValue)] {
+        [
+            ("type", "object"), ("required", .strings(members.filter(\.isRequired).map(\.name))),
+            ("properties", .object(members.map { (name: $0.name, value: $0.json) })),
+        ]
+    }
+
     /// What is wrong with a value of a request's body; nil if nothing is.
-    func flaw(in value: JSON, of document: JSONDocument, at place: String) -> String? {
+    package func flaw(in value: JSON, of document: JSONDocument, at place: String) -> String? {
         switch self {
-        case .text: value.string == nil ? "\(place): expected a string" : nil
+        case .text, .pattern: value.string == nil ? "\(place): expected a string" : nil
+        case .sized(let range):
+            value.string.map { range.contains($0.unicodeScalars.count) } == true
+                ? nil
+                : "\(place): expected a string of \(range.lowerBound) to \(range.upperBound) characters"
         case .name:
             value.string.map {
                 (1...256).contains($0.unicodeScalars.count) && !$0.unicodeScalars.contains { $0.value < 0x20 }
@@ -84,7 +104,7 @@ indirect enum APISchema: Sendable {
         case .object(let known):
             value.members.map { flaw(in: $0, known: known, of: document, at: place) }
                 ?? "\(place): expected an object"
-        case .record: value.members == nil ? "\(place): expected an object" : nil
+        case .open, .record: value.members == nil ? "\(place): expected an object" : nil
         }
     }
 
@@ -109,25 +129,24 @@ indirect enum APISchema: Sendable {
 }
 
 /// A member of an object.
-struct APIMember: Sendable {
-    var name: String
-    var schema: APISchema
-    var meaning: String
-    var isRequired: Bool
+package struct APIMember: Sendable {
+    package enum Presence: Sendable { case required, optional }
 
-    /// A member that is always there.
-    init(_ name: String, schema: APISchema, meaning: String = "") {
-        self.init(name: name, schema: schema, meaning: meaning, isRequired: true)
+    package var name: String
+    package var schema: APISchema
+    package var meaning: String
+    package var presence: Presence
+
+    package init(
+        _ name: String, schema: APISchema, presence: Presence = .required, meaning: String = ""
+    ) {
+        self.name = name
+        self.schema = schema
+        self.presence = presence
+        self.meaning = meaning
     }
 
-    init(name: String, schema: APISchema, meaning: String, isRequired: Bool) {
-        (self.name, self.schema, self.meaning, self.isRequired) = (name, schema, meaning, isRequired)
-    }
-
-    /// The same, where it may be missing.
-    static func optional(_ name: String, schema: APISchema, meaning: String = "") -> APIMember {
-        APIMember(name: name, schema: schema, meaning: meaning, isRequired: false)
-    }
+    package var isRequired: Bool { presence == .required }
 
     fileprivate var json: JSONValue {
         guard !meaning.isEmpty, case .object(let members) = schema.json else { return schema.json }
