@@ -9,9 +9,9 @@ enum OpenAPIDocument {
             "openapi": "3.1.0",
             "info": [
                 "title": "Countersign admin API", "version": .string(Product.version),
-                "description":
-                    "Administration of a deployment, on its admin listener. Each operation is a command of the "
-                    + "command line.",
+                "description": .string(
+                    "Administration of a deployment, on its admin listener. "
+                        + "Each operation is a command of the command line."),
                 "license": ["name": "see the package"],
             ],
             "servers": [["url": .string(APIOperation.prefix)]],
