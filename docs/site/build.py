@@ -1,8 +1,8 @@
 """Builds the documentation site: `build.py [--binary FILE] [--sdk FOLDER] OUTPUT`, called by script/docs.
 
 Without a binary, or with one that has no command `openapi`, the pages made from it say that they were left out;
-so does the page of the SDK without docc's site. The output has no times and no paths of the machine, so two
-builds are equal. Every problem is printed with file and line, and nothing is written over an existing site then."""
+so does the page of the SDK without docc's site. Of the rest, the output has no times and no paths of the machine, so
+two builds are equal; docc may order its own data differently. Every problem is printed with file and line, and nothing is written over an existing site then."""
 import argparse
 import html
 import json
