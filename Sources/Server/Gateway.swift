@@ -99,14 +99,14 @@ final class Gateway: Handler, @unchecked Sendable {
         let judgement = beginJudgement(of: request, on: exchange)
         let event = RequestEvent(id: EventID(&events))
         do {
-            try screen(exchange, event: event)
-            if let grant = try gate.preflightGrant(for: request) {
-                await exchange.respond(CrossOriginResponse.preflight(grant, for: request))
-                return end(judgement, event: event, of: exchange)
-            }
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
                     with: decider, exchange: exchange, request: request, judgement: judgement, event: event)
+                return end(judgement, event: event, of: exchange)
+            }
+            try screen(exchange, event: event)
+            if let grant = try gate.preflightGrant(for: request) {
+                await exchange.respond(CrossOriginResponse.preflight(grant, for: request))
                 return end(judgement, event: event, of: exchange)
             }
             switch routes.find(request) {
@@ -270,12 +270,18 @@ final class Gateway: Handler, @unchecked Sendable {
         if route.admission == .anyone {
             // None of these routes reads a body: waiting for one would let any caller hold a connection.
             try await gate.identify(request, recordingIn: judgement)
+            if let grant = try gate.crossOriginGrant(for: request) {
+                event.trafficFields = CrossOriginResponse.fields(of: grant)
+            }
         } else {
             let judged = try await admit(
                 exchange, request: &request, judgement: judgement,
                 for: route.admission == .endingSession ? .logOut : .ownRoute, as: route.effect)
             event.caller = judged
-            if let app = judged.release.traffic { try traffic.admit(client(of: exchange), by: app.rules) }
+            if let app = judged.release.traffic {
+                event.trafficFields = CrossOriginResponse.fields(for: request, by: app.rules.crossOrigin)
+                try traffic.admit(client(of: exchange), by: app.rules)
+            }
             event.operation = route.operation
             caller = judged
             try Gateway.checkScheme(judged.scheme)
@@ -288,7 +294,8 @@ final class Gateway: Handler, @unchecked Sendable {
             parameter: parameter, now: clock.now
         )
         let answered = try await route.answer(call)
-        let plain = answered.answer.addingUpdateNotice(for: caller)
+        var plain = answered.answer.addingUpdateNotice(for: caller)
+        plain.fields += event.trafficFields
         if let signer = answered.signer {
             return await exchange.respond(
                 signing.signed(
@@ -846,7 +853,7 @@ extension Gateway {
 /// Traffic rules.
 extension Gateway {
     /// Refuses a client whose address is not served, or that makes too many requests.
-    private func screen(_ exchange: any Exchange, event: RequestEvent) throws(Refusal) {
+    func screen(_ exchange: any Exchange, event: RequestEvent) throws(Refusal) {
         guard traffic.settings.isActive else { return }
         let verdict = traffic.screen(client(of: exchange), at: Gateway.microseconds())
         guard let refusal = verdict.refusal else { return }

@@ -111,7 +111,7 @@ final class Service: @unchecked Sendable {
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
-                    drills: drills, api: api, running: running, loops: workers.map(\.loop))
+                    drills: drills, api: api, running: running, log: log, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,

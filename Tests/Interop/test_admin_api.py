@@ -3,6 +3,7 @@ changes, and the audit log names the token. Its OpenAPI document describes every
 command of another machine (`--api`) runs with the same result."""
 
 import base64
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -228,6 +229,11 @@ def test_a_copy_of_a_call_gets_its_answer(served):
     assert (first[0], first[1]) == (again[0], again[1]) == (201, first[1])
     assert "Countersign-Replayed" not in first[2] and again[2]["Countersign-Replayed"] == "true"
     assert served.code("POST", "/api/v1/apps", {"app": "other"}, Idempotency_Key="k1") == (422, "key-reused")
+    # Copies that are on the way at once, as after a client's timeout.
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        made = list(pool.map(lambda _: served.call("POST", "/api/v1/apps/shop/releases", {
+            "platform": "ios", "version": "1"}, Idempotency_Key="k2")[:2], range(6)))
+    assert all(answer == made[0] for answer in made) and made[0][0] == 201
     # Another token's key is another key.
     token = served.token_for("second", ["apps:write"])
     assert served.code("POST", "/api/v1/apps", {"app": "shop"}, token=token, Idempotency_Key="k1") == (409, "conflict")
@@ -244,9 +250,35 @@ def test_what_was_changed_meanwhile_is_not_replaced(served):
     tag = served.call("GET", path)[2]["ETag"]
     assert served.call("PATCH", path, change, If_Match=tag)[0] == 200
     assert served.code("PATCH", path, change, If_Match=tag) == (412, "changed")
+    tag = served.call("GET", path)[2]["ETag"]
+    with concurrent.futures.ThreadPoolExecutor(6) as pool:
+        codes = list(pool.map(lambda seconds: served.call("PATCH", path, {"settings": {"window": f"{seconds}s"}},
+                                                           If_Match=tag)[0], range(41, 47)))
+    assert sorted(codes) == [200] + [412] * 5
+    served.admin("app", "policy", "shop", "--set", "window=40s")
+    for wrong in ("x", '"x"', "*", f"{tag}, {tag}"):
+        assert served.code("PATCH", path, change, If_Match=wrong) == (400, "invalid")
     value = next(row for row in served.call("GET", path)[1]["policy"] if row["key"] == "window")
     assert value["value"] == "40s"
     assert served.code("POST", "/api/v1/apps", {"app": "x"}, If_Match=tag) == (400, "invalid")
+
+
+def test_the_log_names_each_caller(served, tmp_path):
+    served.call("GET", "/api/v1/apps?limit=secret")
+    served.call("GET", "/api/v1/apps", token="cst_wrong")
+    lines = [event["message"] for event in served.events() if event.get("log") == "api"]
+    token = next(one for one in served.call("GET", "/api/v1/tokens")[1]["tokens"] if one["name"] == "all")
+    assert lines == [f"token all ({token['id']}): GET /api/v1/apps: 400", "no valid token: GET /api/v1/apps: 401"]
+
+
+def test_a_reload_that_fails_is_a_failure(tmp_path):
+    settings = tmp_path / "settings.json"
+    settings.write_text("{}")
+    with Deployment(tmp_path / "site", "--config", settings) as served:
+        assert served.call("POST", "/api/v1/reload")[0] == 200
+        settings.write_text('{"limit_head": 1}')
+        status, problem, _ = served.call("POST", "/api/v1/reload")
+        assert (status, problem["code"]) == (409, "conflict") and "limit_head" in problem["detail"]
 
 
 def test_commands_of_another_machine(served, tmp_path):
@@ -280,6 +312,11 @@ def test_commands_of_another_machine(served, tmp_path):
     assert run(*limited, "app", "policy", "shop").returncode == 0
     refused = run(*limited, "app", "policy", "shop", "--set", "window=9s")
     assert refused.returncode == 1 and "apps:write" in refused.err
+    # A token that may only write does not read, and `--help` of another client runs nothing.
+    writer = served.token_for("writer", ["apps:write"])
+    for arguments, status in [(["shop"], 403), (["--help", "--set", "window=9s", "shop"], 400), (["--set", "window=9s", "shop"], 200)]:
+        assert served.call("POST", "/api/v1/commands", {"words": ["app", "policy"], "arguments": arguments},
+                           token=writer)[0] == status, arguments
     actors = {record["actor"]["kind"] for record in served.audit() if record["action"] == "account.add"}
     assert actors == {"token"}
     # A token is sent to this machine, or over TLS; and its file is one's own.

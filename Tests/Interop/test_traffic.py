@@ -100,6 +100,27 @@ def test_an_account_has_its_rate_on_all_devices(tmp_path, backend):
         assert gateway.codes([gateway.key.request() for _ in range(3)]) == ["ok"] * 3
 
 
+def test_a_release_with_a_rate_of_its_own_leaves_the_apps_alone(tmp_path, backend):
+    with Front(tmp_path, backend) as gateway:
+        gateway.policy("rate-address=2/hour")
+        own = gateway.add_release("demo", "android")
+        gateway.admin("release", "policy", own.key_id, "--set", "rate-address=100/second")
+        codes = gateway.codes([key.request() for _ in range(4) for key in (own, gateway.key)])
+        assert codes == ["ok", "ok", "ok", "ok", "ok", "rate-limited", "ok", "rate-limited"]
+
+
+def test_a_proxy_that_asks_is_told_no_by_its_statuses(tmp_path, backend):
+    """Before the secret is shown, and beyond a rate: what a proxy takes for yes is only an answer of decide."""
+    with Front(tmp_path, backend, "--decide", "nginx", "--trusted-proxies", "127.0.0.1", "--rate-address", "5/hour") as gateway:
+        gateway.policy(f"cors-origins={PAGE}")
+        path = "/countersign/v1/decide"
+        preflight = gateway.unsigned(path, "OPTIONS", Origin=PAGE, Access_Control_Request_Method="GET")
+        assert gateway.send(preflight).status == 403
+        answers = [gateway.send(gateway.unsigned(path, X_Forwarded_For="203.0.113.5")) for _ in range(7)]
+        assert {answer.status for answer in answers} == {403}
+        assert answers[-1].get("countersign-refusal") == "rate-limited"
+
+
 def test_routes_have_rates_of_their_own(tmp_path, backend, path):
     with Front(tmp_path, backend, "--fast-path", path) as gateway:
         gateway.policy("rate-release=4/hour")
@@ -264,6 +285,18 @@ def test_pages_of_allowed_origins_may_call(tmp_path, path):
         # Another page's browser is told nothing, whatever the backend says.
         answer = gateway.send(gateway.key.request(fields=[("origin", "https://evil.example.com")]))
         assert answer.status == 200 and not allows(answer) and answer.get("vary") == "Origin"
+        # A page signs in at the authority, and reads its answers.
+        for request in (gateway.key.request("GET", "/countersign/v1/session", fields=[("origin", PAGE)]),
+                        gateway.unsigned("/countersign/v1/time", Origin=PAGE)):
+            assert allows(gateway.send(request))["allow-origin"] == PAGE
+        # What was kept of the backend's answers before there were rules brings none of its fields back.
+        def keyed(origin: str) -> bytes:
+            return gateway.key.request("POST", "/x", b"{}", fields=[("origin", origin), ("idempotency-key", "kept")])
+        gateway.policy("cors-origins=", "cors-credentials=")
+        assert allows(gateway.send(keyed(PAGE)))["allow-origin"] == "*"
+        gateway.policy(f"cors-origins={PAGE}")
+        again = gateway.send(keyed("https://evil.example.com"))
+        assert again.get("countersign-replayed") == "true" and not allows(again)
         # A page reads why its request was refused.
         stale = gateway.send(gateway.key.request(fields=[("origin", PAGE)], created=1))
         assert stale.status == 401 and allows(stale)["allow-origin"] == PAGE

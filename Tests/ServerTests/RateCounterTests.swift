@@ -61,11 +61,13 @@ struct RateCounterTests {
                 == .refused(.init(name: "narrow", rate: narrow.rate, remaining: 0, reset: 60), wait: 30))
     }
 
-    @Test("a flood of other parties gives none of its requests back")
+    @Test("a flood of other parties gives none of its requests back, whatever their rate is")
     func flood() throws {
-        let party = [try count("2/day", of: "victim")]
-        #expect(isAllowed(party, at: 1) && isAllowed(party, at: 1))
+        let victims = try (0..<64).map { [try count("2/day", of: "victim\($0)")] }
+        for victim in victims { #expect(isAllowed(victim, at: 1) && isAllowed(victim, at: 1)) }
         for number in 0..<200_000 { _ = isAllowed([try count("1000/second", of: "f\(number)")], at: 1) }
-        #expect(!isAllowed(party, at: 2))
+        for victim in victims { #expect(!isAllowed(victim, at: 2)) }
+        for number in 0..<200_000 { _ = isAllowed([try count("2/day", of: "g\(number)")], at: 2) }
+        for victim in victims { #expect(!isAllowed(victim, at: 3)) }
     }
 }

@@ -71,6 +71,9 @@ package struct APITokenFile: Sendable {
         let seconds: Int
         let nanoseconds: Int
         let size: Int
+        /// Of the file's rights, too.
+        let changed: Int
+        let changedNanoseconds: Int
     }
 
     /// Nil if there is no file.
@@ -79,7 +82,8 @@ package struct APITokenFile: Sendable {
         guard stat(path, &status) == 0 else { return nil }
         return Stamp(
             inode: UInt(status.st_ino), seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec,
-            size: Int(status.st_size))
+            size: Int(status.st_size), changed: status.st_ctim.tv_sec,
+            changedNanoseconds: status.st_ctim.tv_nsec)
     }
 
     /// All tokens, also those that have expired. Throws if others may read the file, and if it is damaged.
@@ -196,7 +200,14 @@ extension Deployment {
             revoked = tokens.remove(at: index)
         }
         guard let revoked else { throw OperationalError(.missing, message: "token \(name): there is none") }
-        try record(.tokenRevoke, token: revoked, at: now)
+        do throws(OperationalError) {
+            try record(.tokenRevoke, token: revoked, at: now)
+        } catch {
+            throw OperationalError(
+                .failed,
+                message:
+                    "token \(revoked.name): it is revoked, but the audit log has no record of it: \(error)")
+        }
         return revoked
     }
 

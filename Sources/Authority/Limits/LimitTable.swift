@@ -166,13 +166,16 @@ package final class LimitTable: @unchecked Sendable {
             let index = known ?? LimitTable.oldest(in: set)
             // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
             // no key waits longer than one full refill, or than its debt where it has some.
-            if set[index].fullAt > latest + limit.mostDebt { set[index].fullAt = latest }
-            let whole = max(set[index].fullAt, now) + cost
+            // Of another key, whose limit may be a slower one, only what an allowed attempt replaces is changed.
+            let fullAt =
+                set[index].fullAt > latest + limit.mostDebt ? latest : set[index].fullAt
+            if known != nil { set[index].fullAt = fullAt }
+            let whole = max(fullAt, now) + cost
             guard whole <= latest else {
                 // A refused key that is not in the set takes no place: refusals must not displace counts.
                 guard limit.mostDebt > 0, known != nil else { return .refused(whole - latest) }
                 set[index].fullAt = min(
-                    max(set[index].fullAt, now) + limit.refusalCharge, latest + limit.mostDebt)
+                    max(fullAt, now) + limit.refusalCharge, latest + limit.mostDebt)
                 changeCount.add(1, ordering: .relaxed)
                 return .refused(set[index].fullAt + cost - latest)
             }

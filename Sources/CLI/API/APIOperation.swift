@@ -30,11 +30,20 @@ struct APIOperation: Sendable {
     let response: APISchema
     /// The operation that reads what this one replaces: its answer's `ETag` may be given in `If-Match`.
     let reading: String?
+    /// What a command that ends with another status than success has done.
+    let statusMeaning: StatusMeaning
+
+    enum StatusMeaning: Sendable {
+        /// What was asked for; its output says what it has found.
+        case finding
+        /// Nothing: it has failed.
+        case failure
+    }
 
     init(
         _ id: String, method: Method, path: String, scope: APIScope, command: Command,
         inputs: [APIInput] = [], fixedWords: [String] = [], status: Int = 200, response: APISchema,
-        reading: String? = nil
+        reading: String? = nil, statusMeaning: StatusMeaning = .finding
     ) {
         self.id = id
         self.method = method
@@ -46,6 +55,7 @@ struct APIOperation: Sendable {
         self.status = status
         self.response = response
         self.reading = reading
+        self.statusMeaning = statusMeaning
     }
 
     static let prefix = "/api/v1"

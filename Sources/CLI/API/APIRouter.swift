@@ -22,7 +22,7 @@ enum APIRouter {
         else {
             throw otherMethod(allowed: ["GET", "HEAD"])
         }
-        return ServerResponse(status: 200, type: "application/json", body: OpenAPIDocument.json.bytes)
+        return ServerResponse(status: 200, type: "application/json", body: OpenAPIDocument.bytes)
     }
 
     static func otherMethod(allowed: [String]) -> APIProblem {
@@ -66,6 +66,25 @@ enum APIRouter {
         guard media == "application/json" else {
             throw APIProblem(415, code: "type", detail: "Content-Type `\(type)`: expected application/json")
         }
+    }
+
+    /// What `If-Match` names; nil without it.
+    static func matchedTag(of request: Request, by operation: APIOperation) throws(APIProblem) -> String? {
+        guard request.count(of: "if-match") > 0 else { return nil }
+        guard operation.reading != nil else {
+            throw APIProblem(
+                400, code: "invalid", detail: "If-Match: \(operation.id) replaces nothing that has a tag")
+        }
+        guard let field = request.value(of: "if-match") else {
+            throw APIProblem(400, code: "invalid", detail: "If-Match: expected once")
+        }
+        let text = request.head.span.extracting(field.range).text
+        guard text.utf8.count == 18, text.hasPrefix("\""), text.hasSuffix("\""),
+            text.dropFirst().dropLast().utf8.allSatisfy({ ASCII.isDigit($0) || (0x61...0x66).contains($0) })
+        else {
+            throw APIProblem(400, code: "invalid", detail: "If-Match: expected one ETag of this API")
+        }
+        return text
     }
 
     static func idempotencyKey(of request: Request) throws(APIProblem) -> String? {

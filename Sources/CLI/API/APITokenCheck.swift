@@ -22,7 +22,10 @@ final class APITokenCheck: Sendable {
         do throws(OperationalError) {
             all = try currentTokens(of: configuration)
         } catch {
-            throw APIProblem(error)
+            // The caller has proved nothing, and learns no path.
+            throw APIProblem(
+                503, code: "unavailable",
+                detail: "the tokens cannot be read; `countersign token list` says why")
         }
         let found = APIToken.find(text.extracting(7..<text.count), among: all, at: SystemTime().now)
         guard let found else { throw unauthorized }

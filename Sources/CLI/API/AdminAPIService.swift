@@ -16,7 +16,7 @@ final class AdminAPIService: AdminAPI {
     private let environment: Environment
     private let pool: WorkPool
     private let tokens = APITokenCheck()
-    private let kept = Locked(KeptAnswers())
+    private let kept = KeptAnswerTable()
 
     convenience init(environment: Environment) throws(OperationalError) {
         self.init(
@@ -28,11 +28,14 @@ final class AdminAPIService: AdminAPI {
         self.pool = pool
     }
 
-    func answer(to exchange: any Exchange, in configuration: Configuration) async -> ServerResponse {
+    func answer(
+        to exchange: any Exchange, in configuration: Configuration
+    ) async -> (response: ServerResponse, caller: String?) {
         switch admit(exchange.request, configuration: configuration) {
-        case .answered(let response): return response
-        case .commands(let caller): return await runRemotely(exchange, for: caller)
-        case .operation(let call, let caller): return await answer(call, on: exchange, for: caller)
+        case .answered(let response, let caller): return (response, caller?.text)
+        case .commands(let caller): return (await runRemotely(exchange, for: caller), caller.text)
+        case .operation(let call, let caller):
+            return (await answer(call, on: exchange, for: caller), caller.text)
         }
     }
 
@@ -41,6 +44,9 @@ final class AdminAPIService: AdminAPI {
         let token: APIToken
         let host: CommandHost
 
+        /// For the log.
+        var text: String { "token \(token.name) (\(token.id))" }
+
         init(token: APIToken, configuration: Configuration) {
             self.token = token
             host = CommandHost(configuration, actor: .token(id: token.id, name: token.name))
@@ -48,7 +54,8 @@ final class AdminAPIService: AdminAPI {
     }
 
     private enum Admission {
-        case answered(ServerResponse)
+        /// `caller` is nil if no valid token was presented.
+        case answered(ServerResponse, caller: Caller?)
         case operation(APICall, Caller)
         /// A command line of another machine.
         case commands(Caller)
@@ -56,18 +63,23 @@ final class AdminAPIService: AdminAPI {
 
     /// What the head allows, before a body is read.
     private func admit(_ request: Request, configuration: Configuration) -> Admission {
+        var caller: Caller?
         do throws(APIProblem) {
             try APIRouter.checkHost(of: request, configuration: configuration)
             let path = request.head.span.extracting(request.path.range).text
-            if path == "/api/openapi.json" { return .answered(try APIRouter.document(for: request)) }
+            if path == "/api/openapi.json" {
+                return .answered(try APIRouter.document(for: request), caller: nil)
+            }
             guard path.hasPrefix("\(APIOperation.prefix)/") else { throw APIRouter.noPath }
             let token = try tokens.token(of: request, configuration: configuration)
+            let known = Caller(token: token, configuration: configuration)
+            caller = known
             let segments = try APIRouter.segments(of: path.dropFirst(APIOperation.prefix.utf8.count))
             if segments == ["commands"] {
                 guard request.matches(request.method, text: "POST") else {
                     throw APIRouter.otherMethod(allowed: ["POST"])
                 }
-                return .commands(Caller(token: token, configuration: configuration))
+                return .commands(known)
             }
             let call = try APIRouter.call(at: segments, for: request)
             let operation = call.operation
@@ -77,9 +89,9 @@ final class AdminAPIService: AdminAPI {
                     detail: "token \(token.name): \(operation.id) needs the scope \(operation.scope.rawValue)"
                 )
             }
-            return .operation(call, Caller(token: token, configuration: configuration))
+            return .operation(call, known)
         } catch {
-            return .answered(error.response)
+            return .answered(error.response, caller: caller)
         }
     }
 
@@ -91,144 +103,46 @@ final class AdminAPIService: AdminAPI {
         case .success(let read): body = read
         case .failure(let problem): return problem.response
         }
-        let prepared: Prepared
-        switch prepare(call, request: exchange.request, body: body, token: caller.token) {
-        case .success(let ready): prepared = ready
+        switch prepare(call, request: exchange.request, body: body, caller: caller) {
+        case .success(let job): return await perform { job.run() }
         case .failure(let problem): return problem.response
         }
-        if let earlier = prepared.earlier { return earlier }
-        if let problem = await mismatch(of: exchange.request, call: call, for: caller) {
-            return problem.response
-        }
-        switch await run(call.operation, line: prepared.line, for: caller) {
-        case .success(let answer):
-            keep(answer, to: prepared.keyed)
-            return answer
-        case .failure(let problem): return problem.response
-        }
-    }
-
-    private struct Prepared: Sendable {
-        let line: APICommandLine
-        let keyed: KeptAnswers.Call?
-        /// The answer of an earlier call with the same key.
-        let earlier: ServerResponse?
     }
 
     private func prepare(
-        _ call: APICall, request: Request, body: [UInt8], token: APIToken
-    ) -> Result<Prepared, APIProblem> {
+        _ call: APICall, request: Request, body: [UInt8], caller: Caller
+    ) -> Result<APIJob, APIProblem> {
         let operation = call.operation
         do throws(APIProblem) {
             if !body.isEmpty, operation.bodySchema != nil { try APIRouter.checkType(of: request) }
             let query = request.query.map { request.head.span.extracting($0.range).text }
             let line = try operation.commandLine(path: call.values, query: query, body: body)
             let path = request.head.span.extracting(request.path.range).text
-            let keyed = try keyedCall(of: request, operation: operation, path: path, body: body, token: token)
-            return .success(Prepared(line: line, keyed: keyed, earlier: try earlierAnswer(to: keyed)))
+            var keyed: KeptAnswers.Call?
+            if operation.method == .post, let key = try APIRouter.idempotencyKey(of: request) {
+                keyed = KeptAnswers.Call(key: key, token: caller.token.id, path: path, body: body)
+            }
+            return .success(
+                APIJob(
+                    call: call, line: line, keyed: keyed,
+                    tag: try APIRouter.matchedTag(of: request, by: operation),
+                    kept: kept, host: caller.host, environment: environment))
         } catch {
             return .failure(error)
         }
     }
 
-    /// Nil unless the request has an `Idempotency-Key`.
-    private func keyedCall(
-        of request: Request, operation: APIOperation, path: String, body: [UInt8], token: APIToken
-    ) throws(APIProblem) -> KeptAnswers.Call? {
-        guard operation.method == .post, let key = try APIRouter.idempotencyKey(of: request) else {
-            return nil
-        }
-        return KeptAnswers.Call(key: key, token: token.id, path: path, body: body)
-    }
-
-    private func earlierAnswer(to call: KeptAnswers.Call?) throws(APIProblem) -> ServerResponse? {
-        guard let call else { return nil }
-        let found = kept.with { $0.find(call) }
-        switch found {
-        case .success(let answer): return answer
-        case .failure(let problem): throw problem
-        }
-    }
-
-    private func keep(_ answer: ServerResponse, to call: KeptAnswers.Call?) {
-        guard let call else { return }
-        kept.with { $0.keep(answer, to: call) }
-    }
-
     // MARK: Running
 
-    private func run(
-        _ operation: APIOperation, line: APICommandLine, for caller: Caller
-    ) async -> Result<ServerResponse, APIProblem> {
-        let command = operation.command
-        let json = command.options.contains { $0.name == Option.json.name } ? ["--json"] : []
-        let execution = CommandExecution(
-            command: command, words: json + line.words(for: command), standardInput: line.standardInput,
-            host: caller.host, environment: environment)
-        let result = await perform(execution)
-        return result.flatMap { AdminAPIService.response(to: operation, result: $0) }
-    }
-
-    private static func response(
-        to operation: APIOperation, result: CommandExecution.Result
-    ) -> Result<ServerResponse, APIProblem> {
-        guard !result.output.isEmpty else {
-            return .failure(
-                APIProblem(503, code: "unavailable", detail: "\(operation.id): the command printed nothing"))
-        }
-        var fields = [ServerResponse.Field("Cache-Control", value: "no-store")]
-        if operation.method == .get { fields.append(.init("ETag", value: tag(of: result.output))) }
-        return .success(
-            ServerResponse(
-                status: operation.status, type: "application/json", fields: fields, body: result.output))
-    }
-
-    private func perform(
-        _ execution: CommandExecution
-    ) async -> Result<CommandExecution.Result, APIProblem> {
-        let outcome: Result<CommandExecution.Result, OperationalError>
-        do throws(Refusal) {
-            outcome = try await pool.run { execution.outcome }
+    /// Runs the work on the pool's one thread. What a job looks at does not change before it is done.
+    private func perform(_ work: @escaping @Sendable () -> ServerResponse) async -> ServerResponse {
+        do {
+            return try await pool.run(work)
         } catch {
-            return .failure(
-                APIProblem(503, code: "unavailable", detail: "too many calls wait; try again later"))
+            let problem = APIProblem(
+                503, code: "unavailable", detail: "too many calls wait; try again later")
+            return problem.response
         }
-        return outcome.mapError { APIProblem($0) }
-    }
-
-    /// Compares what is to be replaced with the tag that the caller has read; nil if it is the same.
-    private func mismatch(of request: Request, call: APICall, for caller: Caller) async -> APIProblem? {
-        guard let field = request.value(of: "if-match") else { return nil }
-        let given = request.head.span.extracting(field.range).text
-        guard AdminAPIService.isTag(given) else {
-            return APIProblem(400, code: "invalid", detail: "If-Match: expected one ETag of this API")
-        }
-        let operation = call.operation
-        guard let reading = APIOperation.all.first(where: { $0.id == operation.reading }) else {
-            return APIProblem(
-                400, code: "invalid", detail: "If-Match: \(operation.id) replaces nothing that has a tag")
-        }
-        var line = APICommandLine()
-        for input in reading.inputs { line.add(text: call.values[input.name] ?? "", as: input.use) }
-        switch await run(reading, line: line, for: caller) {
-        case .success(let now):
-            guard now.fields.contains(where: { $0.name == "ETag" && $0.value == given }) else {
-                return APIProblem(412, code: "changed", detail: "If-Match: it has changed; read it again")
-            }
-            return nil
-        case .failure(let problem): return problem
-        }
-    }
-
-    private static func isTag(_ text: String) -> Bool {
-        text.utf8.count == 18 && text.hasPrefix("\"") && text.hasSuffix("\"")
-            && text.dropFirst().dropLast().utf8.allSatisfy { ASCII.isDigit($0) || (0x61...0x66).contains($0) }
-    }
-
-    private static func tag(of body: [UInt8]) -> String {
-        let digest = SHA256.digest(body.span)
-        let beginning = (0..<8).map { digest[$0] }
-        return "\"" + Hex.encode(beginning.span) + "\""
     }
 
     // MARK: Bodies
@@ -259,9 +173,11 @@ final class AdminAPIService: AdminAPI {
         switch remoteExecution(of: exchange.request, body: body, for: caller) {
         case .failure(let problem): return problem.response
         case .success(let execution):
-            switch await perform(execution) {
-            case .failure(let problem): return problem.response
-            case .success(let result): return AdminAPIService.response(to: result)
+            return await perform {
+                switch execution.outcome {
+                case .failure(let error): APIProblem(error).response
+                case .success(let result): AdminAPIService.response(to: result)
+                }
             }
         }
     }

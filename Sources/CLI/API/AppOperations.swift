@@ -12,6 +12,9 @@ extension APIInput {
         "settings", as: .assignments("set"), schema: .map(.nullable(.text)),
         meaning: "values by policy key; null restores the default")
 
+    static let changedSettings = required(
+        "settings", as: .assignments("set"), schema: settings.schema, meaning: settings.meaning)
+
     /// Limits of a route, as options of `route set`.
     static let limits: [APIInput] = RouteLimits.names.map { name in
         let isRate = name.hasPrefix("rate-")
@@ -73,7 +76,7 @@ extension APIOperation {
             inputs: [.app], response: policy),
         APIOperation(
             "changePolicy", method: .patch, path: "/apps/{app}/policy", scope: .appsWrite,
-            command: .appPolicy, inputs: [.app, .settings], response: policy, reading: "getPolicy"),
+            command: .appPolicy, inputs: [.app, .changedSettings], response: policy, reading: "getPolicy"),
         APIOperation(
             "listMaintenance", method: .get, path: "/maintenance", scope: .appsRead,
             command: .maintenanceStatus, response: .maintenance),

@@ -6,6 +6,7 @@ import CountersignWire
 /// restart forgets them.
 struct KeptAnswers: Sendable {
     private static let most = 256
+    private static let mostOfToken = 32
 
     /// A call that names itself by a key.
     struct Call: Sendable, Equatable {
@@ -41,7 +42,26 @@ struct KeptAnswers: Sendable {
     }
 
     mutating func keep(_ answer: ServerResponse, to call: Call) {
+        let own = entries.indices.filter { entries[$0].call.token == call.token }
+        if let oldest = own.first, own.count >= KeptAnswers.mostOfToken { entries.remove(at: oldest) }
         if entries.count >= KeptAnswers.most { entries.removeFirst() }
         entries.append((call, answer))
+    }
+}
+
+/// The same, shared by calls.
+final class KeptAnswerTable: Sendable {
+    private let answers = Locked(KeptAnswers())
+
+    func find(_ call: KeptAnswers.Call) throws(APIProblem) -> ServerResponse? {
+        let found = answers.with { $0.find(call) }
+        switch found {
+        case .success(let answer): return answer
+        case .failure(let problem): throw problem
+        }
+    }
+
+    func keep(_ answer: ServerResponse, to call: KeptAnswers.Call) {
+        answers.with { $0.keep(answer, to: call) }
     }
 }

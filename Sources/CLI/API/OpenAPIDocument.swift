@@ -4,6 +4,9 @@ import CountersignWire
 
 /// The OpenAPI document of the admin API, made from the table of operations. Source: OpenAPI 3.1.
 enum OpenAPIDocument {
+    /// As the server sends it.
+    static let bytes = json.bytes
+
     static var json: JSONValue {
         [
             "openapi": "3.1.0",

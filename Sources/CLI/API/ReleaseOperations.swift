@@ -46,7 +46,7 @@ extension APIOperation {
             command: .releasePolicy, inputs: [.key], response: policyOfRelease),
         APIOperation(
             "changeReleasePolicy", method: .patch, path: "/releases/{key}/policy", scope: .releasesWrite,
-            command: .releasePolicy, inputs: [.key, .settings], response: policyOfRelease,
+            command: .releasePolicy, inputs: [.key, .changedSettings], response: policyOfRelease,
             reading: "getReleasePolicy"),
         APIOperation(
             "addNextKey", method: .post, path: "/releases/{key}/next-key", scope: .releasesWrite,

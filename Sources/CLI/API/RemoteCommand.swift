@@ -55,7 +55,8 @@ struct RemoteCommand: Sendable {
             throw APIProblem(error)
         }
         let allowed = operations.filter { operation in
-            parsed.optionNames.allSatisfy { $0 == "json" || $0 == "help" || operation.takes(option: $0) }
+            parsed.optionNames.allSatisfy { $0 == "json" || operation.takes(option: $0) }
+                && operation.isComplete(parsed)
                 && operation.fixedWords.allSatisfy { word in
                     !word.hasPrefix("--") || parsed.has(String(word.dropFirst(2)))
                 }
@@ -78,6 +79,18 @@ struct RemoteCommand: Sendable {
 }
 
 extension APIOperation {
+    /// Whether the options of all required inputs are given; the parser has made sure of the positionals.
+    fileprivate func isComplete(_ arguments: Arguments) -> Bool {
+        inputs.allSatisfy { input in
+            switch input.use {
+            case .positional: true
+            case .option(let name), .flag(let name), .joined(let name), .assignments(let name),
+                .standardInput(let name):
+                !input.isRequired || arguments.has(name)
+            }
+        }
+    }
+
     fileprivate func takes(option name: String) -> Bool {
         fixedWords.contains("--\(name)")
             || inputs.contains { input in

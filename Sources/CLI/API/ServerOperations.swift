@@ -71,6 +71,6 @@ extension APIOperation {
             ])),
         APIOperation(
             "reload", method: .post, path: "/reload", scope: .serverWrite, command: .reload,
-            response: .record),
+            response: .record, statusMeaning: .failure),
     ]
 }

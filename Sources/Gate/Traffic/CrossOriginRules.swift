@@ -53,23 +53,34 @@ package struct CrossOriginGrant: Sendable, Equatable {
     /// As it is sent back: the page's origin, or `*`.
     package let origin: String
     package let allowsCredentials: Bool
+
+    fileprivate var withoutCredentials: CrossOriginGrant {
+        CrossOriginGrant(origin: origin, allowsCredentials: false)
+    }
 }
 
 extension Gate {
-    /// What the page of a preflight request's origin may do: by the app of the request's host, or else by any
-    /// app without a host of its own, since a preflight request names no app. The request that follows is
-    /// judged by its own app. Nil if the request is no preflight request, and if no app allows the origin.
-    /// Source: Fetch Standard, "CORS-preflight fetch".
+    /// What the page of a preflight request's origin may do, by ``crossOriginGrant(for:)``. Nil if the
+    /// request is no preflight request. Source: Fetch Standard, "CORS-preflight fetch".
     package func preflightGrant(for request: Request) throws(Refusal) -> CrossOriginGrant? {
         guard request.matches(request.method, text: "OPTIONS"), keys.hasCrossOriginRules,
-            let origin = request.value(of: "origin"),
             request.value(of: "access-control-request-method") != nil
         else { return nil }
+        return try crossOriginGrant(for: request)
+    }
+
+    /// What a page may do whose request names no app: by the app of the request's host; or else by any app
+    /// without a host of its own, but without cookies, which belong to one app. The request that follows a
+    /// preflight is judged by its own app. Nil if no app allows the origin.
+    package func crossOriginGrant(for request: Request) throws(Refusal) -> CrossOriginGrant? {
+        guard keys.hasCrossOriginRules, let origin = request.value(of: "origin") else { return nil }
         let value = request.head.span.extracting(origin.range)
         if let hosted = try keys.app(at: request) {
             return hosted.policy.traffic.crossOrigin.grant(to: value)
         }
-        for rules in keys.crossOriginRules { if let grant = rules.grant(to: value) { return grant } }
+        for rules in keys.crossOriginRules {
+            if let grant = rules.grant(to: value) { return grant.withoutCredentials }
+        }
         return nil
     }
 }

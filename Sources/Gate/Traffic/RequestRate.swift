@@ -44,9 +44,6 @@ package struct RequestRate: Sendable, Equatable {
         self.init(count: count, unit: unit, burst: burst)
     }
 
-    /// The highest rate.
-    package static let unlimited = RequestRate(count: most, unit: .second, burst: most)
-
     private init(count: Int, unit: Unit, burst: Int) {
         (self.count, self.unit, self.burst) = (count, unit, burst)
     }

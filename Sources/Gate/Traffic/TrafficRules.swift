@@ -17,9 +17,10 @@ package struct TrafficRules: Sendable, Equatable {
 
     package var isEmpty: Bool { self == TrafficRules() }
 
-    /// Whether a client of that address is served. One whose address is unknown is in no range.
+    /// Whether a client of that address is served. One whose address is unknown may have any: it is served
+    /// only where all are.
     package func admits(_ address: NetworkAddress?) -> Bool {
-        guard let address else { return allowedAddresses.isEmpty }
+        guard let address else { return allowedAddresses.isEmpty && deniedAddresses.isEmpty }
         if deniedAddresses.contains(address) { return false }
         return allowedAddresses.isEmpty || allowedAddresses.contains(address)
     }

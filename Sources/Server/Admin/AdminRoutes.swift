@@ -3,8 +3,11 @@ import CountersignWire
 
 /// Serves the routes below `/api/`, which check their own tokens.
 package protocol AdminAPI: Sendable {
-    /// `configuration` is that of the running server.
-    func answer(to exchange: any Exchange, in configuration: Configuration) async -> ServerResponse
+    /// `configuration` is that of the running server. `caller` names the token, for the log; nil if none was
+    /// valid.
+    func answer(
+        to exchange: any Exchange, in configuration: Configuration
+    ) async -> (response: ServerResponse, caller: String?)
 }
 
 /// The administrators' listener. `/health` and `/ready` reveal nothing that needs credentials; all other
@@ -17,6 +20,7 @@ struct AdminRoutes: Handler {
     /// Nil for a server without the API.
     let api: (any AdminAPI)?
     let running: RunningConfiguration
+    let log: EventLog?
     /// The loops that serve clients.
     let loops: [EventLoop]
 
@@ -26,7 +30,9 @@ struct AdminRoutes: Handler {
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
         if let api, request.isBelow("/api/") {
-            return await exchange.respond(await api.answer(to: exchange, in: running.current))
+            let answer = await api.answer(to: exchange, in: running.current)
+            logCall(of: request, status: answer.response.status, caller: answer.caller)
+            return await exchange.respond(answer.response)
         }
         if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
             // A response is counted when it has been sent: its client may be the one that asks.
@@ -36,6 +42,14 @@ struct AdminRoutes: Handler {
             token.isPresented(by: request)
         else { return await exchange.respond(answer(to: request)) }
         await exchange.respond(await drills.answer(to: exchange))
+    }
+
+    /// A line for each call of the API, without its query.
+    private func logCall(of request: Request, status: Int, caller: String?) {
+        let method = request.head.span.extracting(request.method.range).text
+        let path = request.head.span.extracting(request.path.range).text
+        log?.note(
+            subject: "api", message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }
 
     private func answer(to request: Request) -> ServerResponse {

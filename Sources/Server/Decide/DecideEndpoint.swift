@@ -196,6 +196,7 @@ extension Gateway {
         event: RequestEvent
     ) async {
         do throws(Refusal) {
+            try screen(exchange, event: event)
             guard decider.isAllowed(request) else {
                 throw Refusal(
                     .forbidden, detail: "decide: a trusted proxy does not show the secret of decide-secret")

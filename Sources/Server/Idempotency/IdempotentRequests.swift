@@ -130,6 +130,10 @@ extension Gateway {
             var answer = ServerResponse(status: status, fields: fields, body: body).addingUpdateNotice(
                 for: caller)
             answer.fields.append(ServerResponse.Field("Countersign-Replayed", value: "true"))
+            if caller.release.traffic?.rules.crossOrigin.isEmpty == false {
+                // The backend's own, from before the rules.
+                answer.fields.removeAll { $0.name.lowercased().hasPrefix("access-control-") }
+            }
             answer.fields += event.trafficFields
             await exchange.respond(signed(answer, to: exchange, judgement: judgement))
         case .again(.tooLong(let status)):

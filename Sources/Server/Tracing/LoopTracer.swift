@@ -76,6 +76,6 @@ final class LoopTracer {
         guard let trace = event.trace, trace.isSampled else { return }
         exporter.add(
             TraceSpanBuilder(trace: trace, event: event, request: request, exchange: exchange)
-                .spans(client: client?.text ?? exchange.peer, backend: backend))
+                .spans(client: client?.text ?? exchange.peer, backend: backend), isProven: event.isProven)
     }
 }

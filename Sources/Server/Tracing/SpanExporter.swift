@@ -30,6 +30,8 @@ final class SpanExporter: Sendable {
     }
 
     static let mostWaiting = 2_048
+    /// Of these, spans of requests that have proved nothing: strangers leave room for the others.
+    static let mostUnproven = 1_024
     static let batchSize = 512
     private static let attempts = 5
     /// How long spans gather before they are sent, unless a batch is full.
@@ -81,10 +83,12 @@ final class SpanExporter: Sendable {
     /// The number of spans that wait.
     var waiting: Int { queue.with { $0.waiting.count } }
 
-    /// Takes the spans of one request. May be called on any thread, and does not wait.
-    func add(_ spans: [TraceSpan]) {
+    /// Takes the spans of one request, of a proven caller or not. May be called on any thread, and does not
+    /// wait.
+    func add(_ spans: [TraceSpan], isProven: Bool) {
+        let most = isProven ? SpanExporter.mostWaiting : SpanExporter.mostUnproven
         queue.with { queue in
-            guard queue.waiting.count + spans.count <= SpanExporter.mostWaiting, !queue.isStopping else {
+            guard queue.waiting.count + spans.count <= most, !queue.isStopping else {
                 queue.figures.overflowed += UInt64(spans.count)
                 return
             }

@@ -40,8 +40,14 @@ enum CrossOriginResponse {
         guard let origin = request.value(of: "origin"),
             let grant = rules.grant(to: request.head.span.extracting(origin.range))
         else { return [vary] }
-        return allowance(grant) + [
-            ServerResponse.Field("Access-Control-Expose-Headers", value: exposed), vary,
+        return fields(of: grant)
+    }
+
+    /// The same for a page whose grant is known.
+    static func fields(of grant: CrossOriginGrant) -> [ServerResponse.Field] {
+        allowance(grant) + [
+            ServerResponse.Field("Access-Control-Expose-Headers", value: exposed),
+            ServerResponse.Field("Vary", value: "Origin"),
         ]
     }
 

@@ -6,18 +6,29 @@ import CountersignWire
 /// Counts requests by party, for all loops, in memory of fixed size.
 ///
 /// A party that no other request has named takes the place of the one whose allowance is nearest to full, and
-/// inherits its use (``LimitTable``): a flood of addresses erases no count. The counts are this process's.
+/// inherits its use (``LimitTable``), as far as its own rate allows. So rates of one unit have a table of
+/// their own: a flood of addresses under a rate by the second erases no count by the day. The counts are
+/// this process's.
 final class RateCounter: Sendable {
-    /// Parties that are counted at a time; 16 bytes each.
+    /// Parties of one unit that are counted at a time; 16 bytes each.
     private static let capacity = 1 << 16
 
-    private let table: LimitTable
+    private let random: any RandomSource
+    /// Made when a rate of the unit is first used.
+    private let tables = Locked<[RequestRate.Unit: LimitTable]>([:])
 
-    init(random: any RandomSource = SystemRandom()) {
-        let bytes = random.bytes(16)
-        table = LimitTable(
-            RateCounter.limit(of: RequestRate.unlimited), capacity: RateCounter.capacity,
-            hashKey: KeyedHash.Key { bytes[$0] })
+    init(random: any RandomSource = SystemRandom()) { self.random = random }
+
+    private func table(of rate: RequestRate) -> LimitTable {
+        tables.with { tables in
+            if let table = tables[rate.unit] { return table }
+            let bytes = random.bytes(16)
+            let table = LimitTable(
+                RateCounter.limit(of: rate), capacity: RateCounter.capacity,
+                hashKey: KeyedHash.Key { bytes[$0] })
+            tables[rate.unit] = table
+            return table
+        }
     }
 
     /// One party and its rate.
@@ -46,12 +57,13 @@ final class RateCounter: Sendable {
 
     /// Counts one request to each party, or to none of them. `now` is in microseconds of a monotonic clock.
     func take(_ counts: [Count], at now: Int64) -> Outcome {
-        var debits: [LimitTable.Debit] = []
+        var debits: [(table: LimitTable, debit: LimitTable.Debit)] = []
         for count in counts {
+            let table = table(of: count.rate)
             switch table.debit(count.key.span, limit: RateCounter.limit(of: count.rate), at: now) {
-            case .allowed(let debit): debits.append(debit)
+            case .allowed(let debit): debits.append((table, debit))
             case .refused(let wait):
-                for debit in debits { table.refund(debit, at: now) }
+                for (table, debit) in debits { table.refund(debit, at: now) }
                 return .refused(
                     state(of: count, at: now), wait: RateCounter.seconds(fromMicroseconds: max(wait, 1)))
             }
@@ -60,7 +72,8 @@ final class RateCounter: Sendable {
     }
 
     private func state(of count: Count, at now: Int64) -> State {
-        let used = table.used(count.key.span, limit: RateCounter.limit(of: count.rate), at: now)
+        let used = table(of: count.rate).used(
+            count.key.span, limit: RateCounter.limit(of: count.rate), at: now)
         return State(
             name: count.name, rate: count.rate, remaining: max(count.rate.burst - used, 0),
             reset: RateCounter.seconds(

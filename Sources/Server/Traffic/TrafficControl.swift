@@ -41,7 +41,7 @@ final class TrafficControl {
         (rules.allowedAddresses, rules.deniedAddresses) = (settings.allowed, settings.denied)
         guard rules.admits(address) else { return Verdict(refusal: TrafficControl.addressRefusal) }
         guard let rate = settings.rate else { return Verdict() }
-        let key = TrafficControl.key(["", "", "address", TrafficControl.text(of: address)])
+        let key = TrafficControl.key(["", "", "address", rate.text, TrafficControl.text(of: address)])
         switch counter.take([.init(name: "address", rate: rate, key: key)], at: now) {
         case .allowed: return Verdict()
         case .refused(let state, let wait): return TrafficControl.refused(state, wait: wait)
@@ -111,7 +111,7 @@ final class TrafficControl {
             guard let rate = rates[subject], let id = text(of: subject, in: party) else { return nil }
             return RateCounter.Count(
                 name: rule == nil ? subject.rawValue : "route-\(subject.rawValue)", rate: rate,
-                key: key([app, route, subject.rawValue, id]))
+                key: key([app, route, subject.rawValue, rate.text, id]))
         }
     }
 

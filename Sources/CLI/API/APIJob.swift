@@ -1,0 +1,78 @@
+import CountersignHTTP
+import CountersignSeal
+import CountersignServer
+import CountersignWire
+
+/// One call, ready to run. The API's one thread runs it as a whole, so that no other call comes between the
+/// comparison with `If-Match`, the look for an earlier answer, and the command.
+struct APIJob: Sendable {
+    let call: APICall
+    let line: APICommandLine
+    /// Nil unless the request has an `Idempotency-Key`.
+    let keyed: KeptAnswers.Call?
+    /// What `If-Match` names; nil without it.
+    let tag: String?
+    let kept: KeptAnswerTable
+    let host: CommandHost
+    let environment: Environment
+
+    func run() -> ServerResponse {
+        do throws(APIProblem) {
+            if let keyed, let earlier = try kept.find(keyed) { return earlier }
+            if let tag { try checkUnchanged(since: tag) }
+            let answer = try execute(call.operation, line: line)
+            if let keyed { kept.keep(answer, to: keyed) }
+            return answer
+        } catch {
+            return error.response
+        }
+    }
+
+    /// Compares what is to be replaced with the tag that the caller has read.
+    private func checkUnchanged(since tag: String) throws(APIProblem) {
+        guard let reading = APIOperation.all.first(where: { $0.id == call.operation.reading }) else { return }
+        var line = APICommandLine()
+        for input in reading.inputs { line.add(text: call.values[input.name] ?? "", as: input.use) }
+        let now = try execute(reading, line: line)
+        guard now.fields.contains(where: { $0.name == "ETag" && $0.value == tag }) else {
+            throw APIProblem(412, code: "changed", detail: "If-Match: it has changed; read it again")
+        }
+    }
+
+    private func execute(
+        _ operation: APIOperation, line: APICommandLine
+    ) throws(APIProblem) -> ServerResponse {
+        let command = operation.command
+        let json = command.options.contains { $0.name == Option.json.name } ? ["--json"] : []
+        let execution = CommandExecution(
+            command: command, words: json + line.words(for: command), standardInput: line.standardInput,
+            host: host, environment: environment)
+        switch execution.outcome {
+        case .success(let result): return try APIJob.response(to: operation, result: result)
+        case .failure(let error): throw APIProblem(error)
+        }
+    }
+
+    private static func response(
+        to operation: APIOperation, result: CommandExecution.Result
+    ) throws(APIProblem) -> ServerResponse {
+        guard !result.output.isEmpty else {
+            throw APIProblem(503, code: "unavailable", detail: "\(operation.id): the command printed nothing")
+        }
+        guard result.status == .success || operation.statusMeaning == .finding else {
+            throw APIProblem(409, code: "conflict", detail: String(decoding: result.output, as: UTF8.self))
+        }
+        var fields = [ServerResponse.Field("Cache-Control", value: "no-store")]
+        if operation.method == .get {
+            fields.append(ServerResponse.Field("ETag", value: tag(of: result.output)))
+        }
+        return ServerResponse(
+            status: operation.status, type: "application/json", fields: fields, body: result.output)
+    }
+
+    private static func tag(of body: [UInt8]) -> String {
+        let digest = SHA256.digest(body.span)
+        let beginning = (0..<8).map { digest[$0] }
+        return "\"" + Hex.encode(beginning.span) + "\""
+    }
+}
