@@ -93,7 +93,8 @@ def test_each_fault_is_named(served, tmp_path):
         assert wrong(json.loads(done.out)["findings"], "listener")[0]["verdict"] == "error"
     for name, value, text in [("registration", "open", "anybody may sign up"), ("enforcement", "observe=3d", "without a valid proof"),
                               ("maintenance", "10m", "in maintenance"), ("deny-addresses", "0.0.0.0/0", "deny-addresses has 0.0.0.0/0"),
-                              ("cors-origins", "*", "every web site")]:
+                              ("cors-origins", "*", "every web site"),
+                              ("cors-credentials", "https://a.example", "cors-credentials has no effect")]:
         gateway.admin("app", "policy", "demo", "--set", f"{name}={value}")
         code, findings = doctor(gateway, *upstream)
         assert code == 0, findings

@@ -18,7 +18,7 @@ package enum APIScope: String, Sendable, CaseIterable {
 
     package var meaning: String {
         switch self {
-        case .appsRead: "apps, their policies, routes and pins"
+        case .appsRead: "apps, their policies, routes and maintenance"
         case .appsWrite: "add apps; change policies, routes and maintenance"
         case .releasesRead: "releases, their policies, and what a retirement would cut off"
         case .releasesWrite: "add releases, whose secrets it is shown; change keys, policies and retirements"
@@ -26,8 +26,8 @@ package enum APIScope: String, Sendable, CaseIterable {
         case .accountsWrite: "add, lock, reset, remove and erase accounts: a reset code opens an account"
         case .sessionsRead: "sessions"
         case .sessionsWrite: "end sessions, and forget devices"
-        case .auditRead: "the record of changes"
-        case .serverRead: "health, nodes, counts of requests, public keys and tokens"
+        case .auditRead: "the record of changes, and its verification"
+        case .serverRead: "version, nodes, counts of requests, public keys and tokens"
         case .serverWrite: "reload the settings"
         }
     }
@@ -177,7 +177,10 @@ extension Deployment {
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
             guard !tokens.contains(where: { $0.name == name }) else {
                 throw OperationalError(
-                    .failed, message: "token \(name): there is one of that name; `countersign token revoke`")
+                    .failed,
+                    message:
+                        "token \(name): there is one of that name; `countersign token revoke \(name)` ends it"
+                )
             }
             guard tokens.count < APITokenFile.most else {
                 throw OperationalError(

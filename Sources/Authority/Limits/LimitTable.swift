@@ -166,7 +166,7 @@ package final class LimitTable: @unchecked Sendable {
             let index = known ?? LimitTable.oldest(in: set)
             // After the clock was set back, a stored time may be too far ahead. It is clamped here, so that
             // no key waits longer than one full refill, or than its debt where it has some.
-            // Of another key, whose limit may be a slower one, only what an allowed attempt replaces is changed.
+            // Another key's time changes only where an allowed attempt replaces it: its limit may be slower.
             let fullAt =
                 set[index].fullAt > latest + limit.mostDebt ? latest : set[index].fullAt
             if known != nil { set[index].fullAt = fullAt }

@@ -55,7 +55,8 @@ extension PolicyKey {
     ]
 
     private static let expectedRanges =
-        "addresses or ranges such as 10.0.0.0/8, at most \(NetworkRange.most), joined by commas"
+        "addresses or ranges such as 10.0.0.0/8, without a bit set behind the prefix, at most "
+        + "\(NetworkRange.most), joined by commas"
     private static let expectedOrigins =
         "origins such as https://app.example.com, in lower case, without a path and without the scheme's own "
         + "port, at most \(mostOrigins), joined by commas"

@@ -32,6 +32,7 @@ final class APIProblem: Error, Sendable {
     static let statuses: [(status: Int, meaning: String)] = [
         (400, "The request is not what the operation takes"), (401, "No valid token was presented"),
         (403, "The token does not have the scope"), (404, "The thing that is named does not exist"),
+        (405, "The path has other methods"),
         (409, "The state of the deployment does not allow it"), (412, "If-Match: it has changed"),
         (413, "The body is too large"), (415, "The body is not application/json"),
         (421, "The Host field names another server"),

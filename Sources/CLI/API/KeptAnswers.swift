@@ -6,6 +6,7 @@ import CountersignWire
 /// restart forgets them.
 struct KeptAnswers: Sendable {
     private static let most = 256
+    /// So that the calls of one token do not make the server forget those of another.
     private static let mostOfToken = 32
 
     /// A call that names itself by a key.

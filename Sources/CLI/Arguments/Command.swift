@@ -146,7 +146,8 @@ enum Help {
 
             \(table(rows))
 
-            `countersign COMMAND --help` says more. Exit status: \(most),
+            `countersign COMMAND --help` says more. `countersign --api URL --token-file F COMMAND` runs it
+            on another machine (docs/operate/api.md). Exit status: \(most),
             \(statuses.last ?? "").
             """
     }

@@ -4,7 +4,7 @@ import CountersignWire
 
 extension Command {
     private static let appOptions: [Option] = [
-        .list("app", placeholder: "APP", meaning: "this app; may be repeated"),
+        .list("app", placeholder: "APP", meaning: "this app"),
         .flag("all", meaning: "all apps"),
     ]
 
@@ -25,8 +25,9 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let value = run.arguments.value("retry-after") ?? "10m"
-        guard value != "off" else {
-            throw OperationalError(.usage, message: "--retry-after `off`: expected a time such as 10m")
+        guard PolicyKey.seconds(value[...]) != nil else {
+            throw OperationalError(
+                .usage, message: "--retry-after `\(value)`: expected a time from 1s to 24h such as 10m")
         }
         try run.setMaintenance("maintenance=\(value)")
         return .success

@@ -8,7 +8,7 @@ extension Command {
         options: [
             .list(
                 "scope", placeholder: "SCOPE",
-                meaning: "what it may do; may be repeated, and be a list by commas"),
+                meaning: "what it may do, or several joined by commas"),
             .value(
                 "expires", placeholder: "TIME", meaning: "when it ends: \(TimeText.expected) (default: never)"
             ),
@@ -36,7 +36,9 @@ extension Command {
             try TimeText.parse(text, option: "expires", now: run.now)
         }
         if let expires, expires <= run.now {
-            throw OperationalError(.usage, message: "--expires: expected a time to come")
+            throw OperationalError(
+                .usage,
+                message: "--expires `\(run.arguments.value("expires") ?? "")`: expected a time to come")
         }
         let made = try run.deployment().addAPIToken(
             run.required("NAME"), scopes: scopes, expires: expires, at: run.now)

@@ -32,8 +32,8 @@ extension Setting {
                 "how many requests one client address (IPv6: /64) may make, before anything is proved about "
                 + "them; `off` for no limit",
             expected:
-                "off, or a number for each second, minute, hour or day, such as 200/second or "
-                + "600/minute,burst=100",
+                "off, or a number from 1 to \(RequestRate.most) for each second, minute, hour or day, such "
+                + "as 200/second or 600/minute,burst=100",
             kind: .text(["off"]), effect: .onReload,
             set: { configuration, text in
                 if text == "off" { return configuration.traffic.rate = nil }

@@ -20,7 +20,7 @@ extension Doctor {
                 let policy = try app.policy()
                 checkObserving(policy, of: app)
                 checkRoutes(policy, of: app)
-                checkTraffic(policy.traffic, of: app)
+                checkTraffic(policy, of: app)
                 if policy.registration == .open {
                     add(
                         .policy, verdict: .warning, message: "app \(app.name): anybody may sign up",
@@ -70,7 +70,8 @@ extension Doctor {
         }
     }
 
-    private mutating func checkTraffic(_ traffic: TrafficRules, of app: App) {
+    private mutating func checkTraffic(_ policy: Policy, of app: App) {
+        let traffic = policy.traffic
         if traffic.maintenance != nil {
             add(
                 .policy, verdict: .warning,
@@ -85,6 +86,13 @@ extension Doctor {
                     "app \(app.name): deny-addresses has \(range), which is every address of its version",
                 expected: "ranges of single networks; `allow-addresses` is for the few that are served",
                 command: ownCommand("app", "policy", app.name.description, "--set", "deny-addresses="))
+        }
+        if !traffic.crossOrigin.credentialedOrigins.isEmpty, policy.legacyHost == nil {
+            add(
+                .policy, verdict: .warning,
+                message: "app \(app.name): cors-credentials has no effect, as the app has no legacy-host",
+                expected: "legacy-host=HOST, or no cors-credentials",
+                command: ownCommand("app", "policy", app.name.description, "--set", "cors-credentials="))
         }
         if traffic.crossOrigin.origins == ["*"] {
             add(

@@ -41,8 +41,9 @@ final class TrafficControl {
         (rules.allowedAddresses, rules.deniedAddresses) = (settings.allowed, settings.denied)
         guard rules.admits(address) else { return Verdict(refusal: TrafficControl.addressRefusal) }
         guard let rate = settings.rate else { return Verdict() }
+        // Of no app and no route.
         let key = TrafficControl.key(["", "", "address", rate.text, TrafficControl.text(of: address)])
-        switch counter.take([.init(name: "address", rate: rate, key: key)], at: now) {
+        switch counter.take([.init(name: "server-address", rate: rate, key: key)], at: now) {
         case .allowed: return Verdict()
         case .refused(let state, let wait): return TrafficControl.refused(state, wait: wait)
         }
