@@ -5,6 +5,7 @@ import errno
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import ssl
@@ -32,13 +33,17 @@ class Site:
     def __init__(self, folder: pathlib.Path, *options: object, **settings: object):
         self.folder, self.path = folder, folder / "settings.json"
         self.one, self.two = (Backend(self.answering(name)) for name in ("one", "two"))
+        # While `may_answer` is not set, both keep a request waiting; `asked` says that one has arrived.
+        self.may_answer, self.asked = threading.Event(), threading.Event()
+        self.may_answer.set()
         self.settings = {"upstream": self.one.url, **settings}
         self.write()
         self.gateway = Gateway(folder, "--config", self.path, *options)
 
-    @staticmethod
-    def answering(name: str):
+    def answering(self, name: str):
         def answer(_, sock: socket.socket) -> None:
+            self.asked.set()
+            assert self.may_answer.wait(30)
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n" + name.encode())
         return answer
 
@@ -312,7 +317,7 @@ def test_proxy_headers(tmp_path):
 def test_connections_to_the_backend(tmp_path):
     """Of six requests at once, four find no connection of their worker's under the lower limit, and may not wait."""
     with Site(tmp_path, "--tls", "off", "--workers", 2) as site:
-        answer = Site.answering("one")
+        answer = site.answering("one")
 
         def statuses(all_arrive: bool) -> list[int]:
             released, count = threading.Event(), len(site.one.seen)
@@ -457,20 +462,36 @@ def test_a_reload_during_a_hand_over_is_refused(tmp_path):
     """While the successor drains the old process, the signal to the old one changes nothing; the successor takes reloads."""
     with Site(tmp_path, "--tls", "off") as site:
         old = site.gateway.process
+        # A request in flight, because the old process ends as soon as it has none.
+        site.may_answer.clear()
         with site.gateway.connect() as line:
             line.send(site.gateway.key.request())
-            assert line.answer().status == 200
+            assert site.asked.wait(10)
             with open(site.gateway.log_path, "ab") as log:
                 new = subprocess.Popen(site.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
             site.gateway.process = new
             assert new.stdout.readline().startswith(b"listening on ")
             old.send_signal(signal.SIGHUP)
-            until(lambda: site.notes())
             until(lambda: site.notes() and site.notes()[-1].startswith("nothing was applied: a restart is under way"))
+            site.may_answer.set()
+            assert line.answer().status == 200
             site.write(limit_target=300)
             until(lambda: run("reload", "--data", site.gateway.data).returncode == 0)
             assert site.gateway.send(site.gateway.key.request(target="/" + "x" * 400)).status == 413
         assert old.wait(40) == 0
+
+
+def test_signals_reach_the_main_thread_alone(tmp_path):
+    """A thread that does not block a signal takes it while the main thread is busy, and the signal ends the process."""
+    signals = sum(1 << number - 1 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGUSR1, signal.SIGTERM))
+    with Site(tmp_path, "--tls", "off") as site:
+        main = site.gateway.process.pid
+        threads = {
+            int(task.name): int(re.search(r"SigBlk:\s*(\w+)", (task / "status").read_text())[1], 16)
+            for task in pathlib.Path(f"/proc/{main}/task").iterdir()
+        }
+        assert len(threads) > 5
+        assert [thread for thread, blocked in threads.items() if thread != main and blocked & signals != signals] == []
 
 
 def test_a_reload_while_the_successor_starts_is_refused(tmp_path):

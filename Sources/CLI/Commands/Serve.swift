@@ -42,15 +42,16 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
+        let makeAPI = { () throws(OperationalError) in try AdminAPIService(environment: run.environment) }
         let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
         #if SABOTAGE
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                faults: faults, api: AdminAPIService(environment: run.environment))
+                faults: faults, makeAPI: makeAPI)
         #else
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                api: AdminAPIService(environment: run.environment))
+                makeAPI: makeAPI)
         #endif
         return .success
     }

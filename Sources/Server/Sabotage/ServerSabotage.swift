@@ -11,11 +11,11 @@
         package static func run(
             _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
             environment: [String: String],
-            faults: [Sabotage], api: (any AdminAPI)? = nil
+            faults: [Sabotage], makeAPI: () throws(OperationalError) -> any AdminAPI
         ) throws(OperationalError) {
             try run(
                 configuration.planted(faults), from: sources, start: start, environment: environment,
-                api: api,
+                makeAPI: makeAPI,
                 composition: FaultyComposition(faults: Set(faults)))
         }
     }
