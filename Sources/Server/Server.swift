@@ -19,25 +19,23 @@ public enum Server {
     private static let reconcileMilliseconds = 2_000
 
     /// Serves until told to stop; returns once drained. Call from the main thread, which handles the signals.
-    /// A reload reads `sources` again. `makeAPI` is called once signals are blocked, because a thread that is
-    /// started earlier takes them, and ends the process.
+    /// A reload reads `sources` again.
     package static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start = .alone,
-        environment: [String: String], makeAPI: () throws(OperationalError) -> any AdminAPI
+        environment: [String: String], api: (any AdminAPI)? = nil
     ) throws(OperationalError) {
         try run(
-            configuration, from: sources, start: start, environment: environment, makeAPI: makeAPI,
+            configuration, from: sources, start: start, environment: environment, api: api,
             composition: SoundComposition())
     }
 
     /// The same from the parts that `composition` chooses.
     static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
-        environment: [String: String], makeAPI: () throws(OperationalError) -> any AdminAPI,
+        environment: [String: String], api: (any AdminAPI)? = nil,
         composition: any ServerComposition
     ) throws(OperationalError) {
         Signals.block()
-        let api = try makeAPI()
         _ = ServerProgram.path
         let manager = ServiceManager(environment: environment)
         let passed = try manager.takeSockets(configuration)

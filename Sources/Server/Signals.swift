@@ -1,4 +1,4 @@
-import CountersignWire
+import CountersignThreads
 import Glibc
 
 /// Signals, taken one at a time by the main thread; all other threads block them.
@@ -8,9 +8,10 @@ enum Signals {
     /// Wakes the main thread from any other thread, to look at changes.
     static func wake() { kill(getpid(), SIGUSR1) }
 
-    /// Call before any thread is started: a thread inherits the blocked signals.
+    /// Call before the libraries start threads, which inherit the blocked signals; ``WorkerThreads`` block them
+    /// by themselves.
     static func block() {
-        var set = handled
+        var set = MainThreadSignals.all
         pthread_sigmask(SIG_BLOCK, &set, nil)
         // A peer that goes away causes a write error, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
@@ -18,23 +19,16 @@ enum Signals {
 
     /// The next signal.
     static func next() -> Event {
-        var set = handled
+        var set = MainThreadSignals.all
         var number: Int32 = 0
         return sigwait(&set, &number) == 0 ? meaning(of: number) : .none
     }
 
     /// The next signal, or none within `milliseconds`.
     static func next(milliseconds: Int) -> Event {
-        var set = handled
+        var set = MainThreadSignals.all
         var patience = timespec(tv_sec: milliseconds / 1_000, tv_nsec: milliseconds % 1_000 * 1_000_000)
         return meaning(of: sigtimedwait(&set, nil, &patience))
-    }
-
-    private static var handled: sigset_t {
-        var set = sigset_t()
-        sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGUSR1] { sigaddset(&set, number) }
-        return set
     }
 
     private static func meaning(of number: Int32) -> Event {

@@ -3,7 +3,8 @@ import CountersignWire
 import Glibc
 
 /// Threads for work that keeps a core or a disk busy, or that waits. They are POSIX threads and not tasks:
-/// Swift's own pool has one thread per core, and a thread that blocks there serves nothing else.
+/// Swift's own pool has one thread per core, and a thread that blocks there serves nothing else. They take
+/// none of ``MainThreadSignals``, whenever they were started.
 package final class WorkerThreads: Sendable {
     private final class ThreadBody: Sendable {
         let run: @Sendable () -> Void
@@ -22,13 +23,15 @@ package final class WorkerThreads: Sendable {
         for _ in 0..<count {
             var thread = pthread_t()
             let retained = Unmanaged.passRetained(life)
-            let failure = pthread_create(
-                &thread, nil,
-                { context in
-                    guard let context else { return nil }
-                    Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
-                    return nil
-                }, retained.toOpaque())
+            let failure = MainThreadSignals.blocked {
+                pthread_create(
+                    &thread, nil,
+                    { context in
+                        guard let context else { return nil }
+                        Unmanaged<ThreadBody>.fromOpaque(context).takeRetainedValue().run()
+                        return nil
+                    }, retained.toOpaque())
+            }
             guard failure == 0 else {
                 retained.release()
                 throw OperationalError(

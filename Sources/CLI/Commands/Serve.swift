@@ -42,16 +42,15 @@ extension Command {
             try run.console.print(configuration.shown.prettyText)
             return .success
         }
-        let makeAPI = { () throws(OperationalError) in try AdminAPIService(environment: run.environment) }
         let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
         #if SABOTAGE
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                faults: faults, makeAPI: makeAPI)
+                faults: faults, api: AdminAPIService(environment: run.environment))
         #else
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                makeAPI: makeAPI)
+                api: AdminAPIService(environment: run.environment))
         #endif
         return .success
     }

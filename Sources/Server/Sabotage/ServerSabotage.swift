@@ -11,11 +11,11 @@
         package static func run(
             _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
             environment: [String: String],
-            faults: [Sabotage], makeAPI: () throws(OperationalError) -> any AdminAPI
+            faults: [Sabotage], api: (any AdminAPI)? = nil
         ) throws(OperationalError) {
             try run(
                 configuration.planted(faults), from: sources, start: start, environment: environment,
-                makeAPI: makeAPI,
+                api: api,
                 composition: FaultyComposition(faults: Set(faults)))
         }
     }
