@@ -8,8 +8,8 @@ enum Signals {
     /// Wakes the main thread from any other thread, to look at changes.
     static func wake() { kill(getpid(), SIGUSR1) }
 
-    /// Call before the libraries start threads, which inherit the blocked signals; ``WorkerThreads`` block them
-    /// by themselves.
+    /// Call before libraries start threads, which inherit the blocked signals; ``WorkerThreads`` block them
+    /// anyway.
     static func block() {
         var set = MainThreadSignals.all
         pthread_sigmask(SIG_BLOCK, &set, nil)

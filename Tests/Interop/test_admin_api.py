@@ -20,6 +20,7 @@ import pytest
 from gateway import run
 from signing import ReleaseKey
 from test_metrics import Administered
+from vaults import until
 
 ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "sessions:read",
        "sessions:write", "audit:read", "server:read", "server:write"]
@@ -269,6 +270,24 @@ def test_the_log_names_each_caller(served, tmp_path):
     lines = [event["message"] for event in served.events() if event.get("log") == "api"]
     token = next(one for one in served.call("GET", "/api/v1/tokens")[1]["tokens"] if one["name"] == "all")
     assert lines == [f"token all ({token['id']}): GET /api/v1/apps: 400", "no valid token: GET /api/v1/apps: 401"]
+
+
+def test_calls_without_a_token_do_not_fill_the_log(tmp_path):
+    with Deployment(tmp_path, "--log-sample", 5, "--log-sample-seconds", 1) as served:
+        for _ in range(40):
+            assert served.call("GET", "/api/v1/apps", token="cst_wrong")[0] == 401
+
+        def counts() -> tuple[int, int]:
+            events = served.events()
+            return (sum(event.get("log") == "api" for event in events),
+                    sum(event["more"] for event in events if event.get("log") == "sampled" and event["status"] == 401))
+
+        until(lambda: sum(counts()) == 40, "every call is written or counted")
+        assert counts()[1] > 0
+        # The calls of a token are written all the same.
+        for _ in range(10):
+            served.call("GET", "/api/v1/apps")
+        assert sum(event.get("log") == "api" and event["message"].startswith("token all") for event in served.events()) == 10
 
 
 def test_a_reload_that_fails_is_a_failure(tmp_path):

@@ -31,7 +31,7 @@ struct AdminRoutes: Handler {
         let request = exchange.request
         if let api, request.isBelow("/api/") {
             let answer = await api.answer(to: exchange, in: running.current)
-            logCall(of: request, status: answer.response.status, caller: answer.caller)
+            logCall(on: exchange, status: answer.response.status, caller: answer.caller)
             return await exchange.respond(answer.response)
         }
         if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
@@ -44,11 +44,17 @@ struct AdminRoutes: Handler {
         await exchange.respond(await drills.answer(to: exchange))
     }
 
-    /// A line for each call of the API, without its query.
-    private func logCall(of request: Request, status: Int, caller: String?) {
+    /// A line for each call of the API, without its query. Calls without a valid token are sampled as other
+    /// requests without proof are.
+    private func logCall(on exchange: any Exchange, status: Int, caller: String?) {
+        guard let log else { return }
+        let subject = RefusalSampler.Subject(
+            cause: .answered(status: status), address: exchange.source.address)
+        guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
+        let request = exchange.request
         let method = request.head.span.extracting(request.method.range).text
         let path = request.head.span.extracting(request.path.range).text
-        log?.note(
+        log.note(
             subject: "api", message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }
 
