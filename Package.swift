@@ -221,7 +221,8 @@ let package = Package(
                 "CountersignThreads", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CLinux",
             ],
-            path: "Sources/CLI", swiftSettings: breakable),
+            path: "Sources/CLI",
+            resources: [.embedInCode("Console/Assets")], swiftSettings: breakable),
 
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 

@@ -33,7 +33,7 @@ enum Tool {
         .accountExport, .accountErase,
         .sessionList, .sessionRevoke, .nodes,
         .meter, .replayStatus, .replayConfirmClock, .drillStore, .drillReplay, .auditList, .auditVerify,
-        .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .openAPI, .assertionKeys,
+        .auditAccept, .tokenAdd, .tokenList, .tokenRevoke, .console, .openAPI, .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
         .migrate, .backupKey, .backup, .restore, .doctor,
         .pinsKeygen, .pinsSign,

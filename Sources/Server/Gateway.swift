@@ -31,6 +31,9 @@ final class Gateway: Handler, @unchecked Sendable {
     private(set) var limits: Limits
     private(set) var proxies: TrustedProxies
     private let log: EventLog?
+    /// Nil for a server without a console.
+    private let recentRefusals: RecentRefusals?
+    private var explanations = ExplanationAllowance()
     let tracer: LoopTracer
     let traffic: TrafficControl
     let clock: any TimeSource
@@ -50,7 +53,7 @@ final class Gateway: Handler, @unchecked Sendable {
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
-        log: EventLog?, tracer: LoopTracer, traffic: TrafficControl,
+        log: EventLog?, recentRefusals: RecentRefusals? = nil, tracer: LoopTracer, traffic: TrafficControl,
         clock: any TimeSource,
         seed: UInt64
     ) {
@@ -65,6 +68,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.proxies = proxies
         self.requestCounter = tally
         self.log = log
+        self.recentRefusals = recentRefusals
         self.tracer = tracer
         self.traffic = traffic
         self.clock = clock
@@ -144,15 +148,15 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// Ends a request: its response was sent, or cannot be.
     private func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
-        gate.endJudgement(judgement)
         // A refusal is counted as it is written.
         if event.refusal == nil { countEnd(of: event, on: exchange) }
-        didEnd(event, of: exchange)
+        didEnd(event, of: exchange, after: judgement)
+        gate.endJudgement(judgement)
         requestCounter.end()
     }
 
     /// Counts the durations, and writes the event.
-    private func didEnd(_ event: RequestEvent, of exchange: any Exchange) {
+    private func didEnd(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         event.end()
         event.counted?.record(
             nanoseconds: event.nanoseconds, upstreamNanoseconds: exchange.upstreamNanoseconds)
@@ -163,7 +167,7 @@ final class Gateway: Handler, @unchecked Sendable {
             tracer.end(
                 event, on: exchange, client: client(of: exchange), backend: backend.host)
         }
-        record(event, of: exchange)
+        record(event, of: exchange, after: judgement)
     }
 
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
@@ -173,8 +177,8 @@ final class Gateway: Handler, @unchecked Sendable {
         event.refusal = refusal
         let judgement = gate.beginJudgement()
         await answer(refusal, on: exchange, judgement: judgement, event: event)
+        didEnd(event, of: exchange, after: judgement)
         gate.endJudgement(judgement)
-        didEnd(event, of: exchange)
     }
 
     // MARK: Routing
@@ -667,7 +671,7 @@ final class Gateway: Handler, @unchecked Sendable {
         proxies.areNamed ? (exchange.attachment as? ProxiedClient)?.text : nil
     }
 
-    private func record(_ event: RequestEvent, of exchange: any Exchange) {
+    private func record(_ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement) {
         guard let log else { return }
         guard event.isProven || log.admits(event.subject(of: exchange), now: exchange.loop.seconds) else {
             return
@@ -677,6 +681,24 @@ final class Gateway: Handler, @unchecked Sendable {
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)
+        guard isFailed, let recentRefusals else { return }
+        let explanation = explanationForOperators(of: event, for: exchange, after: judgement)
+        recentRefusals.add(
+            RecentRefusal(
+                event: event.id.text, code: event.outcome(on: exchange), line: line,
+                search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade))
+    }
+
+    /// After the response, so that its time tells the caller nothing.
+    private func explanationForOperators(
+        of event: RequestEvent, for exchange: any Exchange, after judgement: Judgement
+    ) -> Explanation? {
+        guard let refusal = event.refusal, event.caller == nil, !exchange.request.method.isEmpty,
+            explanations.take(now: exchange.loop.seconds)
+        else { return nil }
+        return gate.explanationForOperators(
+            of: refusal, for: exchange.request, judgement: judgement,
+            within: .atMost(ExplanationAllowance.nanoseconds))
     }
 }
 

@@ -22,17 +22,17 @@ public enum Server {
     /// A reload reads `sources` again.
     package static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start = .alone,
-        environment: [String: String], api: (any AdminAPI)? = nil
+        environment: [String: String], services: AdminServices? = nil
     ) throws(OperationalError) {
         try run(
-            configuration, from: sources, start: start, environment: environment, api: api,
+            configuration, from: sources, start: start, environment: environment, services: services,
             composition: SoundComposition())
     }
 
     /// The same from the parts that `composition` chooses.
     static func run(
         _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
-        environment: [String: String], api: (any AdminAPI)? = nil,
+        environment: [String: String], services: AdminServices? = nil,
         composition: any ServerComposition
     ) throws(OperationalError) {
         Signals.block()
@@ -126,7 +126,7 @@ public enum Server {
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
-            sockets: ListeningSockets(inheritance, passed: passed), api: api,
+            sockets: ListeningSockets(inheritance, passed: passed), services: services,
             composition: composition
         ) { authorities in
             composition.gate(
@@ -170,6 +170,7 @@ public enum Server {
             guard turn.isDue(isShort: handOver.hasHandedOver) else { continue }
             log?.closeSample(now: EventLoop.monotonicSeconds())
             drills.look()
+            service.traffic.look(at: SystemTime().now)
             once.expire()
             logFailure(of: "keyed requests", log: log) { () throws(OperationalError) in
                 try requests.moveIfDue()

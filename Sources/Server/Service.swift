@@ -29,6 +29,8 @@ final class Service: @unchecked Sendable {
     /// The pin for clients; nil without TLS.
     let spkiPin: String?
     private let certificate = CertificateExpiry()
+    /// What the server served in the minutes before.
+    let traffic: TrafficHistory
     /// Nil unless spans are exported.
     private let spanExporter: SpanExporter?
     /// The port that clients connect to.
@@ -41,7 +43,7 @@ final class Service: @unchecked Sendable {
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
-        sockets: ListeningSockets, api: (any AdminAPI)?, composition: any ServerComposition,
+        sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
         // At least one worker for each socket that was taken over: no other process accepts from those.
@@ -56,6 +58,9 @@ final class Service: @unchecked Sendable {
         self.assertionKeys = assertionKeys
         self.sockets = sockets
         let rates = RateCounter()
+        let recentRefusals = RecentRefusals()
+        let traffic = TrafficHistory(meter)
+        self.traffic = traffic
         let exporter = try SpanExporter(configuration.tracing, log: log)
         spanExporter = exporter
         let tls = try Certificate.context(for: configuration)
@@ -90,7 +95,7 @@ final class Service: @unchecked Sendable {
                     once: once,
                     routes: routes, decider: decider, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
-                    log: log,
+                    log: log, recentRefusals: services == nil ? nil : recentRefusals,
                     tracer: LoopTracer(
                         TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
                     traffic: TrafficControl(configuration.traffic, counter: rates),
@@ -111,13 +116,16 @@ final class Service: @unchecked Sendable {
                     began: SystemTime().now)
                 let routes = AdminRoutes(
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
-                    drills: drills, api: api, running: running, log: log, loops: workers.map(\.loop))
+                    drills: drills, services: services,
+                    figures: ServerFigures(
+                        traffic: traffic, refusals: recentRefusals, metrics: metrics, readiness: readiness),
+                    running: running, log: log, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(
                     loop: loop,
                     listeners: [
                         try Service.admin(
-                            at: admin, sockets: sockets, loop: loop, configuration: configuration,
+                            at: admin, sockets: sockets, loop: loop, configuration: configuration, tls: tls,
                             routes: routes)
                     ])
                 probe = target.map {
@@ -224,7 +232,7 @@ final class Service: @unchecked Sendable {
             }
         }
         if let administration {
-            let settings = Service.adminSettings(configuration)
+            let settings = Service.adminSettings(configuration, tls: reload.tls)
             let probe = probe
             remaining.perform(on: administration.loop) {
                 for listener in administration.listeners { listener.replace(settings: settings) }
@@ -329,11 +337,13 @@ final class Service: @unchecked Sendable {
         return settings
     }
 
-    private static func adminSettings(_ configuration: Configuration) -> Listener.Settings {
+    private static func adminSettings(_ configuration: Configuration, tls: TLSContext?) -> Listener.Settings {
         var limits = Limits()
         limits.connections = Service.adminConnections
         limits.addressConnections = Service.adminConnections
-        return Listener.Settings(limits: limits, deadlines: configuration.deadlines, tls: nil)
+        return Listener.Settings(
+            limits: limits, deadlines: configuration.deadlines, tls: configuration.adminTLS == .on ? tls : nil
+        )
     }
 
     /// Sets the process not ready until the backend was reached once.
@@ -384,11 +394,11 @@ final class Service: @unchecked Sendable {
 
     private static func admin(
         at address: HostPort, sockets: ListeningSockets, loop: EventLoop, configuration: Configuration,
-        routes: AdminRoutes
+        tls: TLSContext?, routes: AdminRoutes
     ) throws -> Listener {
         let descriptor = try sockets.openAdmin(address).copy()
         return Listener(
-            descriptor: descriptor, loop: loop, settings: adminSettings(configuration),
+            descriptor: descriptor, loop: loop, settings: adminSettings(configuration, tls: tls),
             registry: ConnectionRegistry(),
             handler: routes)
     }

@@ -28,6 +28,33 @@ package final class DurationHistogram: @unchecked Sendable {
             for index in counts.indices { counts[index] &+= other.counts[index] }
             sum &+= other.sum
         }
+
+        /// What came since `earlier`, an earlier snapshot of the same histograms.
+        package func subtracting(_ earlier: Snapshot) -> Snapshot {
+            var rest = self
+            for index in counts.indices { rest.counts[index] &-= earlier.counts[index] }
+            rest.sum &-= earlier.sum
+            return rest
+        }
+
+        /// The duration in seconds that `share` (0 to 1) of all do not exceed, estimated within its bucket as
+        /// Prometheus' `histogram_quantile` does; nil without durations.
+        package func quantile(_ share: Double) -> Double? {
+            let total = count
+            guard total > 0 else { return nil }
+            let rank = share * Double(total)
+            var below: UInt64 = 0
+            for (index, bound) in DurationHistogram.bounds.enumerated() {
+                let here = counts[index]
+                if here > 0, Double(below &+ here) >= rank {
+                    let start = index == 0 ? 0 : Double(DurationHistogram.bounds[index - 1])
+                    let part = (rank - Double(below)) / Double(here)
+                    return (start + (Double(bound) - start) * part) / 1e9
+                }
+                below &+= here
+            }
+            return Double(DurationHistogram.bounds[DurationHistogram.bounds.count - 1]) / 1e9
+        }
     }
 
     private static let sumPlace = bounds.count + 1

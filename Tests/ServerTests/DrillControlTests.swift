@@ -58,7 +58,7 @@ import Testing
             ("[::ffff:10.0.0.1]:5", false), ("[::ffff:127.0.0.1]:5", true), ("[::1:2]:5", false),
             ("127.evil:1", false), ("", false),
         ])
-    func isLocal(peer: String, expected: Bool) { #expect(DrillControl.isLocal(peer) == expected) }
+    func isLocal(peer: String, expected: Bool) { #expect(HostPort.isOfThisMachine(peer: peer) == expected) }
 
     @Test func theReplayGuardRefusesAndRemembersNothing() async throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path

@@ -111,6 +111,8 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case backupRestore = "backup.restore"
     case tokenAdd = "token.add"
     case tokenRevoke = "token.revoke"
+    case consoleSignIn = "console.sign-in"
+    case consoleSignOut = "console.sign-out"
 }
 
 /// The object of the action.

@@ -33,11 +33,22 @@ package enum APIScope: String, Sendable, CaseIterable {
     }
 }
 
-/// A token of the admin API: a random secret of 256 bits, of which the digest is kept.
+/// A secret that opens the admin listener: 256 random bits, of which the digest is kept.
 package struct APIToken: Sendable, Equatable {
+    /// What the secret is presented as. None of them is accepted in another's place.
+    package enum Kind: String, Sendable, CaseIterable {
+        /// A program's, in each request of the API.
+        case program
+        /// The code in a link to the console, which is exchanged for a session once.
+        case link
+        /// A browser's session of the console, in its cookie.
+        case console
+    }
+
     /// `t_` and eight hexadecimal digits: names the token in lists and in the audit log.
     package let id: String
     package let name: String
+    package let kind: Kind
     package let scopes: Set<APIScope>
     /// SHA-256 of the token's text. A random secret of this length needs no slow hash.
     let digest: [UInt8]
@@ -45,6 +56,13 @@ package struct APIToken: Sendable, Equatable {
     package let created: Int64
     /// Whole Unix seconds; nil for a token that does not end.
     package let expires: Int64?
+    /// How long the session will last that a link leads to, in seconds; nil for any other token.
+    let sessionSeconds: Int64?
+
+    package func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
+
+    /// Its holder, for the audit log.
+    package var actor: AuditActor { .token(id: id, name: name) }
 
     package static let prefix = "cst_"
 
@@ -100,6 +118,12 @@ package struct APITokenFile: Sendable {
 
     private static let mostBytes = 256 << 10
 
+    static func checkRoom(for name: String, among tokens: [APIToken]) throws(OperationalError) {
+        guard tokens.count < most else {
+            throw OperationalError(.failed, message: "token \(name): there are \(most) already")
+        }
+    }
+
     private var damaged: OperationalError {
         OperationalError(
             .failed, message: "\(path): it is damaged; remove it, and add the tokens that are needed again")
@@ -128,32 +152,81 @@ extension APIToken {
             let digest = value["digest"]?.string.flatMap(Hex.decode), digest.count == 32,
             let created = value["created"].flatMap({ document.integer($0, in: 0...Int.max) })
         else { return nil }
+        // Files of earlier versions name no kind.
+        guard let kind = Kind(rawValue: value["kind"]?.string ?? Kind.program.rawValue) else { return nil }
         self.init(
-            id: id, name: name, scopes: Set(names.compactMap(APIScope.init)), digest: digest,
+            id: id, name: name, kind: kind, scopes: Set(names.compactMap(APIScope.init)), digest: digest,
             created: Int64(created),
-            expires: value["expires"].flatMap { document.integer($0, in: 0...Int.max) }.map(Int64.init))
+            expires: value["expires"].flatMap { document.integer($0, in: 0...Int.max) }.map(Int64.init),
+            sessionSeconds: value["session_seconds"].flatMap { document.integer($0, in: 1...Int.max) }
+                .map(Int64.init))
     }
 
     fileprivate var json: JSONValue {
         [
-            "id": .string(id), "name": .string(name), "scopes": .strings(scopes.map(\.rawValue).sorted()),
-            "digest": .string(Hex.encode(digest.span)), "created": .integer(created),
+            "id": .string(id), "name": .string(name), "kind": .string(kind.rawValue),
+            "scopes": .strings(scopes.map(\.rawValue).sorted()), "digest": .string(Hex.encode(digest.span)),
+            "created": .integer(created),
             "expires": expires.map { .integer($0) } ?? .null,
+            "session_seconds": sessionSeconds.map { .integer($0) } ?? .null,
         ]
     }
 
     /// Whether the text is this token's; false once it has expired. `now` is in whole Unix seconds.
     fileprivate func isPresented(withDigest digest: Span<UInt8>, at now: Int64) -> Bool {
         let isEqual = ConstantTime.equals(self.digest.span, digest) == .equal
-        return isEqual && expires.map { now < $0 } ?? true
+        return isEqual && !hasExpired(at: now)
     }
 
-    /// The token of that text among `tokens`; all of them are compared. `now` is in whole Unix seconds.
-    package static func find(_ text: Span<UInt8>, among tokens: [APIToken], at now: Int64) -> APIToken? {
+    /// The token of that text and kind among `tokens`; all of them are compared. `now` is in whole Unix
+    /// seconds.
+    package static func find(
+        _ text: Span<UInt8>, of kind: Kind, among tokens: [APIToken], at now: Int64
+    ) -> APIToken? {
         let digest = SHA256.digest(text)
+        return find(digest: (0..<32).map { digest[$0] }, of: kind, among: tokens, at: now)
+    }
+
+    /// The same by the SHA-256 of the text.
+    static func find(
+        digest: [UInt8], of kind: Kind, among tokens: [APIToken], at now: Int64
+    ) -> APIToken? {
         var found: APIToken?
-        for token in tokens where token.isPresented(withDigest: digest.span, at: now) { found = token }
+        for token in tokens where token.isPresented(withDigest: digest.span, at: now) && token.kind == kind {
+            found = token
+        }
         return found
+    }
+
+    /// A new one with its text, which is kept nowhere. `created` and `expires` are in whole Unix seconds.
+    static func make(
+        _ name: String, kind: Kind, scopes: Set<APIScope>, created: Int64, expires: Int64?,
+        sessionSeconds: Int64? = nil
+    ) -> (token: APIToken, text: String) {
+        let random = SystemRandom()
+        let text = prefix + Base64.encode(random.bytes(32).span, as: .url)
+        let digest = SHA256.digest(Array(text.utf8).span)
+        let token = APIToken(
+            id: "t_" + Hex.encode(random.bytes(4).span), name: name, kind: kind, scopes: scopes,
+            digest: (0..<32).map { digest[$0] }, created: created, expires: expires,
+            sessionSeconds: sessionSeconds)
+        return (token, text)
+    }
+}
+
+/// What the forms of a session's pages send back. A page of another site cannot know it.
+package struct FormToken: Sendable {
+    package let text: String
+
+    /// Of the session with that secret.
+    package init(ofSession secret: String) {
+        let digest = SHA256.digest(Array("countersign console form\n\(secret)".utf8).span)
+        let beginning = (0..<16).map { digest[$0] }
+        text = Hex.encode(beginning.span)
+    }
+
+    package func isPresented(as other: String) -> Bool {
+        ConstantTime.equals(Array(text.utf8).span, Array(other.utf8).span) == .equal
     }
 }
 
@@ -168,24 +241,17 @@ extension Deployment {
                 .usage,
                 message: "token name `\(name)`: expected 1 to 64 letters, digits, `-`, `_`, `.` and `@`")
         }
-        let random = SystemRandom()
-        let text = APIToken.prefix + Base64.encode(random.bytes(32).span, as: .url)
-        let digest = SHA256.digest(Array(text.utf8).span)
-        let token = APIToken(
-            id: "t_" + Hex.encode(random.bytes(4).span), name: name, scopes: scopes,
-            digest: (0..<32).map { digest[$0] }, created: now, expires: expires)
+        let (token, text) = APIToken.make(
+            name, kind: .program, scopes: scopes, created: now, expires: expires)
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
-            guard !tokens.contains(where: { $0.name == name }) else {
+            guard !tokens.contains(where: { $0.name == name && $0.kind != .link }) else {
                 throw OperationalError(
                     .failed,
                     message:
                         "token \(name): there is one of that name; `countersign token revoke \(name)` ends it"
                 )
             }
-            guard tokens.count < APITokenFile.most else {
-                throw OperationalError(
-                    .failed, message: "token \(name): there are \(APITokenFile.most) already")
-            }
+            try APITokenFile.checkRoom(for: name, among: tokens)
             // Before the token is of use: what it does must not come before its own record.
             try record(.tokenAdd, token: token, at: now)
             tokens.append(token)
@@ -214,8 +280,8 @@ extension Deployment {
         return revoked
     }
 
-    private func record(
-        _ action: AuditAction, token: APIToken, at now: Int64
+    func record(
+        _ action: AuditAction, token: APIToken, by actor: AuditActor? = nil, at now: Int64
     ) throws(OperationalError) {
         let draft = auditDraft(
             for: action, on: .deployment,
@@ -223,7 +289,7 @@ extension Deployment {
                 ("token", .string(token.id)), ("name", .string(token.name)),
                 ("scopes", .strings(token.scopes.map(\.rawValue).sorted())),
                 ("expires", token.expires.map { .integer($0) } ?? .null),
-            ])
+            ], by: actor)
         // No row of the store belongs to a token; a record goes with some value.
         try store.set(.writeCheck, to: Array(String(now).utf8), recording: draft)
     }

@@ -18,14 +18,18 @@ struct APIJob: Sendable {
 
     func run() -> ServerResponse {
         do throws(APIProblem) {
-            if let keyed, let earlier = try kept.find(keyed) { return earlier }
-            if let tag { try checkUnchanged(since: tag) }
-            let answer = try execute(call.operation, line: line)
-            if let keyed { kept.keep(answer, to: keyed) }
-            return answer
+            return try perform()
         } catch {
             return error.response
         }
+    }
+
+    func perform() throws(APIProblem) -> ServerResponse {
+        if let keyed, let earlier = try kept.find(keyed) { return earlier }
+        if let tag { try checkUnchanged(since: tag) }
+        let answer = try execute(call.operation, line: line)
+        if let keyed { kept.keep(answer, to: keyed) }
+        return answer
     }
 
     /// Compares what is to be replaced with the tag that the caller has read.

@@ -9,11 +9,12 @@ enum APIRouter {
         let authority = request.head.span.extracting(request.authority.range).text
         guard let host = HostPort.split(authority)?.host.lowercased(),
             host == "localhost" || NetworkAddress(text: host) != nil
-                || host == configuration.admin?.host.lowercased()
+                || host == configuration.admin?.host.lowercased() || configuration.adminHosts.contains(host)
         else {
             throw APIProblem(
                 421, code: "host",
-                detail: "Host `\(authority)`: expected an address, localhost or --admin's host")
+                detail: "Host `\(authority)`: expected an address, localhost, or a name of --admin or "
+                    + "--admin-hosts")
         }
     }
 

@@ -18,18 +18,26 @@ final class APITokenCheck: Sendable {
         guard let field = request.value(of: .authorization) else { throw unauthorized }
         let text = request.head.span.extracting(field.range)
         guard text.count > 7, text.extracting(0..<7).matchesWithoutCase("bearer ") else { throw unauthorized }
-        let all: [APIToken]
+        let presented = text.extracting(7..<text.count)
+        guard let found = try token(presented, of: .program, configuration: configuration) else {
+            throw unauthorized
+        }
+        return found
+    }
+
+    /// The token of that text and kind; nil if there is none, or it has expired.
+    func token(
+        _ text: Span<UInt8>, of kind: APIToken.Kind, configuration: Configuration
+    ) throws(APIProblem) -> APIToken? {
         do throws(OperationalError) {
-            all = try currentTokens(of: configuration)
+            let all = try currentTokens(of: configuration)
+            return APIToken.find(text, of: kind, among: all, at: SystemTime().now)
         } catch {
             // The caller has proved nothing, and learns no path.
             throw APIProblem(
                 503, code: "unavailable",
                 detail: "the tokens cannot be read; `countersign token list` says why")
         }
-        let found = APIToken.find(text.extracting(7..<text.count), among: all, at: SystemTime().now)
-        guard let found else { throw unauthorized }
-        return found
     }
 
     /// Reads the file again if it has changed: a revoked token is refused from the next request on.

@@ -10,20 +10,13 @@ import CountersignWire
 /// and runs the operation's command on a thread of its own, one at a time. Source:
 /// docs/decisions/0083-admin-api.md.
 final class AdminAPIService: AdminAPI {
-    /// One thread: commands are written for a process of their own. The others wait, each at most that long.
-    private static let bounds = WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000)
-
     private let environment: Environment
     private let pool: WorkPool
     private let tokens = APITokenCheck()
     private let kept = KeptAnswerTable()
 
-    convenience init(environment: Environment) throws(OperationalError) {
-        self.init(
-            environment: environment, pool: try WorkPool(AdminAPIService.bounds, for: .administration))
-    }
-
-    private init(environment: Environment, pool: WorkPool) {
+    /// `pool` has one thread: commands are written for a process of their own.
+    init(environment: Environment, pool: WorkPool) {
         self.environment = environment
         self.pool = pool
     }

@@ -64,6 +64,7 @@ extension APIOperation {
                     schema: .list(
                         .object([
                             APIMember("id", schema: .text), APIMember("name", schema: .text),
+                            APIMember("kind", schema: .choice(["program", "console"])),
                             APIMember("scopes", schema: .list(.text)), APIMember("created", schema: .time),
                             APIMember("expires", schema: .nullable(.time)),
                             APIMember("expired", schema: .boolean),

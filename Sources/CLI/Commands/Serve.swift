@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignServer
+import CountersignThreads
 import CountersignWire
 import Glibc
 
@@ -43,14 +44,15 @@ extension Command {
             return .success
         }
         let start: Server.Start = run.arguments.has("takeover") ? .takingOver : .alone
+        let services = try AdminServices(environment: run.environment)
         #if SABOTAGE
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                faults: faults, api: AdminAPIService(environment: run.environment))
+                faults: faults, services: services)
         #else
             try Server.run(
                 configuration, from: sources, start: start, environment: run.environment.variables,
-                api: AdminAPIService(environment: run.environment))
+                services: services)
         #endif
         return .success
     }
@@ -77,6 +79,18 @@ extension Command {
         #else
             return options + settings
         #endif
+    }
+}
+
+extension AdminServices {
+    /// Both run commands on the same thread, so that each runs alone. The others wait, each for 10 seconds at
+    /// most.
+    fileprivate init(environment: Environment) throws(OperationalError) {
+        let pool = try WorkPool(
+            WorkPool.Bounds(workers: 1, queue: 32, patience: 10_000), for: .administration)
+        self.init(
+            api: AdminAPIService(environment: environment, pool: pool),
+            console: ConsoleService(environment: environment, pool: pool))
     }
 }
 

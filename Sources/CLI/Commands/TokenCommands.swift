@@ -21,14 +21,7 @@ extension Command {
             """
                 + APIScope.allCases.map { "  \($0.rawValue)\n      \($0.meaning)" }.joined(separator: "\n")
     ) { (run) throws(OperationalError) in
-        var scopes: Set<APIScope> = []
-        for text in run.arguments.values("scope").flatMap({ $0.split(separator: ",").map(String.init) }) {
-            guard let scope = APIScope(rawValue: text) else {
-                let known = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
-                throw OperationalError(.usage, message: "--scope `\(text)`: expected one of \(known)")
-            }
-            scopes.insert(scope)
-        }
+        let scopes = try APIScope.set(of: run.arguments.values("scope"))
         guard !scopes.isEmpty else {
             throw OperationalError(.usage, message: "--scope is missing: a token without one may do nothing")
         }
@@ -49,17 +42,19 @@ extension Command {
     }
 
     static let tokenList = Command(
-        words: ["token", "list"], summary: "list the tokens of the admin API", options: [.data, .json]
+        words: ["token", "list"], summary: "list the tokens of the admin API and the sessions of the console",
+        options: [.data, .json]
     ) { (run) throws(OperationalError) in
         let tokens = try run.apiTokens()
         let json: JSONValue = ["tokens": .array(tokens.map { .object($0.members(at: run.now)) })]
         try run.print(json) {
             if tokens.isEmpty { return "no tokens; `countersign token add NAME --scope SCOPE` makes one" }
             return Table.text(
-                head: ["ID", "NAME", "SCOPES", "SINCE", "EXPIRES"],
+                head: ["ID", "NAME", "KIND", "SCOPES", "SINCE", "EXPIRES"],
                 rows: tokens.map { token in
                     [
-                        token.id, token.name, token.scopes.map(\.rawValue).sorted().joined(separator: ","),
+                        token.id, token.name, token.kind.rawValue,
+                        token.scopes.map(\.rawValue).sorted().joined(separator: ","),
                         TimeText.text(token.created), token.expires.map { TimeText.text($0) } ?? "never",
                     ]
                 })
@@ -68,7 +63,7 @@ extension Command {
     }
 
     static let tokenRevoke = Command(
-        words: ["token", "revoke"], summary: "end a token of the admin API",
+        words: ["token", "revoke"], summary: "end a token of the admin API, or a session of the console",
         positionals: [Positional(name: "NAME")],
         options: [.data, .json],
         notes: "NAME is the token's name or its id. A running server refuses it from the next request on."
@@ -81,16 +76,32 @@ extension Command {
     }
 }
 
+extension APIScope {
+    /// Those that the values of `--scope` name, each one or several joined by commas.
+    static func set(of values: [String]) throws(OperationalError) -> Set<APIScope> {
+        var scopes: Set<APIScope> = []
+        for text in values.flatMap({ $0.split(separator: ",").map(String.init) }) {
+            guard let scope = APIScope(rawValue: text) else {
+                let known = APIScope.allCases.map(\.rawValue).joined(separator: ", ")
+                throw OperationalError(.usage, message: "--scope `\(text)`: expected one of \(known)")
+            }
+            scopes.insert(scope)
+        }
+        return scopes
+    }
+}
+
 extension Invocation {
+    /// Without links to the console, which nothing lists.
     fileprivate func apiTokens() throws(OperationalError) -> [APIToken] {
-        try APITokenFile(DataFolder(dataFolder(), absence: .fail)).tokens()
+        try APITokenFile(DataFolder(dataFolder(), absence: .fail)).tokens().filter { $0.kind != .link }
     }
 }
 
 extension APIToken {
     fileprivate func members(at now: Int64) -> [(name: String, value: JSONValue)] {
         [
-            ("id", .string(id)), ("name", .string(name)),
+            ("id", .string(id)), ("name", .string(name)), ("kind", .string(kind.rawValue)),
             ("scopes", .strings(scopes.map(\.rawValue).sorted())), ("created", .integer(created)),
             ("expires", expires.map { .integer($0) } ?? .null),
             ("expired", .bool(expires.map { $0 <= now } ?? false)),

@@ -7,11 +7,23 @@ extension Gate {
     package func releaseToExplain(
         for request: Request, judgement: Judgement
     ) -> AppRelease? {
-        guard keys.explainsRefusals else { return nil }
-        var release = judgement.release
-        if release == nil { release = self.release(nearestTo: request, judgement: judgement) }
-        guard let release, release.policy.detail == .exact else { return nil }
+        guard keys.explainsRefusals, let release = namedRelease(of: request, judgement: judgement),
+            release.policy.detail == .exact
+        else { return nil }
         return release
+    }
+
+    /// Why a request was refused, for operators: whatever the app's policy tells callers. Nil if the request
+    /// names no release. This takes as long as `time` says, on the thread that asks.
+    package func explanationForOperators(
+        of refusal: Refusal, for request: Request, judgement: Judgement, within time: ExplanationBudget.Time
+    ) -> Explanation? {
+        guard let release = namedRelease(of: request, judgement: judgement) else { return nil }
+        return explanation(of: refusal, for: request, judgement: judgement, naming: release, within: time)
+    }
+
+    private func namedRelease(of request: Request, judgement: Judgement) -> AppRelease? {
+        judgement.release ?? release(nearestTo: request, judgement: judgement)
     }
 
     /// Why a request was refused; nil where the caller is to be told nothing. `release` is that of

@@ -10,6 +10,26 @@ package protocol AdminAPI: Sendable {
     ) async -> (response: ServerResponse, caller: String?)
 }
 
+/// Serves the console's pages, which check their own sessions.
+package protocol AdminConsole: Sendable {
+    /// `configuration` is that of the running server, and `figures` are its own. `caller` names the session,
+    /// for the log; nil if none was valid.
+    func answer(
+        to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
+    ) async -> (response: ServerResponse, caller: String?)
+}
+
+/// What the administrators' listener serves beside its own routes.
+package struct AdminServices: Sendable {
+    let api: any AdminAPI
+    let console: any AdminConsole
+
+    package init(api: any AdminAPI, console: any AdminConsole) {
+        self.api = api
+        self.console = console
+    }
+}
+
 /// The administrators' listener. `/health` and `/ready` reveal nothing that needs credentials; all other
 /// routes require the admin token.
 struct AdminRoutes: Handler {
@@ -17,8 +37,9 @@ struct AdminRoutes: Handler {
     let metrics: Metrics
     let readiness: Readiness
     let drills: DrillControl
-    /// Nil for a server without the API.
-    let api: (any AdminAPI)?
+    /// Nil for a server without the API and the console.
+    let services: AdminServices?
+    let figures: ServerFigures
     let running: RunningConfiguration
     let log: EventLog?
     /// The loops that serve clients.
@@ -29,9 +50,15 @@ struct AdminRoutes: Handler {
 
     func handle(_ exchange: any Exchange) async {
         let request = exchange.request
-        if let api, request.isBelow("/api/") {
-            let answer = await api.answer(to: exchange, in: running.current)
-            logCall(on: exchange, status: answer.response.status, caller: answer.caller)
+        if let services, request.isBelow("/api/") {
+            let answer = await services.api.answer(to: exchange, in: running.current)
+            logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "api")
+            return await exchange.respond(answer.response)
+        }
+        if let services, request.matches(request.path, text: "/") || request.isBelow("/console/") {
+            let answer = await services.console.answer(
+                to: exchange, in: running.current, figures: figures)
+            logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
             return await exchange.respond(answer.response)
         }
         if request.matches(request.path, text: "/metrics"), token.isPresented(by: request) {
@@ -44,18 +71,21 @@ struct AdminRoutes: Handler {
         await exchange.respond(await drills.answer(to: exchange))
     }
 
-    /// A line for each call of the API, without its query. Calls without a valid token are sampled as other
-    /// requests without proof are.
-    private func logCall(on exchange: any Exchange, status: Int, caller: String?) {
+    /// A line for each call of the API, and for what is done or refused at the console, without its query.
+    /// Calls without a valid token are sampled as other requests without proof are.
+    private func logCall(on exchange: any Exchange, status: Int, caller: String?, subject kind: String) {
         guard let log else { return }
+        let request = exchange.request
+        if kind == "console", caller != nil, status < 400, request.matches(request.method, text: "GET") {
+            return
+        }
         let subject = RefusalSampler.Subject(
             cause: .answered(status: status), address: exchange.source.address)
         guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
-        let request = exchange.request
         let method = request.head.span.extracting(request.method.range).text
         let path = request.head.span.extracting(request.path.range).text
         log.note(
-            subject: "api", message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
+            subject: kind, message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }
 
     private func answer(to request: Request) -> ServerResponse {

@@ -24,6 +24,11 @@ public struct Configuration: Sendable, Equatable {
     public var replay = ReplayLocation.file
     /// The listener's certificate.
     public var tls = TLSMode.automatic
+    /// Whether the admin listener has TLS.
+    package var adminTLS = AdminTLSMode.off
+    /// Names, lower-case, by which the admin listener may be called beside addresses, `localhost` and the
+    /// host of ``admin``.
+    package var adminHosts: [String] = []
     /// `HOST` or `HOST:PORT`, lower-case, that requests may be addressed to; empty for the listen address and
     /// `localhost` at its port.
     public var authorities: [String] = []
@@ -77,6 +82,14 @@ public enum TLSMode: Sendable, Equatable {
     case off
     /// PEM files.
     case files(certificate: String, key: String)
+}
+
+/// The admin listener's certificate.
+package enum AdminTLSMode: String, Sendable, CaseIterable {
+    /// Plain HTTP, for programs of this machine.
+    case off
+    /// The certificate of the listener for clients.
+    case on
 }
 
 /// Where the log line of each request goes.

@@ -61,6 +61,11 @@ extension Configuration {
         /// The problem of a settings file that is not an object in JSON: none of its settings was read.
         fileprivate(set) var fileProblem: ConfigurationProblem?
 
+        init() {}
+
+        /// Those of a running server, which are valid.
+        package init(running configuration: Configuration) { self.configuration = configuration }
+
         /// The settings; throws the first problem.
         func checked() throws(OperationalError) -> Configuration {
             if let problem = problems.first {

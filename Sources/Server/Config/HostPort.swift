@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// A host and a port of a listener: `127.0.0.1:8443`, `[::1]:8443`, `gate.example.com:443`.
 public struct HostPort: Sendable, Equatable, CustomStringConvertible {
     /// A name or an address, IPv6 without its brackets.
@@ -49,6 +51,14 @@ public struct HostPort: Sendable, Equatable, CustomStringConvertible {
             let port = UInt16(digits)
         else { return nil }
         return (String(host), port)
+    }
+
+    /// Whether a peer's address, with its port, is of this machine's loopback interface.
+    package static func isOfThisMachine(peer: String) -> Bool {
+        guard let host = split(peer)?.host else { return false }
+        let mapped = "::ffff:"
+        return ServiceURL.isLoopback(
+            host: host.hasPrefix(mapped) ? String(host.dropFirst(mapped.count)) : host)
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {

@@ -238,6 +238,30 @@ extension Setting {
                 }
             }),
         Setting(
+            "admin-tls", placeholder: "MODE",
+            meaning: "whether the admin listener has TLS, with the certificate of --tls: `on` or `off`. The "
+                + "console needs it for other machines than this one",
+            expected: "on or off",
+            kind: .choice(AdminTLSMode.allCases.map(\.rawValue)), effect: .onRestart,
+            set: { configuration, text in AdminTLSMode(rawValue: text).map { configuration.adminTLS = $0 } },
+            show: { .string($0.adminTLS.rawValue) }),
+        Setting(
+            "admin-hosts", placeholder: "HOST,…",
+            meaning: "names by which browsers and programs may call the admin listener, beside addresses, "
+                + "localhost and the host of --admin (default: none)",
+            expected: "host names without ports, several joined by commas",
+            effect: .onReload,
+            set: { configuration, text in
+                let hosts = text.split(separator: ",", omittingEmptySubsequences: false).map {
+                    $0.lowercased()
+                }
+                guard hosts.allSatisfy({ HostPort.split($0).map { $0.port == nil } ?? false }) else {
+                    return nil
+                }
+                return configuration.adminHosts = hosts
+            },
+            show: { $0.adminHosts.isEmpty ? .null : .string($0.adminHosts.joined(separator: ",")) }),
+        Setting(
             "authority", placeholder: "HOST[:PORT],…",
             meaning: "the hosts it answers for (default: the listen address, and localhost at its port)",
             expected: "HOST or HOST:PORT, several joined by commas",

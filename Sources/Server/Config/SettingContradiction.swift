@@ -22,6 +22,12 @@ extension Configuration {
                         "--decide \(decide.rawValue): expected --trusted-proxies with the proxies that ask"
                 ))
         }
+        if adminTLS == .on, tls == .off {
+            found.append(
+                SettingContradiction(
+                    name: "admin-tls", other: "tls",
+                    message: "--admin-tls on: expected --tls auto or files, whose certificate it uses"))
+        }
         let limit = upstreamSettings.limits.connections
         if limit < workers {
             found.append(

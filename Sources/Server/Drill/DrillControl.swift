@@ -89,7 +89,7 @@ extension DrillControl {
 
     /// `POST /drill` of a caller on this machine: `{"subject":"store","id":"…","milliseconds":10000}`.
     func answer(to exchange: any Exchange) async -> ServerResponse {
-        guard DrillControl.isLocal(exchange.peer) else {
+        guard HostPort.isOfThisMachine(peer: exchange.peer) else {
             return DrillControl.problem(403, title: "A drill is begun on the machine itself")
         }
         do {
@@ -109,14 +109,6 @@ extension DrillControl {
         }
         let body: JSONValue = ["subject": .string(subject.rawValue), "milliseconds": .integer(rest)]
         return ServerResponse(status: 200, type: "application/json", body: Array((body.text + "\n").utf8))
-    }
-
-    /// Whether a peer's address, with its port, is of this machine's loopback interface.
-    static func isLocal(_ peer: String) -> Bool {
-        guard let host = HostPort.split(peer)?.host else { return false }
-        let mapped = "::ffff:"
-        return ServiceURL.isLoopback(
-            host: host.hasPrefix(mapped) ? String(host.dropFirst(mapped.count)) : host)
     }
 
     private static func problem(_ status: Int, title: String) -> ServerResponse {

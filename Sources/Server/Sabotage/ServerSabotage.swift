@@ -11,11 +11,11 @@
         package static func run(
             _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
             environment: [String: String],
-            faults: [Sabotage], api: (any AdminAPI)? = nil
+            faults: [Sabotage], services: AdminServices? = nil
         ) throws(OperationalError) {
             try run(
                 configuration.planted(faults), from: sources, start: start, environment: environment,
-                api: api,
+                services: services,
                 composition: FaultyComposition(faults: Set(faults)))
         }
     }

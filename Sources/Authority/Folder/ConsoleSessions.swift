@@ -1,0 +1,80 @@
+import CountersignSeal
+import CountersignWire
+
+/// Sign-in to the console. Operators are no accounts of an app: who can run a command on the data folder has a
+/// link made, and the link's code is exchanged for a session, once. Links and sessions are tokens of their own
+/// kinds, so that `token list` shows the sessions and `token revoke` ends them.
+extension APIToken {
+    /// Seconds in which a link must be used.
+    package static let linkSeconds: Int64 = 60
+    /// The longest time that a session of the console lasts, in seconds.
+    package static let longestConsoleSession: Int64 = 24 * 3_600
+    /// The most sessions of the console, and the most links that wait, at one time.
+    static let mostOfConsole = 64
+}
+
+extension Deployment {
+    /// Makes a link's code, which is shown once. `seconds` is how long the session will last.
+    package func addConsoleLink(
+        for name: String, scopes: Set<APIScope>, lasting seconds: Int64, at now: Int64
+    ) throws(OperationalError) -> String {
+        guard APIToken.isName(name) else {
+            throw OperationalError(
+                .usage,
+                message: "--name `\(name)`: expected 1 to 64 letters, digits, `-`, `_`, `.` and `@`")
+        }
+        let (link, text) = APIToken.make(
+            name, kind: .link, scopes: scopes, created: now, expires: now + APIToken.linkSeconds,
+            sessionSeconds: min(max(seconds, 1), APIToken.longestConsoleSession))
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            tokens.removeAll { $0.kind != .program && $0.hasExpired(at: now) }
+            guard tokens.count(where: { $0.kind == .link }) < APIToken.mostOfConsole else {
+                throw OperationalError(
+                    .failed, message: "\(APIToken.mostOfConsole) links to the console wait already")
+            }
+            try APITokenFile.checkRoom(for: name, among: tokens)
+            tokens.append(link)
+        }
+        return text
+    }
+
+    /// Exchanges a link's code for a session. Nil if there is no such link, it has expired, or it was used.
+    package func redeemConsoleLink(
+        _ code: Span<UInt8>, at now: Int64
+    ) throws(OperationalError) -> (session: APIToken, text: String)? {
+        let digest = SHA256.digest(code)
+        let presented = (0..<32).map { digest[$0] }
+        var made: (token: APIToken, text: String)?
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            tokens.removeAll { $0.kind != .program && $0.hasExpired(at: now) }
+            guard let link = APIToken.find(digest: presented, of: .link, among: tokens, at: now),
+                let seconds = link.sessionSeconds
+            else { return }
+            guard tokens.count(where: { $0.kind == .console }) < APIToken.mostOfConsole else {
+                throw OperationalError(
+                    .failed,
+                    message:
+                        "there are \(APIToken.mostOfConsole) sessions of the console; "
+                        + "`countersign token revoke ID` ends one")
+            }
+            let session = APIToken.make(
+                link.name, kind: .console, scopes: link.scopes, created: now, expires: now + seconds)
+            try record(.consoleSignIn, token: session.token, by: session.token.actor, at: now)
+            tokens.removeAll { $0.id == link.id }
+            tokens.append(session.token)
+            made = session
+        }
+        return made.map { ($0.token, $0.text) }
+    }
+
+    /// Ends a session of the console, if there is one of that id.
+    package func endConsoleSession(_ id: String, at now: Int64) throws(OperationalError) {
+        var ended: APIToken?
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            ended = tokens.first { $0.id == id && $0.kind == .console }
+            tokens.removeAll { $0.id == id && $0.kind == .console }
+        }
+        guard let ended else { return }
+        try record(.consoleSignOut, token: ended, by: ended.actor, at: now)
+    }
+}

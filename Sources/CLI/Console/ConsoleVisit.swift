@@ -1,0 +1,64 @@
+import CountersignAuthority
+import CountersignHTTP
+import CountersignServer
+import CountersignWire
+
+/// One request of a signed-in operator, on the thread that runs commands.
+struct ConsoleVisit: Sendable {
+    let session: APIToken
+    /// What the forms of the pages send back.
+    let formToken: FormToken
+    let figures: ServerFigures
+    let host: CommandHost
+    let environment: Environment
+    /// In whole Unix seconds.
+    let now: Int64
+
+    func may(_ scope: APIScope) -> Bool { session.scopes.contains(scope) }
+
+    /// Whether the operator may run the operation.
+    func may(_ operation: String) -> Bool {
+        APIOperation.all.first { $0.id == operation }.map { may($0.scope) } ?? false
+    }
+
+    func require(_ scope: APIScope) throws(APIProblem) {
+        guard may(scope) else {
+            throw APIProblem(
+                403, code: "scope-missing", detail: "this session does not have the scope \(scope.rawValue)")
+        }
+    }
+
+    /// Runs an operation of the admin API and returns what its command prints. `values` are those of its path
+    /// and its query, and `body` those of its body.
+    @discardableResult
+    func run(
+        _ id: String, values: [String: String] = [:], body: [(name: String, value: JSONValue)] = []
+    ) throws(APIProblem) -> ConsoleRecord {
+        guard let operation = APIOperation.all.first(where: { $0.id == id }) else {
+            throw APIProblem(404, code: "not-found", detail: "`\(id)`: no such operation")
+        }
+        try require(operation.scope)
+        let query =
+            operation.method.hasBody
+            ? nil
+            : ConsolePath.query(
+                operation.otherInputs.compactMap { input in
+                    values[input.name].map { (name: input.name, value: $0) }
+                })
+        let line = try operation.commandLine(
+            path: values, query: query.map { String($0.dropFirst()) },
+            body: operation.bodySchema == nil ? [] : JSONValue.object(body).bytes)
+        let job = APIJob(
+            call: APICall(operation, values: values), line: line, keyed: nil, tag: nil,
+            kept: KeptAnswerTable(), host: host, environment: environment)
+        guard let record = ConsoleRecord(try job.perform().body) else {
+            throw APIProblem(503, code: "unavailable", detail: "`\(id)`: the command printed no object")
+        }
+        return record
+    }
+
+    /// The names of the apps; empty without the scope to read them.
+    func apps() throws(APIProblem) -> [String] {
+        may(.appsRead) ? try run("listApps").records("apps").map { $0.text("app") } : []
+    }
+}

@@ -1,0 +1,89 @@
+import CountersignGate
+import CountersignWire
+
+/// A request that was refused, or that failed after it was admitted, as the log has it.
+package struct RecentRefusal: Sendable {
+    /// The event's id, as responses and the log have it.
+    package let event: String
+    /// The refusal's code, or the kind of failure.
+    package let code: String
+    /// The line of the log: JSON.
+    package let line: [UInt8]
+    package let search: Search
+
+    /// Whether a mistake of the signer was looked for that explains the refusal.
+    package enum Search: Sendable {
+        case notMade
+        /// `notes` are the gate's requirements that the signature does not meet.
+        case made(Cause?, notes: [String])
+    }
+
+    /// Nil if none was found or looked for.
+    package var cause: Cause? { if case .made(let cause, _) = search { cause } else { nil } }
+}
+
+/// The latest refusals that have a line in the log, for the console, in memory. Each code has a place of its own, so
+/// that a flood of one does not push out the others.
+package final class RecentRefusals: Sendable {
+    static let mostOfCode = 24
+    static let longestLine = 4_096
+
+    /// By code, the oldest first.
+    private let entries = Locked<[String: [RecentRefusal]]>([:])
+
+    init() {}
+
+    func add(_ refusal: RecentRefusal) {
+        guard refusal.line.count <= RecentRefusals.longestLine else { return }
+        entries.with { entries in
+            var kept = entries[refusal.code] ?? []
+            // Not while the array is in two places: it would be copied.
+            entries[refusal.code] = nil
+            if kept.count >= RecentRefusals.mostOfCode { kept.removeFirst() }
+            kept.append(refusal)
+            entries[refusal.code] = kept
+        }
+    }
+
+    /// Those of one code, the latest first.
+    package func all(of code: String) -> [RecentRefusal] {
+        entries.with { Array(($0[code] ?? []).reversed()) }
+    }
+
+    package func refusal(of event: String) -> RecentRefusal? {
+        entries.with { entries in
+            for kept in entries.values {
+                if let found = kept.first(where: { $0.event == event }) { return found }
+            }
+            return nil
+        }
+    }
+
+    /// The codes that there are refusals of.
+    package var codes: [String] { entries.with { $0.keys.sorted() } }
+}
+
+/// What one loop may spend on explanations for operators. Confined to the loop.
+///
+/// A caller without the secret can have one computed by naming a release, so that the whole loop has one
+/// budget: one a second, of at most two milliseconds.
+struct ExplanationAllowance {
+    static let nanoseconds: Int64 = 2_000_000
+    private static let most = 5
+
+    private var left = ExplanationAllowance.most
+    private var second: Int64 = 0
+
+    init() {}
+
+    /// `now` is in seconds of a clock that does not go back.
+    mutating func take(now: Int64) -> Bool {
+        if now > second {
+            left = Int(min(Int64(ExplanationAllowance.most), Int64(left) + now - second))
+            second = now
+        }
+        guard left > 0 else { return false }
+        left -= 1
+        return true
+    }
+}

@@ -1,0 +1,56 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignHTTP
+import CountersignReplay
+import CountersignWire
+
+/// What the console shows of the process that serves it.
+package struct ServerFigures: Sendable {
+    package let traffic: TrafficHistory
+    package let refusals: RecentRefusals
+    let metrics: Metrics
+    let readiness: Readiness
+
+    /// The state of the process at one moment.
+    package struct Status: Sendable {
+        /// What keeps the process from being ready; empty if it is.
+        package var problems: [(cause: String, detail: String)]
+        /// Requests that are being served.
+        package var requestsInFlight: Int
+        /// Open client connections.
+        package var connections: Int
+        /// Whole Unix seconds.
+        package var began: Int64
+        /// When the listener's certificate ends, in whole Unix seconds; nil without TLS.
+        package var certificateExpiry: Int64?
+        package var replay: Replay
+        /// Findings of the last check of all rows; anything but 0 is an alarm.
+        package var rowFindings: Int
+    }
+
+    /// The replay guard.
+    package enum Replay: Sendable {
+        /// A file of this machine: the requests that it remembers, and those that it has room for before it
+        /// grows.
+        case file(entries: Int, capacity: Int)
+        /// A server that all nodes share, by its title; `failure` is nil while it takes requests.
+        case shared(title: String, failure: String?)
+    }
+
+    /// `now` is in whole Unix seconds.
+    package func status(at now: Int64) -> Status {
+        Status(
+            problems: readiness.reasons.map { ($0.cause.rawValue, $0.detail) },
+            requestsInFlight: metrics.meter.requestsInFlight, connections: metrics.registry.current,
+            began: metrics.began, certificateExpiry: metrics.certificate.seconds, replay: replay(at: now),
+            rowFindings: metrics.rows.counts.findings)
+    }
+
+    private func replay(at now: Int64) -> Replay {
+        guard let shared = metrics.replay.shared else {
+            let use = metrics.replay.file.usage(now: now)
+            return .file(entries: use.entries, capacity: use.capacity)
+        }
+        return .shared(title: shared.kind.title, failure: shared.usage.failure)
+    }
+}
