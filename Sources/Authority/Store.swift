@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore,
-    NodeStore, SchemaStore
+    NodeStore, SchemaStore, WebhookStore
 {
     /// Creates the store, or migrates it to this build's level. Before that, a store that does not exist
     /// is read as empty, and nothing is written.
@@ -139,6 +139,10 @@ package enum MetaName: String, Sendable, CaseIterable {
     case auditPseudonyms = "audit-pseudonyms"
     /// The signed pin manifests, by app.
     case pinManifests = "pin-manifests"
+    /// The endpoints of webhooks, under a MAC.
+    case webhooks
+    /// Up to when endpoints were told of stages of retirements: whole Unix seconds, in decimal.
+    case webhookStages = "webhook-stages"
     /// When the counting of requests began: whole Unix seconds, in decimal.
     case meterBegan = "meter-began"
     /// When a server last tested whether the store accepts changes: whole Unix seconds, in decimal.

@@ -119,6 +119,11 @@ public enum Server {
                 + sessions.routes + UploadRoutes(sessions.life, running: running).routes
                 + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
+        let webhookStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
+        defer { webhookStore.close() }
+        let webhooks = WebhookSender(deployment, store: webhookStore) {
+            log?.note(subject: "webhooks", message: $0)
+        }
         let failures = PublicKeyFailureLimiter()
         let service = try Service(
             running, log: log, signing: signing, meter: meter, writer: writer, replay: replays.backend,
@@ -126,6 +131,7 @@ public enum Server {
             adminToken: deployment.folder.adminToken, decideSecret: deployment.folder.decideSecret,
             assertionKeys: assertionKeys, once: once,
             routes: routes, readiness: readiness, membership: membership, drills: drills,
+            webhooks: webhooks,
             sockets: ListeningSockets(inheritance, passed: passed), services: services,
             composition: composition
         ) { authorities in
@@ -145,6 +151,7 @@ public enum Server {
                 deployment: deployment, keys: keys, sessions: sessions.live,
                 schema: deployment.store))
         try service.start()
+        try webhooks.start()
         rowWatch.run()
         announce(service)
         let reloader = Reloader(
@@ -194,6 +201,9 @@ public enum Server {
                 try accounts.runMaintenance(at: SystemTime().now)
             }
             rowWatch.run()
+            logFailure(of: "webhooks", log: log) { () throws(OperationalError) in
+                try webhooks.runMaintenance(at: SystemTime().now)
+            }
             logFailure(of: "replay", log: log) { () throws(OperationalError) in
                 try replays.runMaintenance(at: SystemTime().now)
             }
@@ -202,6 +212,7 @@ public enum Server {
         // After a hand-over the manager follows the successor.
         if !handOver.hasHandedOver { manager.tell(.stopping) }
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
+        webhooks.stop()
         accounts.stop()
         sessions.stop()
         requests.stop()

@@ -43,6 +43,7 @@ final class Service: @unchecked Sendable {
         adminToken: String, decideSecret: String, assertionKeys: AssertionKeys, once: IdempotencyCoordinator,
         routes: RouteTable,
         readiness: Readiness, membership: NodeMembership? = nil, drills: DrillControl,
+        webhooks: WebhookSender,
         sockets: ListeningSockets, services: AdminServices?, composition: any ServerComposition,
         makeGate: (_ authorities: [String]) throws(OperationalError) -> Gate
     ) throws(OperationalError) {
@@ -111,7 +112,7 @@ final class Service: @unchecked Sendable {
                 let metrics = Metrics(
                     meter: meter, registry: registry, running: running, loops: loops, writer: writer,
                     certificate: certificate, replay: replay, rows: rows, nodes: membership,
-                    drills: drills, spans: exporter,
+                    drills: drills, spans: exporter, webhooks: webhooks,
                     clock: SystemTime(),
                     began: SystemTime().now)
                 let routes = AdminRoutes(

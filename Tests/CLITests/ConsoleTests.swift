@@ -5,8 +5,8 @@ import Testing
 
 @testable import CountersignCLI
 
-/// The console's markup escapes whatever is inserted, its paths encode it, each operation that changes something has
-/// a form, and a session that nobody uses ends.
+/// The console's markup escapes whatever is inserted, its paths encode it, each operation that changes
+/// something has a form, and a session that nobody uses ends.
 @Suite struct ConsoleTests {
     @Test(arguments: [
         ("<img src=x>", "&lt;img src=x&gt;"), ("\"'&", "&quot;&#39;&amp;"), ("zoë", "zoë"),

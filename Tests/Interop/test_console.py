@@ -567,6 +567,18 @@ def test_the_server_is_looked_at(browser, served):
     assert "(this session)" in browser.text
 
 
+def test_webhooks_are_set_up(browser, served):
+    browser.sign_in().click("Webhooks").click("Add a webhook").fill(url="http://hooks.example/", events="account.locked").click("Add a webhook")
+    assert "expected https://" in browser.text
+    browser.fill(url="https://127.0.0.1:1/hook").click("Add a webhook")
+    hook = json.loads(served.admin("webhook", "list", "--json").out)["webhooks"][0]
+    assert hook["events"] == ["account.locked"] and hook["id"] in browser.text
+    browser.click(f"Test {hook['id']}").click("Send a test")
+    until(lambda: "not delivered" in served.log_path.read_text(), "the attempt fails")
+    browser.click(f"Remove {hook['id']}").fill(confirmation=hook["id"]).click("Remove the webhook")
+    assert "No endpoint is told of events." in browser.text
+
+
 def test_the_record_of_changes_is_read_page_by_page(served):
     for number in range(60):
         served.admin("app", "policy", "demo", "--set", f"session-idle={number + 30}d")
@@ -604,7 +616,7 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
 
 
 PAGES = ["/", "/console/apps", "/console/apps/demo", "/console/apps/demo/policy", "/console/apps/demo/accounts", "/console/apps/demo/accounts/anna",
-         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/server", "/console/operators", "/console/search?q=nothing",
+         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/operators", "/console/search?q=nothing",
          "/console/do/lockAccount?app=demo&account=anna", "/console/do/setRoute?app=demo", "/console/do/addRelease?app=demo", "/console/nothing"]
 
 

@@ -9,8 +9,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// A drill is one at a time, is kept alive by its command alone, and ends by itself; while it is on, the store
-/// and the replay guard fail as if they were away, and nothing is changed in them.
+/// A drill is one at a time, is kept alive by its command alone, and ends by itself; while it is on, the
+/// store and the replay guard fail as if they were away, and nothing is changed in them.
 @Suite struct DrillControlTests {
     private let control = DrillControl(log: nil)
 

@@ -5,8 +5,8 @@ import Testing
 
 @testable import CountersignServer
 
-/// The console's figures: each minute has the requests that were counted in it, an hour or a day later too, and
-/// whatever the clock does; the latest refusals keep a place for each code.
+/// The console's figures: each minute has the requests that were counted in it, an hour or a day later too,
+/// and whatever the clock does; the latest refusals keep a place for each code.
 @Suite struct TrafficHistoryTests {
     private let meter = RequestMeter()
     private let counter: LoopRequestCounter

@@ -43,6 +43,7 @@ package struct StoreContract {
         try sessions()
         try idempotency()
         try uploadTickets()
+        try webhooks()
         try together()
     }
 

@@ -113,6 +113,9 @@ package enum AuditAction: String, Sendable, CaseIterable {
     case tokenRevoke = "token.revoke"
     case consoleSignIn = "console.sign-in"
     case consoleSignOut = "console.sign-out"
+    case webhookAdd = "webhook.add"
+    case webhookRemove = "webhook.remove"
+    case webhookKeyRotate = "webhook-key.rotate"
 }
 
 /// The object of the action.

@@ -43,14 +43,22 @@ package struct AuditRow: Sendable, Equatable {
 package struct AuditDraft: Sendable {
     package typealias Place = (row: AuditRow, head: [UInt8])
     private let place: @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place
+    /// What endpoints of webhooks are told of the change; the store adds it to the outbox in the same
+    /// transaction. Nil if no endpoint is told of such changes.
+    package let notice: WebhookNotice?
 
     package init(_ place: @escaping @Sendable ([UInt8]?) throws(OperationalError) -> Place) {
         self.place = { (head, _) throws(OperationalError) in try place(head) }
+        notice = nil
     }
 
     /// For records that name accounts.
-    init(naming place: @escaping @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place) {
+    init(
+        telling notice: WebhookNotice?,
+        naming place: @escaping @Sendable ([UInt8]?, PseudonymLookup) throws(OperationalError) -> Place
+    ) {
         self.place = place
+        self.notice = notice
     }
 
     /// For the store: returns the row to add after `head` (the value of ``MetaName/auditHead``), and the
@@ -92,23 +100,25 @@ struct AuditRecorder: Sendable {
     ) -> AuditDraft {
         let entry = AuditEntry(actor: actor ?? self.actor, action: action, subject: subject, details: details)
         let (chain, time) = (chain, clock.now)
-        return AuditDraft(naming: { (sealed, lookup) throws(OperationalError) in
-            // Nothing is added after a head that was altered: that would make the log look intact.
-            guard let sealed, let head = chain.head(sealed), head.number < .max else {
-                throw OperationalError(
-                    .failed,
-                    message:
-                        "audit log: its head was altered or removed; nothing was changed. "
-                        + "`countersign audit verify` tells more"
+        return AuditDraft(
+            telling: WebhookNotice(entry, at: time),
+            naming: { (sealed, lookup) throws(OperationalError) in
+                // Nothing is added after a head that was altered: that would make the log look intact.
+                guard let sealed, let head = chain.head(sealed), head.number < .max else {
+                    throw OperationalError(
+                        .failed,
+                        message:
+                            "audit log: its head was altered or removed; nothing was changed. "
+                            + "`countersign audit verify` tells more"
+                    )
+                }
+                let record = try entry.record(number: head.number + 1, at: time, naming: lookup)
+                let tag = chain.tag(of: record, behind: head.tag)
+                return (
+                    AuditRow(number: head.number + 1, record: record, tag: tag),
+                    chain.sealed(AuditHead(number: head.number + 1, tag: tag))
                 )
-            }
-            let record = try entry.record(number: head.number + 1, at: time, naming: lookup)
-            let tag = chain.tag(of: record, behind: head.tag)
-            return (
-                AuditRow(number: head.number + 1, record: record, tag: tag),
-                chain.sealed(AuditHead(number: head.number + 1, tag: tag))
-            )
-        })
+            })
     }
 }
 

@@ -13,6 +13,8 @@ package enum APIScope: String, Sendable, CaseIterable {
     case sessionsRead = "sessions:read"
     case sessionsWrite = "sessions:write"
     case auditRead = "audit:read"
+    case webhooksRead = "webhooks:read"
+    case webhooksWrite = "webhooks:write"
     case serverRead = "server:read"
     case serverWrite = "server:write"
 
@@ -27,6 +29,8 @@ package enum APIScope: String, Sendable, CaseIterable {
         case .sessionsRead: "sessions"
         case .sessionsWrite: "end sessions, and forget devices"
         case .auditRead: "the record of changes, and its verification"
+        case .webhooksRead: "webhooks, and deliveries that were given up: they name accounts"
+        case .webhooksWrite: "add and remove webhooks, which are told of what accounts do; retry and rotate"
         case .serverRead: "version, nodes, counts of requests, public keys and tokens"
         case .serverWrite: "reload the settings"
         }

@@ -1,9 +1,9 @@
 import CountersignSeal
 import CountersignWire
 
-/// Sign-in to the console. Operators are no accounts of an app: who can run a command on the data folder has a
-/// link made, and the link's code is exchanged for a session, once. Links and sessions are tokens of their own
-/// kinds, so that `token list` shows the sessions and `token revoke` ends them.
+/// Sign-in to the console. Operators are no accounts of an app: a user that can run a command on the folder
+/// has a link made, and the link's code is exchanged for a session, once. Links and sessions are tokens of
+/// their own kinds, so that `token list` shows the sessions and `token revoke` ends them.
 extension APIToken {
     /// Seconds in which a link must be used.
     package static let linkSeconds: Int64 = 60

@@ -1,6 +1,7 @@
 import CountersignAuthority
 import CountersignSeal
 import CountersignServer
+import CountersignThreads
 import CountersignTransport
 import CountersignTrust
 import CountersignWire

@@ -3,6 +3,7 @@ import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignServer
+import CountersignThreads
 import CountersignWire
 
 /// What the client's commands work with: the profile, and the SDK's client under its settings.

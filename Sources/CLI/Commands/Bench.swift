@@ -4,6 +4,7 @@ import CountersignGate
 import CountersignSchemes
 import CountersignSeal
 import CountersignServer
+import CountersignThreads
 import CountersignWire
 import Foundation
 

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignBenchmarks
 import CountersignSQL
 import CountersignServer
+import CountersignThreads
 import CountersignWire
 import Foundation
 import Glibc

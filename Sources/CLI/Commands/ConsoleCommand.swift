@@ -18,16 +18,16 @@ extension Command {
             .value(
                 "admin", placeholder: "HOST:PORT",
                 meaning:
-                    "the running server's admin listener, for the link (default: as configured, else 127.0.0.1:8444)"
+                    "the running server's admin listener (default: as configured, else 127.0.0.1:8444)"
             ),
             .data, .json,
         ],
         notes: """
-            The link works once and for \(APIToken.linkSeconds) seconds; whoever opens it first is signed in. The
-            session ends after --for, after \(SessionUses.longestPause / 60) minutes without use, by signing out, or by
-            `countersign token revoke`; `countersign token list` shows it. Scopes are those of `token add`. The console
-            is on the admin listener. From another machine, use a tunnel to it
-            (`ssh -L 8444:127.0.0.1:8444 HOST`), or --admin-tls of serve.
+            The link works once and for \(APIToken.linkSeconds) seconds; the first to open it is signed in.
+            The session ends after --for, after \(SessionUses.longestPause / 60) minutes without use, by
+            signing out, or by `countersign token revoke`; `countersign token list` shows it. Scopes are
+            those of `token add`. The console is on the admin listener. From another machine, use a tunnel
+            to it (`ssh -L 8444:127.0.0.1:8444 HOST`), or --admin-tls of serve.
             """
     ) { (run) throws(OperationalError) in
         let scopes = try run.consoleScopes()

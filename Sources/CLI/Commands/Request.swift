@@ -3,6 +3,7 @@ import CountersignClient
 import CountersignSchemes
 import CountersignSeal
 import CountersignServer
+import CountersignThreads
 import CountersignTransport
 import CountersignWire
 

@@ -1,8 +1,8 @@
 import CountersignServer
 import CountersignWire
 
-/// An operation of the admin API that operators can run from a page, by a form of its own. The form's fields are
-/// the operation's inputs; what is here is how it speaks to people.
+/// An operation of the admin API that operators can run from a page, by a form of its own. The form's fields
+/// are the operation's inputs; what is here is how it speaks to people.
 struct ConsoleAction: Sendable {
     enum Weight: Sendable {
         case ordinary
@@ -68,7 +68,8 @@ struct ConsoleAction: Sendable {
         ConsolePath.path("apps", $0["app"] ?? "", "policy")
     }
 
-    static let all: [ConsoleAction] = appActions + releaseActions + accountActions + serverActions
+    static let all: [ConsoleAction] =
+        appActions + releaseActions + accountActions + webhookActions + serverActions
 
     private static let appActions = [
         ConsoleAction(
@@ -77,7 +78,7 @@ struct ConsoleAction: Sendable {
         ConsoleAction(
             "changePolicy", title: "Change the policy", link: "Change", subject: ["app", "name"],
             page: policy,
-            consequence: "Requests are judged by the new value at once. An empty value restores the default."),
+            consequence: "Requests are judged by the new value at once. Empty restores the default."),
         ConsoleAction(
             "beginMaintenance", title: "Begin maintenance", subject: ["app"], weight: .grave, page: app,
             consequence: "Every request of the app is answered with 503 `maintenance` until it ends."),
@@ -87,8 +88,8 @@ struct ConsoleAction: Sendable {
         ConsoleAction(
             "setRoute", title: "Set a route", link: "Set a route", subject: ["app"], page: app,
             consequence:
-                "The rule decides what requests below its path have to prove. It replaces a rule of the same path "
-                + "and methods."),
+                "The rule decides what requests below its path have to prove. It replaces one of the "
+                + "same path and methods."),
         ConsoleAction(
             "removeRoute", title: "Remove the rule", link: "Remove", subject: ["app", "prefix", "methods"],
             page: app,
@@ -118,8 +119,8 @@ struct ConsoleAction: Sendable {
             "retireRelease", title: "Retire the release", link: "Retire", subject: ["key"], weight: .grave,
             page: release,
             consequence:
-                "From its stages on, callers of this version are told to update, and at last refused. You can undo "
-                + "it."),
+                "From its stages on, callers of this version are told to update, and at last refused. This "
+                + "can be undone."),
         ConsoleAction(
             "undoRetirement", title: "Undo the retirement", link: "Undo", subject: ["key"], page: release,
             consequence: "Callers of this version are accepted again."),
@@ -170,12 +171,38 @@ struct ConsoleAction: Sendable {
             consequence: "The device has to sign in again."),
     ]
 
+    private static let webhooks: @Sendable ([String: String]) -> String = { _ in
+        ConsolePath.path("webhooks")
+    }
+
+    private static let webhookActions = [
+        ConsoleAction(
+            "addWebhook", title: "Add a webhook", subject: [], page: webhooks,
+            consequence:
+                "The endpoint is told of events from now on: names and ids, no secrets."),
+        ConsoleAction(
+            "removeWebhook", title: "Remove the webhook", link: "Remove", subject: ["webhook"],
+            weight: .grave,
+            page: webhooks, consequence: "The endpoint is told of no more events, and of none that wait."),
+        ConsoleAction(
+            "testWebhook", title: "Send a test", link: "Test", subject: ["webhook"], page: webhooks,
+            consequence: "The endpoint is sent an event of the type webhook.test."),
+        ConsoleAction(
+            "retryDeliveries", title: "Retry all", subject: [], page: webhooks,
+            consequence: "All deliveries that were given up are tried again."),
+        ConsoleAction(
+            "rotateWebhookKey", title: "Rotate the key", subject: [], page: webhooks,
+            consequence:
+                "The next key signs from now on. Receivers that know the current key alone refuse deliveries."
+        ),
+    ]
+
     private static let serverActions = [
         ConsoleAction(
             "reload", title: "Reload the settings", subject: [], outcome: .report,
             page: { _ in ConsolePath.path("server") },
             consequence:
-                "The server reads its settings and certificates again. If anything is wrong it applies nothing."
+                "The server reads its settings and certificates again. If any is wrong, it applies none."
         )
     ]
 }

@@ -26,7 +26,8 @@ extension ConsolePage {
                 <nav aria-label="Console"><ul>\(ConsolePage.menu(for: visit))</ul></nav>
                 <form class="search" role="search" action="\(ConsolePath.path("search"))">
                 <label for="search">Event, account, key id or session</label>
-                <input id="search" name="q" type="search" maxlength="256" autocomplete="off" spellcheck="false">
+                <input id="search" name="q" type="search" maxlength="256" autocomplete="off"
+                 spellcheck="false">
                 <button>Find</button>
                 </form>
                 <form class="session" method="post" action="\(ConsolePath.path("sign-out"))">
@@ -79,6 +80,7 @@ extension ConsolePage {
             ("Apps", ConsolePath.path("apps"), .appsRead),
             ("Refusals", ConsolePath.path("refusals"), .serverRead),
             ("Audit", ConsolePath.path("audit"), .auditRead),
+            ("Webhooks", ConsolePath.path("webhooks"), .webhooksRead),
             ("Server", ConsolePath.path("server"), .serverRead),
             ("Operators", ConsolePath.path("operators"), .serverRead),
         ]
@@ -168,6 +170,11 @@ enum ConsoleMarkup {
     }
 
     enum Tone: String { case good, warning, bad, quiet }
+
+    /// What is wrong, point by point.
+    static func alert(_ text: String, points: [HTML]) -> HTML {
+        "<div class=\"notice bad\" role=\"alert\"><p>\(text)</p><ul>\(points)</ul></div>"
+    }
 
     static func notice(_ text: String, tone: Tone) -> HTML {
         "<p class=\"notice \(tone.rawValue)\" role=\"\(tone == .bad ? "alert" : "status")\">\(text)</p>"

@@ -57,13 +57,37 @@ extension Request {
         return found.count == 1 ? found[0] : nil
     }
 
-    /// Whether a browser says that a page of this very origin has sent the request. Browsers that send neither
-    /// field are refused: all that are alive send one with each form. Source: Fetch Metadata, Fetch §3.2.
+    /// Whether a browser says that a page of this very origin has sent the request. Browsers that send
+    /// neither field are refused: all that are alive send one with each form. Source: Fetch Metadata, Fetch
+    /// §3.2.
     func isSentByOwnPage(at host: String, isEncrypted: Bool) -> Bool {
         if let site = value(of: "sec-fetch-site") {
             return head.span.extracting(site.range).text == "same-origin"
         }
         guard let origin = value(of: "origin") else { return false }
         return head.span.extracting(origin.range).text == (isEncrypted ? "https://" : "http://") + host
+    }
+}
+
+/// Paths of the console. Each part is encoded, so that a name is one segment whatever it contains.
+enum ConsolePath {
+    static func path(_ segments: String..., query: [(name: String, value: String)] = []) -> String {
+        var bytes = Array("/console".utf8)
+        for segment in segments {
+            bytes.append(UInt8(ascii: "/"))
+            PercentEncoding.encode(Array(segment.utf8).span, into: &bytes)
+        }
+        return String(decoding: bytes, as: UTF8.self) + ConsolePath.query(query)
+    }
+
+    static func query(_ pairs: [(name: String, value: String)]) -> String {
+        var bytes: [UInt8] = []
+        for (name, value) in pairs {
+            bytes.append(bytes.isEmpty ? UInt8(ascii: "?") : UInt8(ascii: "&"))
+            PercentEncoding.encode(Array(name.utf8).span, into: &bytes)
+            bytes.append(UInt8(ascii: "="))
+            PercentEncoding.encode(Array(value.utf8).span, into: &bytes)
+        }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }

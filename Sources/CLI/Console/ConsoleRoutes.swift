@@ -9,7 +9,7 @@ enum ConsoleRoutes {
         case (.read, "do"): return .page(try ActionPage.form(for: request, of: visit))
         case (.submit(let form), "do"): return try ActionPage.run(form, at: request, of: visit)
         case (.submit, "sign-out"):
-            try SignOut.end(visit)
+            try visit.signOut()
             return .redirect("/")
         case (.submit, _):
             throw APIProblem(405, code: "method", detail: "this page takes no form")
@@ -39,6 +39,7 @@ enum ConsoleRoutes {
         case (1, "audit", _): return .page(try AuditPages.list(request, of: visit))
         case (2, "audit", _) where segments[1] == "verification":
             return .page(try AuditPages.verification(visit))
+        case (1, "webhooks", _): return .page(try WebhookPages.list(visit))
         case (1, "server", _): return .page(try ServerPages.server(visit))
         case (1, "doctor", _): return .page(try ServerPages.doctor(visit))
         case (1, "operators", _): return .page(try ServerPages.operators(visit))

@@ -9,8 +9,8 @@ import CountersignWire
 /// without a script; what it shows and does are operations of the admin API, run on the same thread. Source:
 /// docs/decisions/0088-console.md.
 final class ConsoleService: AdminConsole {
-    /// The name begins so that browsers accept it from this very host alone, and over TLS or on the own machine.
-    /// Source: RFC 6265bis §4.1.3.2.
+    /// The name begins so that browsers accept it from this very host alone, and over TLS or on the own
+    /// machine. Source: RFC 6265bis §4.1.3.2.
     private static let cookie = "__Host-countersign"
     private static let mostFormBytes = 64 << 10
 
@@ -52,7 +52,7 @@ final class ConsoleService: AdminConsole {
         }
     }
 
-    // MARK: Who asks
+    // MARK: Callers
 
     private struct Client {
         /// As the Host field has it.
@@ -60,8 +60,8 @@ final class ConsoleService: AdminConsole {
         let isEncrypted: Bool
     }
 
-    /// Refuses hosts that are not the console's (DNS rebinding), and other machines without TLS: the cookie opens
-    /// the deployment.
+    /// Refuses hosts that are not the console's (DNS rebinding), and other machines without TLS: the cookie
+    /// opens the deployment.
     private func client(
         of exchange: any Exchange, configuration: Configuration
     ) throws(APIProblem) -> Client {
@@ -71,8 +71,8 @@ final class ConsoleService: AdminConsole {
             throw APIProblem(
                 403, code: "tls",
                 detail:
-                    "the console is served to other machines over TLS alone: set --admin-tls, or use a tunnel "
-                    + "such as `ssh -L 8444:127.0.0.1:8444 HOST`")
+                    "the console is served to other machines over TLS alone: set --admin-tls, or use a "
+                    + "tunnel such as `ssh -L 8444:127.0.0.1:8444 HOST`")
         }
         let authority = exchange.request.authority.range
         return Client(
@@ -95,7 +95,7 @@ final class ConsoleService: AdminConsole {
         return Session(token: token, formToken: FormToken(ofSession: text))
     }
 
-    /// Ends a session that nobody has used for long; false if this one is ended.
+    /// Ends a session that was not used for long; false if this one is ended.
     private func isInUse(_ session: Session, configuration: Configuration) async -> Bool {
         if uses.use(session.token.id, at: EventLoop.monotonicSeconds()) { return true }
         let host = CommandHost(configuration, actor: session.token.actor)
@@ -248,14 +248,15 @@ final class ConsoleService: AdminConsole {
     }
 }
 
-/// When each session was last used, in memory: one that nobody uses ends early.
+/// When each session was last used, in memory: one without use ends early.
 final class SessionUses: Sendable {
     /// Seconds.
     static let longestPause: Int64 = 30 * 60
 
     private let last = Locked<[String: Int64]>([:])
 
-    /// False if the session has not been used for too long. `now` is in seconds of a clock that does not go back.
+    /// False if the session has not been used for too long. `now` is in seconds of a clock that does not go
+    /// back.
     func use(_ id: String, at now: Int64) -> Bool {
         last.with { last in
             // Those of ended sessions go, too; the file holds few at a time.

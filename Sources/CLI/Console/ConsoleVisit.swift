@@ -61,4 +61,15 @@ struct ConsoleVisit: Sendable {
     func apps() throws(APIProblem) -> [String] {
         may(.appsRead) ? try run("listApps").records("apps").map { $0.text("app") } : []
     }
+
+    /// Ends the operator's own session.
+    func signOut() throws(APIProblem) {
+        defer { host.close() }
+        do throws(OperationalError) {
+            let deployment = try host.open(environment: environment.variables)
+            try deployment.endConsoleSession(session.id, at: now)
+        } catch {
+            throw APIProblem(error)
+        }
+    }
 }

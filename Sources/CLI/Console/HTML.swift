@@ -1,9 +1,10 @@
-/// Markup of a page. Text that is inserted into it is always escaped, so that a name which somebody chose is never
-/// read as markup:
+/// Markup of a page. Text that is inserted into it is always escaped, so that a name that a user chose is
+/// never read as markup:
 ///
 ///     "<td>\(account)</td>"
 ///
-/// A value in an attribute stands between quotes, which are escaped, too. Source: HTML Living Standard §13.2.5.
+/// A value in an attribute stands between quotes, which are escaped, too. Source: HTML Living Standard
+/// §13.2.5.
 struct HTML: Sendable, ExpressibleByStringInterpolation {
     private(set) var text: String
 

@@ -4,11 +4,11 @@ import CountersignServer
 import CountersignThreads
 import CountersignWire
 
-/// The figures of the first page that follow the traffic. The page has them when it is loaded; a script replaces them
-/// by what the stream of events says.
+/// The figures of the first page that follow the traffic. The page has them when it is loaded; a script
+/// replaces them by what the stream of events says.
 ///
-/// Each response of the stream is one event with a time after which the browser asks again, so that an open page
-/// holds no connection between two events. Source: HTML Living Standard §9.2.
+/// Each response of the stream is one event with a time after which the browser asks again, so that an open
+/// page holds no connection between two events. Source: HTML Living Standard §9.2.
 struct LiveFigures: Sendable {
     struct Tile: Sendable {
         let id: String

@@ -2,6 +2,7 @@ import CountersignAuthority
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
+import CountersignThreads
 import CountersignWire
 
 /// What `sign`, `verify` and `explain` have in common: a request on standard input, a key and a time.

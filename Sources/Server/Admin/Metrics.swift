@@ -29,6 +29,7 @@ struct Metrics: Sendable {
     let drills: DrillControl
     /// Nil unless spans are exported.
     let spans: SpanExporter?
+    let webhooks: WebhookSender
     let clock: any TimeSource
     /// When the process began, in whole Unix seconds.
     let began: Int64
@@ -66,6 +67,7 @@ struct Metrics: Sendable {
             value: rows.counts.findings)
         if let nodes { Metrics.add(nodes, to: &page) }
         if let spans { Metrics.add(spans, to: &page) }
+        Metrics.add(webhooks, to: &page)
         page.describe(
             "countersign_drill", kind: .gauge,
             help: "1 while `countersign drill` has the server treat this as away, otherwise 0.")
@@ -143,6 +145,28 @@ struct Metrics: Sendable {
         page.add(
             "countersign_trace_spans_waiting", kind: .gauge, help: "Spans that wait to be exported.",
             value: spans.waiting)
+    }
+
+    private static func add(_ webhooks: WebhookSender, to page: inout PrometheusExposition) {
+        let (figures, counts) = (webhooks.figures, webhooks.counts)
+        page.describe(
+            "countersign_webhook_attempts_total", kind: .counter,
+            help: "Attempts to deliver an event to an endpoint, by what became of them.")
+        for (outcome, count) in [
+            ("delivered", figures.delivered), ("failed", figures.failed), ("given-up", figures.givenUp),
+        ] {
+            page.sample("countersign_webhook_attempts_total", labels: [("outcome", outcome)], value: count)
+        }
+        page.add(
+            "countersign_webhook_waiting", kind: .gauge, help: "Deliveries that wait in the outbox.",
+            value: counts.waiting)
+        page.add(
+            "countersign_webhook_dead", kind: .gauge, help: "Deliveries that were given up, and are kept.",
+            value: counts.dead)
+        page.add(
+            "countersign_webhook_oldest_timestamp_seconds", kind: .gauge,
+            help: "When the oldest event that waits happened, in Unix seconds; 0 if none waits.",
+            value: counts.oldest ?? 0)
     }
 
     private static func add(_ nodes: NodeMembership, to page: inout PrometheusExposition) {

@@ -22,8 +22,8 @@ package struct RecentRefusal: Sendable {
     package var cause: Cause? { if case .made(let cause, _) = search { cause } else { nil } }
 }
 
-/// The latest refusals that have a line in the log, for the console, in memory. Each code has a place of its own, so
-/// that a flood of one does not push out the others.
+/// The latest refusals that have a line in the log, for the console, in memory. Each code has a place of its
+/// own, so that a flood of one does not push out the others.
 package final class RecentRefusals: Sendable {
     static let mostOfCode = 24
     static let longestLine = 4_096

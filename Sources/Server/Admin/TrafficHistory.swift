@@ -3,8 +3,8 @@ import CountersignGate
 import CountersignThreads
 import CountersignWire
 
-/// What this process served in each of the last 25 hours' minutes, so that the console shows the traffic beside
-/// that of a day ago. In memory: a restart forgets it.
+/// What this process served in each of the last 25 hours' minutes, so that the console shows the traffic
+/// beside that of a day ago. In memory: a restart forgets it.
 package final class TrafficHistory: Sendable {
     /// The requests of one minute.
     package struct Minute: Sendable {

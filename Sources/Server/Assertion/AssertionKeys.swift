@@ -76,6 +76,9 @@ package struct JWK: Sendable {
         id = Base64.encode(SHA256.digest(Array(required.text.utf8).span).span, as: .url)
     }
 
+    /// The id and the public half.
+    package var text: String { "\(id) \(x)" }
+
     var json: JSONValue {
         [
             "kty": "OKP", "crv": "Ed25519", "x": .string(x), "kid": .string(id), "use": "sig", "alg": "EdDSA",

@@ -155,6 +155,14 @@ extension SQLStore {
 
     /// Adds or updates a known device of the account, and deletes all but the newest; the device that has
     /// just signed in stays whatever the clock says.
+    static func isKnown(
+        _ device: KnownDevice, of account: Int64, in database: Database
+    ) throws(OperationalError) -> Bool {
+        try database.integer(
+            "SELECT 1 FROM known_device WHERE account = ? AND id = ?", binding: .integer(account),
+            .blob(device.id)) != nil
+    }
+
     static func remember(_ entry: KnownDeviceEntry, of account: Int64, in database: Database)
         throws(OperationalError)
     {

@@ -35,6 +35,7 @@ extension SQLStore {
             try pseudonym(of: name, in: app, database: database)
         }
         try add(row, head: head, to: database)
+        if let notice = draft.notice { try tell(notice, in: database) }
     }
 
     static func add(_ row: AuditRow, head: [UInt8], to database: Database) throws(OperationalError) {

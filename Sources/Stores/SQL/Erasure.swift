@@ -72,6 +72,7 @@ extension SQLStore {
             try database.run("UPDATE session SET device_name = '' WHERE account = ?", binding: row)
             try database.run("DELETE FROM known_device WHERE account = ?", binding: row)
             try database.run("DELETE FROM upload_ticket WHERE account = ?", binding: row)
+            try database.run("DELETE FROM webhook_delivery WHERE account = ?", binding: row)
             try database.run(
                 "DELETE FROM idempotent_request WHERE scope = ?",
                 binding: .text(IdempotencyScope.account(number).description))

@@ -11,7 +11,7 @@ struct MovedTable {
     static let names = [
         "meta", "revision", "app", "app_setting", "release", "release_setting", "release_rollout", "meter",
         "audit", "account", "erased_name", "known_device", "session_change", "session", "upload_ticket",
-        "idempotent_request", "idempotent_use", "row_digest",
+        "idempotent_request", "idempotent_use", "row_digest", "webhook_delivery",
     ]
     /// The order of tables without a primary key, or whose key is a place in the file.
     private static let orders = [
@@ -19,7 +19,10 @@ struct MovedTable {
         "idempotent_request": ["scope", "key"],
     ]
     /// Columns that count rows, and go on behind the last one.
-    static let counters = [("release", "number"), ("account", "number"), ("upload_ticket", "number")]
+    static let counters = [
+        ("release", "number"), ("account", "number"), ("upload_ticket", "number"),
+        ("webhook_delivery", "number"),
+    ]
     /// Rows that are read or written with one round trip.
     private static let page = 500
 

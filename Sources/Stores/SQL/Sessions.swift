@@ -29,8 +29,11 @@ extension SQLStore {
             var opened = session
             opened.change = try SQLStore.nextSessionChange(in: database)
             try SessionRows.insert(opened, in: database)
+            try SQLStore.tell(.sessionStarted, of: opened.id, at: now, in: database)
             if let device = KnownDeviceEntry(signingInAs: session, at: now) {
+                let isKnown = try SQLStore.isKnown(device.device, of: account.number, in: database)
                 try SQLStore.remember(device, of: account.number, in: database)
+                if !isKnown { try SQLStore.tell(.deviceAdded, of: opened.id, at: now, in: database) }
             }
             let forgotten = try SQLStore.forgetEnded(of: account.number, sparing: ended, in: database)
             return .yes(opened, ended: ended, forgotten: forgotten)
@@ -315,6 +318,12 @@ extension SQLStore {
                 .integer(change), .integer(end.at), .text(end.reason.rawValue), .optional(end.by),
                 .blob(id.bytes),
             ])
+        // A restoration ends all sessions, and tells no endpoint.
+        if end.reason != .restored {
+            try tell(
+                .sessionEnded, of: id, at: end.at, details: [("reason", .string(end.reason.rawValue))],
+                in: database)
+        }
         return change
     }
 }

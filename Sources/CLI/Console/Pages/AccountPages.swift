@@ -24,10 +24,11 @@ enum AccountPages {
                 ConsoleMarkup.time(account.number("created")),
             ]
         }
+        let following = ConsolePath.path("apps", app, "accounts", query: [("after", answer.text("next"))])
         let next: HTML =
             answer.has("next")
             ? """
-            <p><a rel="next" href="\(ConsolePath.path("apps", app, "accounts", query: [("after", answer.text("next"))]))">\
+            <p><a rel="next" href="\(following)">\
             Next \(pageLength)</a></p>
             """ : .none
         return ConsolePage(
@@ -54,8 +55,9 @@ enum AccountPages {
         let export: HTML =
             visit.may("exportAccount")
             ? """
-            <p class="actions"><a class="button" href="\(ConsolePath.path("apps", app, "accounts", name, "export"))" \
-            download>Export everything as JSON</a></p>
+            <p class="actions"><a class="button" download \
+            href="\(ConsolePath.path("apps", app, "accounts", name, "export"))">Export
+            everything as JSON</a></p>
             """ : .none
         let facts: [(name: String, value: HTML)] = [
             ("State", state(account.text("state"))), ("Credential", "\(account.text("credential"))"),

@@ -75,7 +75,8 @@ enum ActionPage {
                 <form method="post" class="action" action="\(ConsolePath.path("do", action.operation))">
                 \(visit.formField)
                 \(hidden)\(fields)\(confirmation(of: action, values: values))
-                <p><button class="\(button)">\(action.title)</button> <a href="\(action.page(values))">Cancel</a></p>
+                <p><button class="\(button)">\(action.title)</button>
+                <a href="\(action.page(values))">Cancel</a></p>
                 </form>
                 """)
     }
@@ -126,7 +127,8 @@ enum ActionPage {
             return "<input type=\"checkbox\" value=\"true\" \(names)\(checked)>"
         case .integer(let range):
             return """
-                <input type="number" min="\(range.lowerBound)" max="\(range.upperBound)" value="\(value)" \(names)>
+                <input type="number" min="\(range.lowerBound)" max="\(range.upperBound)"
+                 value="\(value)" \(names)>
                 """
         default:
             return "<input value=\"\(value)\" autocomplete=\"off\" spellcheck=\"false\" \(names)>"
@@ -152,7 +154,8 @@ enum ActionPage {
     private static func confirmation(of action: ConsoleAction, values: [String: String]) -> HTML {
         guard let name = action.confirmed else { return .none }
         return """
-            <p class="field"><label for="f-confirmation">To confirm, type <code>\(values[name] ?? "")</code></label>
+            <p class="field"><label for="f-confirmation">To confirm, type
+            <code>\(values[name] ?? "")</code></label>
             <input id="f-confirmation" name="confirmation" required autocomplete="off" spellcheck="false"></p>
             """
     }
@@ -222,12 +225,13 @@ enum ActionPage {
     ) -> ConsolePage {
         let secrets = ["secret", "private_key", "reset_code"]
         let shown = result.members.filter { !$0.text.isEmpty }
+        let once = ConsoleMarkup.notice("Copy the secret now: it is not shown again.", tone: .warning)
         let isSecret = shown.contains { secrets.contains($0.name) }
         return ConsolePage(
             action.title, trail: [(title: "Back", path: action.page(values))],
             body: """
                 \(ConsoleMarkup.notice("Done.", tone: .good))
-                \(isSecret ? ConsoleMarkup.notice("Copy the secret now: it is not shown again.", tone: .warning) : .none)
+                \(isSecret ? once : .none)
                 \(ConsoleMarkup.facts(shown.map { (label($0.name), ConsoleMarkup.code($0.text)) }))
                 <p><a href="\(action.page(values))">Go on</a></p>
                 """)

@@ -24,7 +24,8 @@ enum AppPages {
             body: """
                 \(visit.actions([("addApp", [])]))
                 \(ConsoleMarkup.table(
-                    "Apps", head: ["App", "Releases", "Schemes", "Added", ""], rows: rows, empty: "There is no app yet."))
+                    "Apps", head: ["App", "Releases", "Schemes", "Added", ""], rows: rows,
+                    empty: "There is no app yet."))
                 """)
     }
 
@@ -34,6 +35,8 @@ enum AppPages {
             throw APIProblem(404, code: "not-found", detail: "app \(name): there is none")
         }
         let maintenance = try visit.run("listMaintenance").records("apps").first { $0.text("app") == name }
+        let away = ConsoleMarkup.notice(
+            "This app is in maintenance: all its requests get 503.", tone: .warning)
         let isAway = maintenance?.isTrue("maintenance") ?? false
         let subject = [(name: "app", value: name)]
         let accounts: HTML =
@@ -43,7 +46,7 @@ enum AppPages {
         return ConsolePage(
             name, trail: trail,
             body: """
-                \(isAway ? ConsoleMarkup.notice("This app is in maintenance: all its requests get 503.", tone: .warning) : .none)
+                \(isAway ? away : .none)
                 <p class="actions">\(accounts)
                 <a class="button" href="\(ConsolePath.path("apps", name, "policy"))">Policy</a></p>
                 \(visit.actions([
@@ -86,14 +89,16 @@ enum AppPages {
                 ]),
             ]
         }
+        let observing = ConsoleMarkup.notice("The app only observes: nothing is refused.", tone: .warning)
         let observes = answer.text("enforcement") == "observe"
         return ConsoleMarkup.section(
             "Routes", id: "routes",
             body: """
-                \(observes ? ConsoleMarkup.notice("The app only observes: nothing is refused.", tone: .warning) : .none)
+                \(observes ? observing : .none)
                 \(ConsoleMarkup.table(
-                    "What requests have to prove, by path", head: ["Path", "Methods", "Requires", "Enforcement", "Limits", ""],
-                    rows: rows, empty: "No rule: every request needs a session."))
+                    "What requests have to prove, by path",
+                    head: ["Path", "Methods", "Requires", "Enforcement", "Limits", ""], rows: rows,
+                    empty: "No rule: every request needs a session."))
                 """)
     }
 

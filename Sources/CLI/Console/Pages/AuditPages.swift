@@ -14,15 +14,16 @@ enum AuditPages {
         }
         let records = try visit.run("listAudit", values: values).records("records")
         let first = records.first?.number("number") ?? 1
+        let target = ConsolePath.path("audit", query: [("before", "\(first)")])
         let earlier: HTML =
             first > 1
-            ? "<p><a rel=\"next\" href=\"\(ConsolePath.path("audit", query: [("before", "\(first)")]))\">Earlier</a></p>"
+            ? "<p><a rel=\"next\" href=\"\(target)\">Earlier</a></p>"
             : .none
         return ConsolePage(
             "Audit",
             body: """
-                <p class="actions"><a class="button" href="\(ConsolePath.path("audit", "verification"))">Verify all
-                records</a></p>
+                <p class="actions"><a class="button"
+                 href="\(ConsolePath.path("audit", "verification"))">Verify all records</a></p>
                 \(table(of: records.reversed(), visit: visit))
                 \(earlier)
                 """)
@@ -55,8 +56,8 @@ enum AuditPages {
     private static func subject(of record: ConsoleRecord) -> HTML {
         let app = record.text("app")
         if record.has("release") {
-            return
-                "\(app) \(ConsoleMarkup.link(record.text("release"), to: ConsolePath.path("releases", record.text("release"))))"
+            let key = record.text("release")
+            return "\(app) \(ConsoleMarkup.link(key, to: ConsolePath.path("releases", key)))"
         }
         if record.has("account") {
             let name = record.text("account")
@@ -89,7 +90,8 @@ enum AuditPages {
                     ("Records", "\(result.text("records"))"), ("Rows", "\(rows?.text("verified") ?? "")"),
                     ("Head", ConsoleMarkup.code(result.text("head"))),
                 ]))
-                <p class="hint">Keep the head in another place: only it finds a whole database that was put back.</p>
+                <p class="hint">Keep the head in another place: only it finds a whole database that was put
+                back.</p>
                 """)
     }
 }

@@ -46,7 +46,8 @@ enum OverviewPage {
             """
             <div class="tile"><dt>\(tile.title)</dt>
             <dd><strong id="live-\(tile.id)">\(tile.value)</strong>
-            <span class="hint">a day ago: <span id="live-\(tile.id)-before">\(tile.before)</span></span></dd></div>
+            <span class="hint">a day ago:
+            <span id="live-\(tile.id)-before">\(tile.before)</span></span></dd></div>
 
             """
         }
@@ -55,7 +56,8 @@ enum OverviewPage {
             body: """
                 <dl class="tiles" data-live="\(ConsolePath.path("live"))">\(tiles)</dl>
                 <figure><svg class="chart" viewBox="0 0 600 80" preserveAspectRatio="none" role="img" \
-                aria-label="Requests a minute in the last hour"><path id="live-chart" d="\(live.chart)"></path></svg>
+                aria-label="Requests a minute in the last hour"><path id="live-chart"
+                 d="\(live.chart)"></path></svg>
                 <figcaption class="hint">Requests a minute in the last hour, at this process; at most \
                 <span id="live-most">\(ConsoleMarkup.number(live.most))</span>. \
                 <span id="live-time">\(live.time)</span></figcaption></figure>
@@ -144,8 +146,9 @@ enum OverviewPage {
         case .file(let entries, let capacity):
             let percent = capacity == 0 ? 0 : entries * 100 / capacity
             return """
-                <meter min="0" max="100" high="90" value="\(percent)" aria-label="Replay table in use">\(percent) \
-                %</meter> \(percent) % of \(ConsoleMarkup.number(capacity))
+                <meter min="0" max="100" high="90" value="\(percent)"
+                 aria-label="Replay table in use">\(percent) %</meter>
+                \(percent) % of \(ConsoleMarkup.number(capacity))
                 """
         case .shared(let title, let failure):
             return failure.map { ConsoleMarkup.badge("\(title): \($0)", tone: .bad) }

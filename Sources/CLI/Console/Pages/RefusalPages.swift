@@ -22,8 +22,8 @@ enum RefusalPages {
         return ConsolePage(
             "Refusals",
             body: """
-                <p>The latest requests of each cause that this process refused, or could not finish, and that have a line
-                in the log. A restart forgets them; the log keeps them.</p>
+                <p>The latest requests of each cause that this process refused, or could not finish, and that
+                have a line in the log. A restart forgets them; the log keeps them.</p>
                 \(ConsoleMarkup.table(
                     "Causes", head: ["Cause", "Kept", "Explained", "Latest"], rows: rows,
                     empty: "Nothing was refused yet."))
@@ -85,12 +85,13 @@ enum RefusalPages {
             for note in notes { facts.append(("Not met", "\(note)")) }
             hint =
                 cause == nil
-                ? "No usual mistake of a signer explains it: the secret is another one, or the request was altered."
+                ? "No usual mistake of a signer explains it: it has another secret, or was altered."
                 : .none
         case .notMade:
             hint = """
-                No mistake of a signer was looked for: the request names no release, or others were looked into at that
-                time. With the whole request, <code>countersign explain --data DIR</code> shows each step.
+                No mistake of a signer was looked for: the request names no release, or others were
+                looked into at that time. With the whole request, <code>countersign explain --data DIR</code>
+                shows each step.
                 """
         }
         let rest: HTML = "<p class=\"hint\">\(hint)</p>"

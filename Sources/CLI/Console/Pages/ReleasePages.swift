@@ -85,6 +85,8 @@ enum ReleasePages {
             + (release.isTrue("next_key") ? ["promoteNextKey", "removeNextKey"] : ["addNextKey"]).map {
                 ($0, subject)
             }
+        let impact = try impact(of: key, visit: visit)
+        let table = policyTable(policy, key: key, visit: visit)
         let facts: [(name: String, value: HTML)] = [
             ("Key id", ConsoleMarkup.code(key)), ("Scheme", "\(release.text("scheme"))"),
             ("Algorithm", "\(release.has("algorithm") ? release.text("algorithm") : "–")"),
@@ -102,8 +104,8 @@ enum ReleasePages {
             body: """
                 \(visit.actions(actions))
                 \(ConsoleMarkup.facts(facts))
-                \(try ConsoleMarkup.section("If it were retired now", id: "impact", body: impact(of: key, visit: visit)))
-                \(ConsoleMarkup.section("Policy", id: "policy", body: policyTable(policy, key: key, visit: visit)))
+                \(ConsoleMarkup.section("If it were retired now", id: "impact", body: impact))
+                \(ConsoleMarkup.section("Policy", id: "policy", body: table))
                 """)
     }
 
@@ -130,7 +132,7 @@ enum ReleasePages {
             empty: "No key.")
     }
 
-    /// Who would be cut off.
+    /// The callers that would be cut off.
     static func impact(of key: String, visit: ConsoleVisit) throws(APIProblem) -> HTML {
         let impact = try visit.run("getImpact", values: ["key": key, "days": "7"])
         let days: [[HTML]] = impact.records("days").map {
@@ -145,8 +147,8 @@ enum ReleasePages {
                 ("Last accepted", ConsoleMarkup.time(impact.number("last_accepted"))),
             ]))
             \(ConsoleMarkup.table(
-                "Requests of this release by day", head: ["Day", "Accepted", "Sent to the update"], rows: days,
-                empty: "No request in the last 7 days."))
+                "Requests of this release by day", head: ["Day", "Accepted", "Sent to the update"],
+                rows: days, empty: "No request in the last 7 days."))
             """
     }
 }

@@ -33,7 +33,7 @@ enum SearchPage {
                 body: ConsoleMarkup.table(
                     "Found for “\(text)”", head: ["Name", "Kind"], rows: rows,
                     empty:
-                        "Nothing has the name or id “\(text)”. Events are kept in memory: the log may have an older one."
+                        "Nothing has the name or id “\(text)”. The log may have an older event."
                 )))
     }
 

@@ -2,7 +2,7 @@ import CountersignAuthority
 import CountersignServer
 import CountersignWire
 
-/// The server, its nodes and keys, what `doctor` finds, and who may come in.
+/// The server, its nodes and keys, what `doctor` finds, and the sessions and tokens.
 enum ServerPages {
     static func server(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
         try visit.require(.serverRead)
@@ -24,7 +24,7 @@ enum ServerPages {
             body: """
                 \(problems.isEmpty
                     ? ConsoleMarkup.notice("The server is ready.", tone: .good)
-                    : "<div class=\"notice bad\" role=\"alert\"><p>The server is not ready:</p><ul>\(problems)</ul></div>")
+                    : ConsoleMarkup.alert("The server is not ready:", points: problems))
                 <p class="actions"><a class="button" href="\(ConsolePath.path("doctor"))">Run doctor</a></p>
                 \(visit.actions([("reload", [])]))
                 \(ConsoleMarkup.facts(facts))
@@ -87,8 +87,9 @@ enum ServerPages {
             "Operators",
             body: """
                 <p>Sessions of the console, and tokens of programs. On the server's machine,
-                <code>countersign console</code> makes a link for another operator, <code>countersign token add</code> a
-                token, and <code>countersign token revoke ID</code> ends either.</p>
+                <code>countersign console</code> makes a link for another operator,
+                <code>countersign token add</code> a token, and <code>countersign token revoke ID</code> ends
+                either.</p>
                 \(ConsoleMarkup.table(
                     "Who may come in", head: ["Name", "Id", "Kind", "Scopes", "Since", "Ends"], rows: rows,
                     empty: "No one."))

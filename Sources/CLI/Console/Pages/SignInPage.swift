@@ -8,11 +8,11 @@ enum SignInPage {
             return ConsolePage(
                 "Sign in",
                 body: """
-                    <p>The console is opened by a link, which works once and for \(APIToken.linkSeconds) seconds. On \
-                    the server's machine, run:</p>
+                    <p>The console is opened by a link, which works once and for \(APIToken.linkSeconds)
+                    seconds. On the server's machine, run:</p>
                     <pre><code>countersign console</code></pre>
-                    <p>It prints the link. If you came here by one, it has expired or was used already: ask for
-                    another.</p>
+                    <p>It prints the link. If you came here by one, it has expired or was used already: ask
+                    for another.</p>
                     """
             ).markupAlone
         }

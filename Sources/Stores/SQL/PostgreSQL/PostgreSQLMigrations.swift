@@ -15,6 +15,8 @@ enum PostgreSQLMigrations {
         PostgreSQLMigration(name: "limits on logins", kind: .contracting, sql: loginLimits),
         PostgreSQLMigration(name: "record of the level", kind: .contracting, sql: levelRecord),
         PostgreSQLMigration(name: "master keys of nodes", kind: .expanding(oldestLevel: 5), sql: masterKeys),
+        PostgreSQLMigration(
+            name: "the outbox of webhooks", kind: .expanding(oldestLevel: 5), sql: webhookDeliveries),
     ]
     /// The level from which on there is a table of nodes.
     static let nodesLevel: Int64 = 2
@@ -28,6 +30,25 @@ enum PostgreSQLMigrations {
         guard try database.hasTable("layout") else { return 0 }
         return try database.integer("SELECT number FROM layout") ?? 0
     }
+
+    /// SQLite's level 20.
+    private static let webhookDeliveries = """
+        CREATE TABLE webhook_delivery (
+            number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            endpoint utf8 NOT NULL,
+            event utf8 NOT NULL,
+            account bigint,
+            created bigint NOT NULL,
+            due bigint NOT NULL,
+            attempts bigint NOT NULL,
+            given_up bigint,
+            failure utf8,
+            body bytea NOT NULL
+        );
+        CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
+        CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
+        CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+        """
 
     private static let p001 = """
         CREATE DOMAIN utf8 AS bytea;

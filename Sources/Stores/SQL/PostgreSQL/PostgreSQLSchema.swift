@@ -35,6 +35,7 @@ enum PostgreSQLSchema {
         "session": "9f2881f2515e8e1b",
         "session_change": "8d4aa2c4712664d6",
         "upload_ticket": "a4934a63e7276725",
+        "webhook_delivery": "9fbea2720380f844",
         "writing": "66853366d22f8b45",
     ]
 

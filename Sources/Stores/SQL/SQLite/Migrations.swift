@@ -9,7 +9,7 @@ enum Migrations {
 
     static let steps = [
         m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
-        m018, m019,
+        m018, m019, m020,
     ]
 
     /// What each step is about, for `countersign migrate --check`.
@@ -19,7 +19,7 @@ enum Migrations {
         "use of keyed requests", "networks of keyed requests", "openings of sessions",
         "renewal of legacy sessions", "storage of keys", "upload tickets", "counters of refreshes",
         "names of known devices", "pseudonyms and erased names", "routes and lengths of passwords",
-        "tags of rows", "the slot of the master key", "ages of sessions",
+        "tags of rows", "the slot of the master key", "ages of sessions", "the outbox of webhooks",
     ]
 
     /// The migrations that a file of `level` lacks. Builds without them refuse the file.
@@ -535,6 +535,26 @@ extension Migrations {
     /// Finds the sessions whose login is policy `session-max` ago.
     static let m019 = """
         CREATE INDEX session_age ON session (app, created) WHERE ended_at IS NULL;
+        """
+
+    /// Events for endpoints of webhooks, until they are delivered. A row counts to an account so that an
+    /// erasure finds it.
+    static let m020 = """
+        CREATE TABLE webhook_delivery (
+            number INTEGER PRIMARY KEY AUTOINCREMENT,
+            endpoint TEXT NOT NULL,
+            event TEXT NOT NULL,
+            account INTEGER,
+            created INTEGER NOT NULL,
+            due INTEGER NOT NULL,
+            attempts INTEGER NOT NULL,
+            given_up INTEGER,
+            failure TEXT,
+            body BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
+        CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
+        CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
         """
 
     /// The triggers of the migrations as triggers of one connection, except those that keep the audit log

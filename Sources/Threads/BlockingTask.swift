@@ -3,8 +3,8 @@ import Glibc
 
 /// Runs what is async on another thread while this one, the main one, waits: commands are not async, and need
 /// not be.
-enum BlockingTask {
-    static func run<Result: Sendable>(
+package enum BlockingTask {
+    package static func run<Result: Sendable>(
         _ body: @escaping @Sendable () async throws(OperationalError) -> Result
     ) throws(OperationalError) -> Result {
         let box = ResultBox<Result>()

@@ -1,0 +1,284 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+
+extension SQLStore {
+    /// The most rows of the outbox, dead letters included. Beyond it events are not added: an endpoint that
+    /// is away for days must not fill the disk.
+    static let mostDeliveries: Int64 = 100_000
+
+    /// Adds an event to the outbox for each endpoint that is told of it, in the transaction in which it
+    /// happened. The endpoints are not verified here: a delivery to one that is not authentic is dropped
+    /// when it is due.
+    static func tell(_ notice: WebhookNotice, ofAccount number: Int64?, in database: Database)
+        throws(OperationalError)
+    {
+        guard let settings = try webhookSettings(in: database) else { return }
+        let endpoints = settings.endpoints(for: notice)
+        guard !endpoints.isEmpty, try hasRoomForDeliveries(in: database) else { return }
+        let id = WebhookNotice.makeID()
+        let body = notice.body(id: id)
+        for endpoint in endpoints {
+            try database.run(
+                """
+                INSERT INTO webhook_delivery (endpoint, event, account, created, due, attempts, body)
+                VALUES (?, ?, ?, ?, ?, 0, ?)
+                """, binding: .text(endpoint.id), .text(id), .optional(number), .integer(notice.time),
+                .integer(notice.time), .blob(body))
+        }
+    }
+
+    /// Nil without endpoints.
+    private static func webhookSettings(in database: Database) throws(OperationalError) -> WebhookSettings? {
+        guard let stored = try value(of: .webhooks, in: database),
+            let settings = WebhookSettings(unverified: stored), !settings.endpoints.isEmpty
+        else { return nil }
+        return settings
+    }
+
+    private static func hasRoomForDeliveries(in database: Database) throws(OperationalError) -> Bool {
+        let first = try database.integer("SELECT min(number) FROM webhook_delivery") ?? 0
+        let last = try database.integer("SELECT max(number) FROM webhook_delivery") ?? 0
+        return last - first < mostDeliveries
+    }
+
+    /// The same for a change of the audit log, whose account is known by its name.
+    static func tell(_ notice: WebhookNotice, in database: Database) throws(OperationalError) {
+        guard try value(of: .webhooks, in: database) != nil else { return }
+        var number: Int64?
+        if let name = notice.account, let app = notice.app {
+            number = try database.integer(
+                "SELECT number FROM account WHERE app = ? AND name = ?", binding: .text(app.description),
+                .text(name.description))
+        }
+        try tell(notice, ofAccount: number, in: database)
+    }
+
+    /// Tells of a session's beginning or end. The rows are not verified: a session that was altered can be
+    /// ended, too.
+    static func tell(
+        _ type: WebhookEventType, of session: SessionID, at time: Int64,
+        details: [(name: String, value: JSONValue)] = [], in database: Database
+    ) throws(OperationalError) {
+        guard try webhookSettings(in: database) != nil else { return }
+        let rows = try database.rows(
+            """
+            SELECT session.app, account.name, session.release, session.account
+            FROM session LEFT JOIN account ON account.number = session.account WHERE session.id = ?
+            """, binding: .blob(session.bytes)
+        ) {
+            (
+                app: AppName($0.text(0)),
+                account: $0.isNull(1) ? nil : try? AccountName(checking: $0.blob(1).span),
+                release: $0.isNull(2) ? nil : KeyID($0.text(2)), number: $0.integer(3)
+            )
+        }
+        guard let row = rows.first else { return }
+        var notice = WebhookNotice(type, at: time, app: row.app)
+        (notice.account, notice.session, notice.release) = (row.account, session, row.release)
+        notice.details = details
+        try tell(notice, ofAccount: row.number, in: database)
+    }
+}
+
+extension SQLStore {
+    package func takeDelivery(
+        dueAt now: Int64, leaving busy: Set<String>, for seconds: Int64
+    ) throws(OperationalError) -> WebhookDelivery? {
+        let others = busy.sorted().map { SQLValue.text($0) }
+        let marks = repeatElement("?", count: others.count).joined(separator: ", ")
+        let condition = others.isEmpty ? "" : "AND endpoint NOT IN (\(marks))"
+        let select = """
+            SELECT number FROM webhook_delivery WHERE given_up IS NULL AND due <= ? \(condition)
+            ORDER BY due, number LIMIT 1
+            """
+        let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
+            !(try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }).isEmpty
+        }
+        guard isDue else { return nil }
+        return try write { (database) throws(OperationalError) in
+            let number = try database.rows(select, binding: [.integer(now)] + others) { $0.integer(0) }.first
+            guard let number else { return nil }
+            try database.run(
+                "UPDATE webhook_delivery SET due = ? WHERE number = ?", binding: .integer(now + seconds),
+                .integer(number))
+            return try SQLStore.deliveries(
+                in: database, where: "WHERE number = ?", binding: [.integer(number)]
+            ).first
+        }
+    }
+
+    private static func deliveries(
+        in database: Database, where condition: String, binding values: [SQLValue]
+    ) throws(OperationalError) -> [WebhookDelivery] {
+        try database.rows(
+            """
+            SELECT number, endpoint, event, created, attempts, body, failure, given_up
+            FROM webhook_delivery \(condition)
+            """, binding: values
+        ) {
+            WebhookDelivery(
+                number: $0.integer(0), endpoint: $0.text(1), event: $0.text(2), created: $0.integer(3),
+                attempts: $0.integer(4), body: $0.blob(5), failure: $0.isNull(6) ? nil : $0.text(6),
+                given: $0.isNull(7) ? nil : $0.integer(7))
+        }
+    }
+
+    package func finishDelivery(_ number: Int64) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run("DELETE FROM webhook_delivery WHERE number = ?", binding: .integer(number))
+        }
+    }
+
+    package func postponeDelivery(
+        _ number: Int64, until due: Int64, because failure: String
+    ) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run(
+                "UPDATE webhook_delivery SET due = ?, attempts = attempts + 1, failure = ? WHERE number = ?",
+                binding: .integer(due), .text(failure), .integer(number))
+        }
+    }
+
+    package func buryDelivery(
+        _ number: Int64, at now: Int64, because failure: String
+    ) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run(
+                """
+                UPDATE webhook_delivery SET given_up = ?, attempts = attempts + 1, failure = ?
+                WHERE number = ?
+                """, binding: .integer(now), .text(failure), .integer(number))
+        }
+    }
+
+    package func add(_ delivery: WebhookDelivery) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run(
+                """
+                INSERT INTO webhook_delivery (endpoint, event, created, due, attempts, body)
+                VALUES (?, ?, ?, ?, 0, ?)
+                """, binding: .text(delivery.endpoint), .text(delivery.event), .integer(delivery.created),
+                .integer(delivery.created), .blob(delivery.body))
+        }
+    }
+
+    package func dropDeliveries(of endpoint: String) throws(OperationalError) {
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run("DELETE FROM webhook_delivery WHERE endpoint = ?", binding: .text(endpoint))
+        }
+    }
+
+    package func deadDeliveries(of endpoint: String?, limit: Int) throws(OperationalError)
+        -> [WebhookDelivery]
+    {
+        try read(whenEmpty: []) { (database) throws(OperationalError) in
+            let order = "ORDER BY given_up DESC, number DESC LIMIT ?"
+            guard let endpoint else {
+                return try SQLStore.deliveries(
+                    in: database, where: "WHERE given_up IS NOT NULL \(order)",
+                    binding: [.integer(Int64(limit))])
+            }
+            return try SQLStore.deliveries(
+                in: database, where: "WHERE given_up IS NOT NULL AND endpoint = ? \(order)",
+                binding: [.text(endpoint), .integer(Int64(limit))])
+        }
+    }
+
+    package func reviveDeliveries(of event: String?, at now: Int64) throws(OperationalError) -> Int {
+        try write { (database) throws(OperationalError) in
+            let (condition, values): (String, [SQLValue]) =
+                event.map { ("AND event = ?", [.text($0)]) } ?? ("", [])
+            return try database.rows(
+                """
+                UPDATE webhook_delivery SET given_up = NULL, attempts = 0, due = ?
+                WHERE given_up IS NOT NULL \(condition) RETURNING number
+                """, binding: [.integer(now)] + values
+            ) { $0.integer(0) }.count
+        }
+    }
+
+    package func forgetDeadDeliveries(before time: Int64) throws(OperationalError) {
+        let isThere = try read(whenEmpty: false) { (database) throws(OperationalError) in
+            try database.integer(
+                "SELECT 1 FROM webhook_delivery WHERE given_up < ? LIMIT 1", binding: .integer(time)) != nil
+        }
+        guard isThere else { return }
+        try write { (database) throws(OperationalError) -> Void in
+            try database.run("DELETE FROM webhook_delivery WHERE given_up < ?", binding: .integer(time))
+        }
+    }
+
+    package func deliveryCounts() throws(OperationalError) -> WebhookCounts {
+        try read(whenEmpty: WebhookCounts()) { (database) throws(OperationalError) in
+            let rows = try database.rows(
+                """
+                SELECT count(*) FILTER (WHERE given_up IS NULL), count(given_up),
+                    min(created) FILTER (WHERE given_up IS NULL)
+                FROM webhook_delivery
+                """
+            ) {
+                WebhookCounts(
+                    waiting: $0.integer(0), dead: $0.integer(1), oldest: $0.isNull(2) ? nil : $0.integer(2))
+            }
+            return rows.first ?? WebhookCounts()
+        }
+    }
+
+    package func announceStages(at now: Int64) throws(OperationalError) {
+        let isDue = try read(whenEmpty: false) { (database) throws(OperationalError) in
+            guard try SQLStore.webhookSettings(in: database) != nil else { return false }
+            guard let last = try SQLStore.lastStages(in: database) else { return true }
+            return try !SQLStore.stages(after: last, upTo: now, in: database).isEmpty
+        }
+        guard isDue else { return }
+        try write { (database) throws(OperationalError) -> Void in
+            let last = try SQLStore.lastStages(in: database) ?? now
+            for change in try SQLStore.stages(after: last, upTo: now, in: database) {
+                var notice = WebhookNotice(.stageReached, at: change.time, app: change.app)
+                notice.release = change.release
+                notice.details = [("stage", .string(change.stage.rawValue))]
+                try SQLStore.tell(notice, ofAccount: nil, in: database)
+            }
+            try SQLStore.set(.webhookStages, to: Array(String(now).utf8), in: database)
+        }
+    }
+
+    private static func lastStages(in database: Database) throws(OperationalError) -> Int64? {
+        try value(of: .webhookStages, in: database).flatMap { Int64(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    private struct StageChange {
+        let app: AppName
+        let release: KeyID
+        let stage: AppRelease.Stage
+        /// Whole Unix seconds.
+        let time: Int64
+    }
+
+    /// The stages of retirements that began in that time.
+    private static func stages(
+        after last: Int64, upTo now: Int64, in database: Database
+    ) throws(OperationalError) -> [StageChange] {
+        let rows = try database.rows(
+            """
+            SELECT app, key_id, warn_at, read_only_at, retired_at FROM release
+            WHERE (warn_at > ?1 AND warn_at <= ?2) OR (read_only_at > ?1 AND read_only_at <= ?2)
+                OR (retired_at > ?1 AND retired_at <= ?2)
+            """, binding: .integer(last), .integer(now)
+        ) { row in
+            let times = (2...4).map { row.isNull($0) ? nil : row.integer($0) }
+            return (app: AppName(row.text(0)), release: KeyID(row.text(1)), times: times)
+        }
+        var found: [StageChange] = []
+        for row in rows {
+            guard let app = row.app, let release = row.release else { continue }
+            for (stage, time) in zip([AppRelease.Stage.warn, .readOnly, .retired], row.times) {
+                guard let time, time > last, time <= now else { continue }
+                found.append(StageChange(app: app, release: release, stage: stage, time: time))
+            }
+        }
+        return found
+    }
+}

@@ -1,0 +1,149 @@
+import CountersignAuthority
+import CountersignGate
+import CountersignSchemes
+import CountersignWire
+import Testing
+
+/// The outbox of webhooks: an event waits for each endpoint that is told of it, from the transaction of the
+/// change on, until it is finished; nothing waits without endpoints.
+extension StoreContract {
+    package func webhooks() throws {
+        let account = try added(accountDraft("told"))
+        #expect(try make().deliveryCounts() == WebhookCounts())
+        let before = try Self.session(900, of: account)
+        guard case .yes = try open(before, .unlimited) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        #expect(try make().deliveryCounts() == WebhookCounts(), "nobody is told")
+        let document = """
+            {"key":1,"endpoints":[\
+            {"id":"w_1","url":"https://a.example/","app":"\(Self.shop)","events":["session.started","device.added"],\
+            "addresses":"public","created":1,"ca":null},\
+            {"id":"w_2","url":"https://b.example/","app":null,"events":[],"addresses":"any","created":1,"ca":null},\
+            {"id":"w_3","url":"https://c.example/","app":"other","events":[],"addresses":"any","created":1,\
+            "ca":null}]}
+            """
+        try make().set(.webhooks, to: [UInt8](repeating: 0, count: 32) + Array(document.utf8))
+        try eventsOfSessions(account)
+        try attempts()
+        try givenUp()
+        try stages()
+        try make().remove(.webhooks)
+        for endpoint in ["w_1", "w_2"] { try make().dropDeliveries(of: endpoint) }
+        #expect(try make().deliveryCounts() == WebhookCounts())
+    }
+
+    private func types(_ deliveries: [WebhookDelivery]) throws -> [String] {
+        try deliveries.map { delivery in
+            let document = try JSONReader.read(delivery.body)
+            #expect(document.root["id"]?.string == delivery.event)
+            return "\(delivery.endpoint) \(document.root["type"]?.string ?? "?")"
+        }
+    }
+
+    /// Takes all that are due then, for so long that none is taken twice.
+    private func take(at now: Int64, leaving busy: Set<String> = []) throws -> [WebhookDelivery] {
+        var taken: [WebhookDelivery] = []
+        while let next = try make().takeDelivery(dueAt: now, leaving: busy, for: 1_000) { taken.append(next) }
+        return taken
+    }
+
+    private func eventsOfSessions(_ account: Account) throws {
+        let session = try Self.session(901, of: account)
+        guard case .yes = try open(session, .unlimited) else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        let started = try take(at: 10_000_000)
+        #expect(
+            try types(started) == [
+                "w_1 session.started", "w_2 session.started", "w_1 device.added", "w_2 device.added",
+            ])
+        #expect(started[0].event == started[1].event && started[0].event != started[2].event)
+        let document = try JSONReader.read(started[0].body)
+        #expect(document.root["account"]?.string == "name:\(account.name)")
+        #expect(document.root["session"]?.string == session.id.description)
+        for delivery in started { try make().finishDelivery(delivery.number) }
+        // The device is known now.
+        guard
+            case .yes = try open(
+                try Self.session(902, of: account, key: UInt8(truncatingIfNeeded: 901)), .unlimited)
+        else {
+            throw OperationalError(.failed, message: "not opened")
+        }
+        let again = try take(at: 10_000_000)
+        #expect(try types(again) == ["w_1 session.started", "w_2 session.started"])
+        for delivery in again { try make().finishDelivery(delivery.number) }
+        _ = try make().end(.one(session.id), with: SessionTermination(.signedOut, at: 7), recording: nil)
+        let ended = try take(at: 10_000_000)
+        #expect(try types(ended) == ["w_2 session.ended"])
+        #expect(try JSONReader.read(ended[0].body).root["reason"]?.string == "signed-out")
+        // A second end changes nothing, and tells nobody.
+        _ = try make().end(.one(session.id), with: SessionTermination(.signedOut, at: 7), recording: nil)
+        #expect(try make().deliveryCounts().waiting == 1)
+        try make().finishDelivery(ended[0].number)
+    }
+
+    private func attempts() throws {
+        let delivery = WebhookDelivery(
+            number: 0, endpoint: "w_1", event: "evt_1", created: 100, attempts: 0, body: [1, 0, 255])
+        try make().add(delivery)
+        try make().add(
+            WebhookDelivery(
+                number: 0, endpoint: "w_2", event: "evt_2", created: 101, attempts: 0, body: []))
+        #expect(try make().takeDelivery(dueAt: 99, leaving: [], for: 60) == nil, "it is not due")
+        #expect(try make().takeDelivery(dueAt: 200, leaving: ["w_1"], for: 60)?.event == "evt_2")
+        let taken = try #require(try make().takeDelivery(dueAt: 200, leaving: [], for: 60))
+        #expect(taken.event == "evt_1" && taken.body == [1, 0, 255] && taken.attempts == 0)
+        #expect(try make().takeDelivery(dueAt: 259, leaving: [], for: 60) == nil, "another has it")
+        // Who had it was killed.
+        let second = try #require(try make().takeDelivery(dueAt: 260, leaving: ["w_2"], for: 60))
+        #expect(second.number == taken.number)
+        try make().postponeDelivery(taken.number, until: 1_000, because: "no answer é")
+        #expect(try make().takeDelivery(dueAt: 999, leaving: ["w_2"], for: 60) == nil)
+        let third = try #require(try make().takeDelivery(dueAt: 1_000, leaving: ["w_2"], for: 60))
+        #expect(third.attempts == 1 && third.failure == "no answer é")
+        #expect(try make().deliveryCounts() == WebhookCounts(waiting: 2, dead: 0, oldest: 100))
+    }
+
+    private func givenUp() throws {
+        let delivery = try #require(try make().takeDelivery(dueAt: 5_000, leaving: ["w_2"], for: 60))
+        try make().buryDelivery(delivery.number, at: 5_000, because: "gone")
+        #expect(try make().takeDelivery(dueAt: .max / 2, leaving: ["w_2"], for: 60) == nil)
+        #expect(try make().deadDeliveries(of: nil, limit: 9).map(\.event) == ["evt_1"])
+        #expect(try make().deadDeliveries(of: "w_1", limit: 9).first?.given == 5_000)
+        #expect(try make().deadDeliveries(of: "w_2", limit: 9).isEmpty)
+        #expect(try make().reviveDeliveries(of: "evt_9", at: 6_000) == 0)
+        #expect(try make().reviveDeliveries(of: "evt_1", at: 6_000) == 1)
+        let again = try #require(try make().takeDelivery(dueAt: 6_000, leaving: ["w_2"], for: 60))
+        #expect(again.attempts == 0)
+        try make().buryDelivery(again.number, at: 7_000, because: "gone")
+        try make().forgetDeadDeliveries(before: 7_000)
+        #expect(try make().deliveryCounts().dead == 1)
+        try make().forgetDeadDeliveries(before: 7_001)
+        #expect(try make().deliveryCounts().dead == 0)
+        try make().dropDeliveries(of: "w_2")
+        #expect(try make().deliveryCounts() == WebhookCounts())
+    }
+
+    /// Each stage is told once, by whichever process comes first.
+    private func stages() throws {
+        let id = try #require(KeyID("1001"))
+        var retirement = AppRelease.Retirement(at: 3_000, updateURL: "https://x.example/")
+        retirement.warnAt = 1_000
+        retirement.readOnlyAt = 2_000
+        #expect(try make().retire(id, with: retirement, recording: .counting) == .yes)
+        try make().announceStages(at: 500)
+        #expect(try make().deliveryCounts().waiting == 0, "what was before the first look is not told")
+        try make().announceStages(at: 1_000)
+        try make().announceStages(at: 1_000)
+        try make().announceStages(at: 2_999)
+        let told = try take(at: 10_000_000)
+        #expect(try types(told) == ["w_2 release.stage-reached", "w_2 release.stage-reached"])
+        #expect(try told.map { try JSONReader.read($0.body).root["stage"]?.string } == ["warn", "read-only"])
+        for delivery in told { try make().finishDelivery(delivery.number) }
+        #expect(try make().undoRetirement(of: id, recording: .counting) == .yes)
+        try make().announceStages(at: 4_000)
+        #expect(try make().deliveryCounts().waiting == 0)
+        try make().remove(.webhookStages)
+    }
+}
