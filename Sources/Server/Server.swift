@@ -120,7 +120,6 @@ public enum Server {
                 + accounts.routes,
             legacy: LegacyRoutes(services: accounts.services), texts: keys)
         let webhookStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
-        defer { webhookStore.close() }
         let webhooks = WebhookSender(deployment, store: webhookStore) {
             log?.note(subject: "webhooks", message: $0)
         }
@@ -212,7 +211,7 @@ public enum Server {
         // After a hand-over the manager follows the successor.
         if !handOver.hasHandedOver { manager.tell(.stopping) }
         if handOver.hasHandedOver { service.stop() } else { service.drain() }
-        webhooks.stop()
+        if webhooks.stop() { webhookStore.close() }
         accounts.stop()
         sessions.stop()
         requests.stop()

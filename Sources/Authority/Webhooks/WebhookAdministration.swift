@@ -95,7 +95,7 @@ extension Deployment {
             let details: [(name: String, value: JSONValue)] =
                 endpoint.map {
                     [
-                        ("webhook", .string($0.id)), ("url", .string($0.url)),
+                        ("webhook", .string($0.id)), ("host", .string($0.host)),
                         ("app", .optional($0.app?.description)),
                         ("addresses", .string($0.reach.rawValue)),
                     ]

@@ -34,6 +34,11 @@ package struct WebhookEndpoint: Sendable, Equatable {
         (self.reach, self.authorities, self.created) = (reach, authorities, created)
     }
 
+    /// The host and the port: a path or a query may contain the receiver's secret.
+    package var host: String {
+        String(url.dropFirst("https://".utf8.count).prefix { $0 != "/" && $0 != "?" })
+    }
+
     func wants(_ notice: WebhookNotice) -> Bool {
         (app == nil || app == notice.app) && (types.isEmpty || types.contains(notice.type))
     }

@@ -45,7 +45,7 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         }
     }
 
-    /// The type that a change of the audit log is told as; nil for those that nobody is told of.
+    /// The type that a change of the audit log is told as; nil for those that no endpoint is told of.
     init?(_ action: AuditAction) {
         switch action {
         case .accountRegister: self = .accountRegistered

@@ -29,6 +29,8 @@ final class WebhookSender: Sendable {
 
     private struct State: Sendable {
         var isStopping = false
+        /// Threads that have not ended.
+        var running = 0
         var inFlight: [String: Int] = [:]
         var figures = Figures()
         var counts = WebhookCounts()
@@ -40,7 +42,6 @@ final class WebhookSender: Sendable {
     private let store: any Store
     private let note: @Sendable (String) -> Void
     private let state = Monitor(State())
-    private let workers = Locked<WorkerThreads?>(nil)
 
     /// `store` is the sender's own connection.
     init(_ deployment: Deployment, store: any Store, note: @escaping @Sendable (String) -> Void) {
@@ -52,17 +53,21 @@ final class WebhookSender: Sendable {
     var figures: Figures { state.with { $0.figures } }
 
     func start() throws(OperationalError) {
-        let threads = try WorkerThreads(WebhookSender.threads, purpose: "to deliver webhooks on") {
+        state.with { $0.running = WebhookSender.threads }
+        // Nothing joins them: an endpoint may take its time.
+        _ = try WorkerThreads(WebhookSender.threads, purpose: "to deliver webhooks on") {
             self.run()
+            self.state.with { $0.running -= 1 }
+            self.state.wakeAll()
         }
-        workers.with { $0 = threads }
     }
 
-    /// Lets the attempts in flight end.
-    func stop() {
+    /// Waits for attempts in flight, at most two seconds: what they have not settled by then is delivered
+    /// again later. False if some go on; the store is then still in use.
+    func stop() -> Bool {
         state.with { $0.isStopping = true }
         state.wakeAll()
-        workers.with { $0 }?.join()
+        return state.wait(milliseconds: 2_000) { $0.running == 0 ? () : nil } != nil
     }
 
     /// Call every few seconds.
