@@ -686,6 +686,7 @@ final class Gateway: Handler, @unchecked Sendable {
         recentRefusals.add(
             RecentRefusal(
                 event: event.id.text, code: event.outcome(on: exchange), line: line,
+                named: (event.caller?.release ?? judgement.release).map { ($0.app, $0.id.description) },
                 search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade))
     }
 

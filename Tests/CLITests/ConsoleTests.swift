@@ -6,7 +6,7 @@ import Testing
 @testable import CountersignCLI
 
 /// The console's markup escapes whatever is inserted, its paths encode it, each operation that changes
-/// something has a form, and a session that nobody uses ends.
+/// something has a form, and the files have paths of their own.
 @Suite struct ConsoleTests {
     @Test(arguments: [
         ("<img src=x>", "&lt;img src=x&gt;"), ("\"'&", "&quot;&#39;&amp;"), ("zoë", "zoë"),
@@ -62,15 +62,6 @@ import Testing
             action.page(Dictionary(uniqueKeysWithValues: action.subject.map { ($0, "x") })).hasPrefix(
                 "/console/"))
         if action.weight == .grave { #expect(action.confirmed != nil) }
-    }
-
-    @Test func aSessionThatNobodyUsesEnds() {
-        let uses = SessionUses()
-        #expect(uses.use("one", at: 100))
-        #expect(uses.use("one", at: 100 + SessionUses.longestPause))
-        #expect(!uses.use("one", at: 101 + 2 * SessionUses.longestPause))
-        #expect(!uses.use("one", at: 102 + 2 * SessionUses.longestPause), "it stays ended")
-        #expect(uses.use("two", at: 102 + 2 * SessionUses.longestPause))
     }
 
     @Test func assetsHaveADigestInTheirPaths() {

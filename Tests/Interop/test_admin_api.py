@@ -23,7 +23,7 @@ from test_metrics import Administered
 from vaults import until
 
 ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "sessions:read",
-       "sessions:write", "audit:read", "server:read", "server:write"]
+       "sessions:write", "audit:read", "webhooks:read", "webhooks:write", "server:read", "server:write"]
 
 DOCUMENT = json.loads(run("openapi").out)
 
@@ -267,9 +267,11 @@ def test_what_was_changed_meanwhile_is_not_replaced(served):
 def test_the_log_names_each_caller(served, tmp_path):
     served.call("GET", "/api/v1/apps?limit=secret")
     served.call("GET", "/api/v1/apps", token="cst_wrong")
-    lines = [event["message"] for event in served.events() if event.get("log") == "api"]
-    token = next(one for one in served.call("GET", "/api/v1/tokens")[1]["tokens"] if one["name"] == "all")
-    assert lines == [f"token all ({token['id']}): GET /api/v1/apps: 400", "no valid token: GET /api/v1/apps: 401"]
+    def lines() -> list[str]:
+        return [event["message"] for event in served.events() if event.get("log") == "api"]
+    until(lambda: len(lines()) == 2, "the log's thread writes both")
+    token = next(one for one in json.loads(served.admin("token", "list", "--json").out)["tokens"] if one["name"] == "all")
+    assert lines() == [f"token all ({token['id']}): GET /api/v1/apps: 400", "no valid token: GET /api/v1/apps: 401"]
 
 
 def test_calls_without_a_token_do_not_fill_the_log(tmp_path):

@@ -69,7 +69,8 @@ import Testing
 
     private func refusal(_ event: String, code: String, length: Int = 10) -> RecentRefusal {
         RecentRefusal(
-            event: event, code: code, line: [UInt8](repeating: 0x20, count: length), search: .notMade)
+            event: event, code: code, line: [UInt8](repeating: 0x20, count: length), named: nil,
+            search: .notMade)
     }
 
     @Test func explanationsAreOneASecond() {

@@ -31,7 +31,9 @@ package enum APIScope: String, Sendable, CaseIterable {
         case .auditRead: "the record of changes, and its verification"
         case .webhooksRead: "webhooks, and deliveries that were given up: they name accounts"
         case .webhooksWrite: "add and remove webhooks, which are told of what accounts do; retry and rotate"
-        case .serverRead: "version, nodes, counts of requests, public keys and tokens"
+        case .serverRead:
+            "version, nodes, counts of requests, public keys and tokens; in the console also doctor, and the "
+                + "log's lines of refused requests"
         case .serverWrite: "reload the settings"
         }
     }
@@ -62,6 +64,8 @@ package struct APIToken: Sendable, Equatable {
     package let expires: Int64?
     /// How long the session will last that a link leads to, in seconds; nil for any other token.
     let sessionSeconds: Int64?
+    /// When a session of the console was last used, in whole Unix seconds, to a minute; nil before that.
+    var used: Int64?
 
     package func hasExpired(at now: Int64) -> Bool { expires.map { $0 <= now } ?? false }
 
@@ -133,19 +137,48 @@ package struct APITokenFile: Sendable {
             .failed, message: "\(path): it is damaged; remove it, and add the tokens that are needed again")
     }
 
-    /// Adds a token under a lock, so that of two commands none loses the other's.
+    /// Changes the tokens under a lock, so that of two commands none loses the other's.
     func change(
         _ change: (inout [APIToken]) throws(OperationalError) -> Void
     ) throws(OperationalError) {
+        try checkOwner()
         let lock = open("\(path).lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0, flock(lock, LOCK_EX) == 0 else {
-            throw SystemCallError(errno, while: "\(path).lock: cannot lock").fault(.unreachable)
+        guard lock >= 0 else {
+            throw SystemCallError(errno, while: "\(path).lock: cannot open").fault(.unreachable)
         }
         defer { close(lock) }
+        try APITokenFile.wait(for: lock, at: path)
         var all = try tokens()
+        let before = all
         try change(&all)
+        guard all != before else { return }
         let document: JSONValue = ["tokens": .array(all.map(\.json))]
         try KeyFile.replace(path, by: document.bytes)
+    }
+
+    /// A file that another user makes cannot be read by the server, which would refuse every token then.
+    private func checkOwner() throws(OperationalError) {
+        var folder = stat()
+        let name = String(
+            path.prefix(path.lastIndex(of: "/").map { path.distance(from: path.startIndex, to: $0) } ?? 0))
+        guard stat(name, &folder) == 0, folder.st_uid != geteuid() else { return }
+        throw OperationalError(
+            .failed,
+            message: "\(name) belongs to the user \(folder.st_uid): run this as that user, for an installed "
+                + "service by `countersign-admin`")
+    }
+
+    /// Another command holds the lock for milliseconds; one that hangs must not hang the server with it.
+    private static func wait(for lock: Int32, at path: String) throws(OperationalError) {
+        for _ in 0..<100 {
+            if flock(lock, LOCK_EX | LOCK_NB) == 0 { return }
+            guard errno == EWOULDBLOCK || errno == EINTR else {
+                throw SystemCallError(errno, while: "\(path).lock: cannot lock").fault(.unreachable)
+            }
+            usleep(20_000)
+        }
+        throw OperationalError(
+            .unreachable, message: "\(path).lock: another process has held it for two seconds")
     }
 }
 
@@ -163,7 +196,8 @@ extension APIToken {
             created: Int64(created),
             expires: value["expires"].flatMap { document.integer($0, in: 0...Int.max) }.map(Int64.init),
             sessionSeconds: value["session_seconds"].flatMap { document.integer($0, in: 1...Int.max) }
-                .map(Int64.init))
+                .map(Int64.init),
+            used: value["used"].flatMap { document.integer($0, in: 0...Int.max) }.map(Int64.init))
     }
 
     fileprivate var json: JSONValue {
@@ -173,6 +207,7 @@ extension APIToken {
             "created": .integer(created),
             "expires": expires.map { .integer($0) } ?? .null,
             "session_seconds": sessionSeconds.map { .integer($0) } ?? .null,
+            "used": used.map { .integer($0) } ?? .null,
         ]
     }
 
@@ -248,7 +283,7 @@ extension Deployment {
         let (token, text) = APIToken.make(
             name, kind: .program, scopes: scopes, created: now, expires: expires)
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
-            guard !tokens.contains(where: { $0.name == name && $0.kind != .link }) else {
+            guard !tokens.contains(where: { $0.name == name && $0.kind == .program }) else {
                 throw OperationalError(
                     .failed,
                     message:
@@ -263,23 +298,24 @@ extension Deployment {
         return (token, text)
     }
 
-    /// By its name or id.
-    package func revokeAPIToken(_ name: String, at now: Int64) throws(OperationalError) -> APIToken {
-        var revoked: APIToken?
+    /// Ends the token or session of that id, or all of that name, with the links of that name that wait.
+    package func revokeAPITokens(_ name: String, at now: Int64) throws(OperationalError) -> [APIToken] {
+        var revoked: [APIToken] = []
         try APITokenFile(folder).change { (tokens) throws(OperationalError) in
-            guard let index = tokens.firstIndex(where: { $0.name == name || $0.id == name }) else {
-                throw OperationalError(.missing, message: "token \(name): there is none")
-            }
-            revoked = tokens.remove(at: index)
+            revoked = tokens.filter { $0.name == name || $0.id == name }
+            tokens.removeAll { $0.name == name || $0.id == name }
         }
-        guard let revoked else { throw OperationalError(.missing, message: "token \(name): there is none") }
-        do throws(OperationalError) {
-            try record(.tokenRevoke, token: revoked, at: now)
-        } catch {
-            throw OperationalError(
-                .failed,
-                message:
-                    "token \(revoked.name): it is revoked, but the audit log has no record of it: \(error)")
+        guard !revoked.isEmpty else {
+            throw OperationalError(.missing, message: "token \(name): there is none")
+        }
+        for token in revoked where token.kind != .link {
+            do throws(OperationalError) {
+                try record(.tokenRevoke, token: token, at: now)
+            } catch {
+                throw OperationalError(
+                    .failed,
+                    message: "token \(name): it is revoked, but the audit log has no record of it: \(error)")
+            }
         }
         return revoked
     }

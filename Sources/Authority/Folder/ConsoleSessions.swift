@@ -9,8 +9,19 @@ extension APIToken {
     package static let linkSeconds: Int64 = 60
     /// The longest time that a session of the console lasts, in seconds.
     package static let longestConsoleSession: Int64 = 24 * 3_600
+    /// Seconds after which a session of the console ends that is not used.
+    package static let longestPause: Int64 = 30 * 60
     /// The most sessions of the console, and the most links that wait, at one time.
     static let mostOfConsole = 64
+}
+
+extension APIToken {
+    /// Whether a session of the console has not been used for so long that it ends. `now` is in whole Unix
+    /// seconds.
+    package func isIdle(at now: Int64) -> Bool { now - max(used ?? 0, created) > APIToken.longestPause }
+
+    /// Whether its use is to be recorded: once a minute is enough.
+    package func isUseNews(at now: Int64) -> Bool { now - max(used ?? 0, created) >= 60 }
 }
 
 extension Deployment {
@@ -65,6 +76,13 @@ extension Deployment {
             made = session
         }
         return made.map { ($0.token, $0.text) }
+    }
+
+    /// Records that a session of the console is used.
+    package func useConsoleSession(_ id: String, at now: Int64) throws(OperationalError) {
+        try APITokenFile(folder).change { (tokens) throws(OperationalError) in
+            for index in tokens.indices where tokens[index].id == id { tokens[index].used = now }
+        }
     }
 
     /// Ends a session of the console, if there is one of that id.

@@ -90,11 +90,15 @@ enum APIRouter {
 
     static func idempotencyKey(of request: Request) throws(APIProblem) -> String? {
         guard request.names.contains(.idempotencyKey) else { return nil }
-        guard let field = request.value(of: .idempotencyKey), (1...128).contains(field.count) else {
+        let text = request.value(of: .idempotencyKey).map { request.head.span.extracting($0.range).text }
+        guard let text, (1...128).contains(text.utf8.count),
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else {
             throw APIProblem(
-                400, code: "invalid", detail: "Idempotency-Key: expected one of 1 to 128 characters")
+                400, code: "invalid",
+                detail: "Idempotency-Key: expected one of 1 to 128 visible ASCII characters")
         }
-        return request.head.span.extracting(field.range).text
+        return text
     }
 }
 

@@ -6,15 +6,17 @@ import CountersignWire
 
 /// Finds the token that a request presents.
 final class APITokenCheck: Sendable {
+    static let unauthorized = APIProblem(
+        401, code: "unauthorized",
+        detail: "expected Authorization: Bearer with a token of `countersign token add`",
+        fields: [ServerResponse.Field("WWW-Authenticate", value: #"Bearer realm="countersign""#)])
+
     private let known = Locked(KnownTokens())
 
     func token(
         of request: Request, configuration: Configuration
     ) throws(APIProblem) -> APIToken {
-        let unauthorized = APIProblem(
-            401, code: "unauthorized",
-            detail: "expected Authorization: Bearer with a token of `countersign token add`",
-            fields: [ServerResponse.Field("WWW-Authenticate", value: #"Bearer realm="countersign""#)])
+        let unauthorized = APITokenCheck.unauthorized
         guard let field = request.value(of: .authorization) else { throw unauthorized }
         let text = request.head.span.extracting(field.range)
         guard text.count > 7, text.extracting(0..<7).matchesWithoutCase("bearer ") else { throw unauthorized }
@@ -38,6 +40,15 @@ final class APITokenCheck: Sendable {
                 503, code: "unavailable",
                 detail: "the tokens cannot be read; `countersign token list` says why")
         }
+    }
+
+    /// Whether a token that was found before is still one: a call may have waited.
+    func isCurrent(_ token: APIToken, configuration: Configuration) -> Bool {
+        let now = SystemTime().now
+        return (try? currentTokens(of: configuration))?.contains {
+            $0.id == token.id && !$0.hasExpired(at: now)
+        }
+            ?? false
     }
 
     /// Reads the file again if it has changed: a revoked token is refused from the next request on.

@@ -97,7 +97,7 @@ final class AdminAPIService: AdminAPI {
         case .failure(let problem): return problem.response
         }
         switch prepare(call, request: exchange.request, body: body, caller: caller) {
-        case .success(let job): return await perform { job.run() }
+        case .success(let job): return await perform(for: caller) { job.run() }
         case .failure(let problem): return problem.response
         }
     }
@@ -127,10 +127,19 @@ final class AdminAPIService: AdminAPI {
 
     // MARK: Running
 
-    /// Runs the work on the pool's one thread. What a job looks at does not change before it is done.
-    private func perform(_ work: @escaping @Sendable () -> ServerResponse) async -> ServerResponse {
+    /// Runs the work on the pool's one thread, if the token is still one when its turn comes. What a job
+    /// looks at does not change before it is done.
+    private func perform(
+        for caller: Caller, work: @escaping @Sendable () -> ServerResponse
+    ) async -> ServerResponse {
+        let tokens = tokens
         do {
-            return try await pool.run(work)
+            return try await pool.run {
+                guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
+                    return APITokenCheck.unauthorized.response
+                }
+                return work()
+            }
         } catch {
             let problem = APIProblem(
                 503, code: "unavailable", detail: "too many calls wait; try again later")
@@ -166,7 +175,7 @@ final class AdminAPIService: AdminAPI {
         switch remoteExecution(of: exchange.request, body: body, for: caller) {
         case .failure(let problem): return problem.response
         case .success(let execution):
-            return await perform {
+            return await perform(for: caller) {
                 switch execution.outcome {
                 case .failure(let error): APIProblem(error).response
                 case .success(let result): AdminAPIService.response(to: result)

@@ -20,11 +20,14 @@ extension Command {
                 meaning:
                     "the running server's admin listener (default: as configured, else 127.0.0.1:8444)"
             ),
+            .value(
+                "admin-tls", placeholder: "MODE",
+                meaning: "whether that listener has TLS, on or off (default: as configured)"),
             .data, .json,
         ],
         notes: """
             The link works once and for \(APIToken.linkSeconds) seconds; the first to open it is signed in.
-            The session ends after --for, after \(SessionUses.longestPause / 60) minutes without use, by
+            The session ends after --for, after \(APIToken.longestPause / 60) minutes without use, by
             signing out, or by `countersign token revoke`; `countersign token list` shows it. Scopes are
             those of `token add`. The console is on the admin listener. From another machine, use a tunnel
             to it (`ssh -L 8444:127.0.0.1:8444 HOST`), or --admin-tls of serve.
@@ -80,6 +83,12 @@ extension Invocation {
                 throw OperationalError(.usage, message: "--admin `\(text)`: expected HOST:PORT")
             }
             configuration.admin = address
+        }
+        if let text = arguments.value("admin-tls") {
+            guard let mode = AdminTLSMode(rawValue: text) else {
+                throw OperationalError(.usage, message: "--admin-tls `\(text)`: expected on or off")
+            }
+            configuration.adminTLS = mode
         }
         return configuration
     }

@@ -99,11 +99,12 @@ struct NewReleaseKey {
         }
     }
 
-    /// That other releases hold the same secret; nil where none does, and where the store cannot be asked:
-    /// the release is in it by then, and what it is told with must be shown.
-    func sharingWarning(of deployment: Deployment) -> String? {
+    /// That other releases than `release` (nil: the key's own) hold the same secret; nil where none does,
+    /// and where the store cannot be asked: the release is in it by then, and what it is told with must be
+    /// shown.
+    func sharingWarning(of deployment: Deployment, besides release: KeyID? = nil) -> String? {
         guard case .secret(let secret) = material,
-            let sharing = try? deployment.releases(sharing: secret, besides: id),
+            let sharing = try? deployment.releases(sharing: secret, besides: release ?? id),
             !sharing.isEmpty
         else { return nil }
         let others = sharing.map(\.description)

@@ -65,7 +65,7 @@ extension Command {
             ("key_id", .string(id.description)), ("next_key", .bool(true)),
         ]
         if let shown = key.shown { members.append((shown.name, .string(shown.text))) }
-        let warning = key.sharingWarning(of: deployment)
+        let warning = key.sharingWarning(of: deployment, besides: id)
         if let warning { members.append(("warnings", .array([.string(warning)]))) }
         try run.print(.object(members)) {
             guard let shown = key.shown else { return "key_id: \(id)" }

@@ -66,11 +66,14 @@ extension Command {
         words: ["token", "revoke"], summary: "end a token of the admin API, or a session of the console",
         positionals: [Positional(name: "NAME")],
         options: [.data, .json],
-        notes: "NAME is the token's name or its id. A running server refuses it from the next request on."
+        notes:
+            "NAME is an id, or a name: all of that name end. A running server refuses them from the next "
+            + "request on."
     ) { (run) throws(OperationalError) in
-        let token = try run.deployment().revokeAPIToken(run.required("NAME"), at: run.now)
-        try run.print(["id": .string(token.id), "name": .string(token.name), "revoked": true]) {
-            "revoked \(token.name)"
+        let name = try run.required("NAME")
+        let revoked = try run.deployment().revokeAPITokens(name, at: run.now)
+        try run.print(["name": .string(name), "revoked": .strings(revoked.map(\.id))]) {
+            revoked.map { "revoked \($0.name) (\($0.id), \($0.kind.rawValue))" }.joined(separator: "\n")
         }
         return .success
     }

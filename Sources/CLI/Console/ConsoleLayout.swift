@@ -6,7 +6,10 @@ import CountersignWire
 extension ConsolePage {
     /// What went wrong, as a page.
     init(_ problem: APIProblem) {
-        let title = APIProblem.statuses.first { $0.status == problem.status }?.meaning ?? "Refused"
+        let meaning = APIProblem.statuses.first { $0.status == problem.status }?.meaning
+        // The API has one reason for 403; the console has more.
+        let isOwn = problem.status == 403 && problem.code != "scope-missing"
+        let title = isOwn ? "Refused" : meaning ?? "Refused"
         self.init(
             title, status: problem.status,
             body: """

@@ -8,9 +8,6 @@ enum ConsoleRoutes {
         switch (request.method, request.segments.first ?? "") {
         case (.read, "do"): return .page(try ActionPage.form(for: request, of: visit))
         case (.submit(let form), "do"): return try ActionPage.run(form, at: request, of: visit)
-        case (.submit, "sign-out"):
-            try visit.signOut()
-            return .redirect("/")
         case (.submit, _):
             throw APIProblem(405, code: "method", detail: "this page takes no form")
         case (.read, _): return try page(request, of: visit)

@@ -14,36 +14,49 @@ final class ConsoleService: AdminConsole {
     private static let cookie = "__Host-countersign"
     private static let mostFormBytes = 64 << 10
 
+    /// The most bytes of the form of a caller without a session.
+    private static let mostSignInBytes = 4 << 10
+
     private let environment: Environment
     private let pool: WorkPool
+    /// For what takes seconds, and is no command: one at a time, and no queue behind it.
+    private let doctorPool: WorkPool
     private let tokens = APITokenCheck()
-    private let uses = SessionUses()
+    private let answers = KeptAnswerTable()
+    /// Sessions that were signed out, whether or not the file could be written.
+    private let signedOut = Locked<Set<String>>([])
 
-    init(environment: Environment, pool: WorkPool) {
+    init(environment: Environment, pool: WorkPool) throws(OperationalError) {
         self.environment = environment
         self.pool = pool
+        doctorPool = try WorkPool(
+            WorkPool.Bounds(workers: 1, queue: 1, patience: 1), for: .administration)
     }
 
     func answer(
         to exchange: any Exchange, in configuration: Configuration, figures: ServerFigures
     ) async -> (response: ServerResponse, caller: String?) {
-        let path = exchange.request.head.span.extracting(exchange.request.path.range).text
-        if let asset = ConsoleAsset.all.first(where: { $0.path == path }) {
-            return (asset.response, nil)
-        }
         var caller: String?
         do throws(APIProblem) {
             let client = try client(of: exchange, configuration: configuration)
-            let request = try await read(exchange, from: client)
-            if request.segments == ["sign-in"] {
-                return (try await signIn(request, configuration: configuration), nil)
+            let path = exchange.request.head.span.extracting(exchange.request.path.range).text
+            if let asset = ConsoleAsset.all.first(where: { $0.path == path }) {
+                return (asset.response, nil)
             }
+            if path == "/console" || path == "/console/" { return (.seeOther("/"), nil) }
+            if path == "/console/sign-in" {
+                let request = try await read(
+                    exchange, from: client, atMost: ConsoleService.mostSignInBytes)
+                let former = try session(of: exchange.request, configuration: configuration)
+                return try await signIn(
+                    request, replacing: former?.token.id, configuration: configuration)
+            }
+            // Before a body is read: a stranger holds none.
             guard let session = try session(of: exchange.request, configuration: configuration),
-                await isInUse(session, configuration: configuration)
-            else {
-                return (ConsoleService.signedOut(asking: request), nil)
-            }
-            caller = "\(session.token.name) (\(session.token.id))"
+                await isInUse(session, for: path, configuration: configuration)
+            else { return (.page(SignInPage.markup(for: nil), status: 401), nil) }
+            caller = session.token.callerText
+            let request = try await read(exchange, from: client, atMost: ConsoleService.mostFormBytes)
             let response = try await serve(
                 request, for: session, configuration: configuration, figures: figures)
             return (response, caller)
@@ -89,29 +102,37 @@ final class ConsoleService: AdminConsole {
     ) throws(APIProblem) -> Session? {
         guard let text = request.cookie(ConsoleService.cookie) else { return nil }
         let bytes = Array(text.utf8)
-        guard let token = try tokens.token(bytes.span, of: .console, configuration: configuration) else {
-            return nil
-        }
+        guard let token = try tokens.token(bytes.span, of: .console, configuration: configuration),
+            !signedOut.with({ $0.contains(token.id) })
+        else { return nil }
         return Session(token: token, formToken: FormToken(ofSession: text))
     }
 
-    /// Ends a session that was not used for long; false if this one is ended.
-    private func isInUse(_ session: Session, configuration: Configuration) async -> Bool {
-        if uses.use(session.token.id, at: EventLoop.monotonicSeconds()) { return true }
-        let host = CommandHost(configuration, actor: session.token.actor)
-        let (environment, id) = (environment.variables, session.token.id)
+    /// Ends a session that was not used for long; false if this one is ended. An open page that asks for
+    /// figures is no use.
+    private func isInUse(_ session: Session, for path: String, configuration: Configuration) async -> Bool {
+        let (token, now) = (session.token, SystemTime().now)
+        let isIdle = token.isIdle(at: now)
+        guard isIdle || (path != "/console/live" && token.isUseNews(at: now)) else { return true }
+        let host = CommandHost(configuration, actor: token.actor)
+        let environment = environment.variables
         _ = await onCommandThread { () -> Result<Void, APIProblem> in
             defer { host.close() }
-            try? host.open(environment: environment).endConsoleSession(id, at: SystemTime().now)
+            guard let deployment = try? host.open(environment: environment) else { return .success(()) }
+            if isIdle {
+                try? deployment.endConsoleSession(token.id, at: now)
+            } else {
+                try? deployment.useConsoleSession(token.id, at: now)
+            }
             return .success(())
         }
-        return false
+        return !isIdle
     }
 
     // MARK: Reading
 
     private func read(
-        _ exchange: any Exchange, from client: Client
+        _ exchange: any Exchange, from client: Client, atMost limit: Int
     ) async throws(APIProblem) -> ConsoleRequest {
         let request = exchange.request
         let span = request.head.span
@@ -130,18 +151,20 @@ final class ConsoleService: AdminConsole {
             guard request.isSentByOwnPage(at: client.host, isEncrypted: client.isEncrypted) else {
                 throw APIProblem(403, code: "origin", detail: "a page of another site has sent this form")
             }
-            method = .submit(try await ConsoleService.form(of: exchange))
+            method = .submit(try await ConsoleService.form(of: exchange, atMost: limit))
         }
         return ConsoleRequest(method: method, segments: segments, query: pairs, target: target)
     }
 
-    private static func form(of exchange: any Exchange) async throws(APIProblem) -> [String: String] {
+    private static func form(
+        of exchange: any Exchange, atMost limit: Int
+    ) async throws(APIProblem) -> [String: String] {
         do throws(Refusal) {
-            try await exchange.readWholeBody(atMost: mostFormBytes)
+            try await exchange.readWholeBody(atMost: limit)
         } catch {
             throw APIProblem(
                 error.code == .tooLarge ? 413 : 400, code: "invalid",
-                detail: "a form is limited to \(mostFormBytes) bytes")
+                detail: "a form is limited to \(limit) bytes")
         }
         return try ConsoleRequest.pairs(in: exchange.request.body)
     }
@@ -150,38 +173,55 @@ final class ConsoleService: AdminConsole {
 
     /// The link's page shows a button: what fetches links in advance does not use them up.
     private func signIn(
-        _ request: ConsoleRequest, configuration: Configuration
-    ) async throws(APIProblem) -> ServerResponse {
+        _ request: ConsoleRequest, replacing former: String?, configuration: Configuration
+    ) async throws(APIProblem) -> (response: ServerResponse, caller: String?) {
         guard case .submit(let form) = request.method else {
-            return .page(SignInPage.markup(code: request.value("code")))
+            let code = request.value("code")
+            let link = try link(of: code, configuration: configuration)
+            return (.page(SignInPage.markup(for: link.map { ($0, code) })), nil)
         }
-        let code = Array((form["code"] ?? "").utf8)
+        let code = form["code"] ?? ""
         // Strangers do not make the server open the deployment.
-        guard try tokens.token(code.span, of: .link, configuration: configuration) != nil else {
-            return .page(SignInPage.markup(code: ""), status: 403)
-        }
+        guard try link(of: code, configuration: configuration) != nil,
+            let (session, text) = try await redeem(
+                code, replacing: former, configuration: configuration)
+        else { return (.page(SignInPage.markup(for: nil), status: 403), nil) }
+        let left = max(0, (session.expires ?? 0) - SystemTime().now)
+        let cookie =
+            "\(ConsoleService.cookie)=\(text); Path=/; Max-Age=\(left); Secure; HttpOnly; SameSite=Strict"
+        let response = ServerResponse.seeOther(
+            "/", fields: [ServerResponse.Field("Set-Cookie", value: cookie)])
+        return (response, session.callerText)
+    }
+
+    private func link(of code: String, configuration: Configuration) throws(APIProblem) -> APIToken? {
+        let bytes = Array(code.utf8)
+        return try tokens.token(bytes.span, of: .link, configuration: configuration)
+    }
+
+    private func redeem(
+        _ code: String, replacing former: String?, configuration: Configuration
+    ) async throws(APIProblem) -> (session: APIToken, text: String)? {
         let host = CommandHost(configuration, actor: .server)
         let environment = environment.variables
         let outcome = await onCommandThread { () -> Result<(APIToken, String)?, APIProblem> in
             defer { host.close() }
+            let bytes = Array(code.utf8)
             do throws(OperationalError) {
                 let deployment = try host.open(environment: environment)
-                return .success(try deployment.redeemConsoleLink(code.span, at: SystemTime().now))
+                let made = try deployment.redeemConsoleLink(bytes.span, at: SystemTime().now)
+                // The browser forgets the session that it had.
+                if made != nil, let former { try deployment.endConsoleSession(former, at: SystemTime().now) }
+                return .success(made)
             } catch {
-                return .failure(APIProblem(error))
+                // The caller has no session, and learns no path.
+                return .failure(
+                    APIProblem(
+                        503, code: "unavailable",
+                        detail: "nobody can be signed in now; `countersign doctor` says why"))
             }
         }
-        guard let (session, text) = try outcome.get() else {
-            return .page(SignInPage.markup(code: ""), status: 403)
-        }
-        let left = max(0, (session.expires ?? 0) - SystemTime().now)
-        let cookie =
-            "\(ConsoleService.cookie)=\(text); Path=/; Max-Age=\(left); Secure; HttpOnly; SameSite=Strict"
-        return .seeOther("/", fields: [ServerResponse.Field("Set-Cookie", value: cookie)])
-    }
-
-    private static func signedOut(asking request: ConsoleRequest) -> ServerResponse {
-        .page(SignInPage.markup(code: ""), status: 401)
+        return try outcome.get().map { (session: $0.0, text: $0.1) }
     }
 
     // MARK: Pages
@@ -199,9 +239,18 @@ final class ConsoleService: AdminConsole {
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
             host: CommandHost(configuration, actor: session.token.actor), environment: environment,
-            now: SystemTime().now)
+            answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return LiveFigures(visit).response }
-        let outcome = await onCommandThread { () -> Result<ServerResponse, APIProblem> in
+        if request.segments == ["sign-out"], case .submit = request.method {
+            return await signOut(visit)
+        }
+        let isSlow = request.segments == ["doctor"]
+        let tokens = tokens
+        let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<ServerResponse, APIProblem> in
+            // It may have been ended while the request waited.
+            guard tokens.isCurrent(visit.session, configuration: configuration) else {
+                return .success(.page(SignInPage.markup(for: nil), status: 401))
+            }
             do throws(APIProblem) {
                 return .success(try ConsoleService.response(to: request, of: visit))
             } catch {
@@ -211,12 +260,33 @@ final class ConsoleService: AdminConsole {
         return try outcome.get()
     }
 
+    /// Ends the session and has the browser drop what it keeps, also if the session cannot be ended in the
+    /// file.
+    private func signOut(_ visit: ConsoleVisit) async -> ServerResponse {
+        signedOut.with { ids in
+            // More than there can be sessions in a day.
+            if ids.count >= 10_000 { ids.removeAll() }
+            ids.insert(visit.session.id)
+        }
+        _ = await onCommandThread { () -> Result<Void, APIProblem> in
+            try? visit.signOut()
+            return .success(())
+        }
+        let cookie = "\(ConsoleService.cookie)=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Strict"
+        return .seeOther(
+            "/",
+            fields: [
+                ServerResponse.Field("Set-Cookie", value: cookie),
+                ServerResponse.Field("Clear-Site-Data", value: "\"cache\", \"storage\""),
+            ])
+    }
+
     private static func response(
         to request: ConsoleRequest, of visit: ConsoleVisit
     ) throws(APIProblem) -> ServerResponse {
         switch try ConsoleRoutes.answer(to: request, of: visit) {
         case .page(let page): return .page(page.markup(for: visit), status: page.status)
-        case .redirect(let path): return .seeOther(path, fields: signOutFields(after: request))
+        case .redirect(let path): return .seeOther(path)
         case .download(let name, let body):
             return ServerResponse(
                 status: 200, type: "application/json",
@@ -226,44 +296,26 @@ final class ConsoleService: AdminConsole {
         }
     }
 
-    /// Has the browser drop all that it keeps of the console.
-    private static func signOutFields(after request: ConsoleRequest) -> [ServerResponse.Field] {
-        guard request.segments == ["sign-out"] else { return [] }
-        return [
-            ServerResponse.Field(
-                "Set-Cookie", value: "\(cookie)=; Path=/; Max-Age=0; Secure; HttpOnly; SameSite=Strict"),
-            ServerResponse.Field("Clear-Site-Data", value: "\"cache\", \"storage\""),
-        ]
-    }
-
     private func onCommandThread<Value: Sendable>(
         _ work: @escaping @Sendable () -> Result<Value, APIProblem>
+    ) async -> Result<Value, APIProblem> {
+        await run(on: pool, work: work)
+    }
+
+    private func run<Value: Sendable>(
+        on pool: WorkPool, work: @escaping @Sendable () -> Result<Value, APIProblem>
     ) async -> Result<Value, APIProblem> {
         do {
             return try await pool.run(work)
         } catch {
             return .failure(
-                APIProblem(503, code: "unavailable", detail: "too many calls wait; try again later"))
+                APIProblem(503, code: "unavailable", detail: "others are being served; try again in a moment")
+            )
         }
     }
 }
 
-/// When each session was last used, in memory: one without use ends early.
-final class SessionUses: Sendable {
-    /// Seconds.
-    static let longestPause: Int64 = 30 * 60
-
-    private let last = Locked<[String: Int64]>([:])
-
-    /// False if the session has not been used for too long. `now` is in seconds of a clock that does not go
-    /// back.
-    func use(_ id: String, at now: Int64) -> Bool {
-        last.with { last in
-            // Those of ended sessions go, too; the file holds few at a time.
-            if last.count > 1_024 { last = last.filter { now - $0.value <= SessionUses.longestPause } }
-            if let previous = last[id], now - previous > SessionUses.longestPause { return false }
-            last[id] = now
-            return true
-        }
-    }
+extension APIToken {
+    /// For the log.
+    fileprivate var callerText: String { "\(name) (\(id))" }
 }

@@ -11,6 +11,8 @@ struct ConsoleVisit: Sendable {
     let figures: ServerFigures
     let host: CommandHost
     let environment: Environment
+    /// The answers to forms that were sent: a second click gets the first one's.
+    let answers: KeptAnswerTable
     /// In whole Unix seconds.
     let now: Int64
 
@@ -32,7 +34,8 @@ struct ConsoleVisit: Sendable {
     /// and its query, and `body` those of its body.
     @discardableResult
     func run(
-        _ id: String, values: [String: String] = [:], body: [(name: String, value: JSONValue)] = []
+        _ id: String, values: [String: String] = [:], body: [(name: String, value: JSONValue)] = [],
+        once key: String? = nil
     ) throws(APIProblem) -> ConsoleRecord {
         guard let operation = APIOperation.all.first(where: { $0.id == id }) else {
             throw APIProblem(404, code: "not-found", detail: "`\(id)`: no such operation")
@@ -49,8 +52,12 @@ struct ConsoleVisit: Sendable {
             path: values, query: query.map { String($0.dropFirst()) },
             body: operation.bodySchema == nil ? [] : JSONValue.object(body).bytes)
         let job = APIJob(
-            call: APICall(operation, values: values), line: line, keyed: nil, tag: nil,
-            kept: KeptAnswerTable(), host: host, environment: environment)
+            call: APICall(operation, values: values), line: line,
+            keyed: key.map {
+                let content = Array("\(id) \(values.sorted { $0.key < $1.key })".utf8)
+                return KeptAnswers.Call(key: $0, token: session.id, path: id, body: content)
+            }, tag: nil,
+            kept: answers, host: host, environment: environment)
         guard let record = ConsoleRecord(try job.perform().body) else {
             throw APIProblem(503, code: "unavailable", detail: "`\(id)`: the command printed no object")
         }

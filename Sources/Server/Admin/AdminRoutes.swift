@@ -55,7 +55,10 @@ struct AdminRoutes: Handler {
             logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "api")
             return await exchange.respond(answer.response)
         }
-        if let services, request.matches(request.path, text: "/") || request.isBelow("/console/") {
+        if let services,
+            request.matches(request.path, text: "/") || request.matches(request.path, text: "/console")
+                || request.isBelow("/console/")
+        {
             let answer = await services.console.answer(
                 to: exchange, in: running.current, figures: figures)
             logCall(on: exchange, status: answer.response.status, caller: answer.caller, subject: "console")
@@ -76,14 +79,17 @@ struct AdminRoutes: Handler {
     private func logCall(on exchange: any Exchange, status: Int, caller: String?, subject kind: String) {
         guard let log else { return }
         let request = exchange.request
-        if kind == "console", caller != nil, status < 400, request.matches(request.method, text: "GET") {
+        let path = request.head.span.extracting(request.path.range).text
+        // Pages are read all the time; what is taken away as a file is noted.
+        if kind == "console", caller != nil, status < 400, request.matches(request.method, text: "GET"),
+            !path.hasSuffix("/export")
+        {
             return
         }
         let subject = RefusalSampler.Subject(
             cause: .answered(status: status), address: exchange.source.address)
         guard caller != nil || log.admits(subject, now: exchange.loop.seconds) else { return }
         let method = request.head.span.extracting(request.method.range).text
-        let path = request.head.span.extracting(request.path.range).text
         log.note(
             subject: kind, message: "\(caller ?? "no valid token"): \(method) \(path): \(status)")
     }

@@ -9,6 +9,8 @@ package struct RecentRefusal: Sendable {
     package let code: String
     /// The line of the log: JSON.
     package let line: [UInt8]
+    /// The app and the key id that the request names, proved or not; nil if it names no release.
+    package let named: (app: String, release: String)?
     package let search: Search
 
     /// Whether a mistake of the signer was looked for that explains the refusal.
@@ -39,7 +41,10 @@ package final class RecentRefusals: Sendable {
             var kept = entries[refusal.code] ?? []
             // Not while the array is in two places: it would be copied.
             entries[refusal.code] = nil
-            if kept.count >= RecentRefusals.mostOfCode { kept.removeFirst() }
+            if kept.count >= RecentRefusals.mostOfCode {
+                // Those without an explanation go first: in a flood few have one.
+                kept.remove(at: kept.firstIndex { $0.cause == nil } ?? 0)
+            }
             kept.append(refusal)
             entries[refusal.code] = kept
         }

@@ -1,3 +1,4 @@
+import CountersignSeal
 import CountersignServer
 import CountersignWire
 
@@ -23,8 +24,8 @@ enum ActionPage {
                 }
             }
             let result = try visit.run(
-                operation.id, values: form.filter { !$0.value.isEmpty }, body: body(of: operation, from: form)
-            )
+                operation.id, values: form.filter { !$0.value.isEmpty },
+                body: body(of: operation, from: form), once: form["once"].flatMap { $0.isEmpty ? nil : $0 })
             guard action.outcome == .report else { return .redirect(action.page(form)) }
             return .page(report(of: action, result: result, values: form))
         } catch {
@@ -58,11 +59,7 @@ enum ActionPage {
             guard let value = values[name], !value.isEmpty else { return nil }
             return (ActionPage.label(name), ConsoleMarkup.code(value))
         }
-        let preview =
-            try action.operation == "retireRelease" && visit.may("getImpact")
-            ? ConsoleMarkup.section(
-                "If it were retired now", id: "impact",
-                body: ReleasePages.impact(of: values["key"] ?? "", visit: visit)) : .none
+        let preview = try preview(of: action, values: values, visit: visit)
         let button = action.weight == .grave ? "grave" : "primary"
         return ConsolePage(
             action.title, status: problem?.status ?? 200,
@@ -74,11 +71,42 @@ enum ActionPage {
                 \(preview)
                 <form method="post" class="action" action="\(ConsolePath.path("do", action.operation))">
                 \(visit.formField)
+                <input type="hidden" name="once" value="\(Hex.encode(SystemRandom().bytes(12).span))">
                 \(hidden)\(fields)\(confirmation(of: action, values: values))
                 <p><button class="\(button)">\(action.title)</button>
                 <a href="\(action.page(values))">Cancel</a></p>
                 </form>
                 """)
+    }
+
+    /// What the operator should know before the form is sent.
+    private static func preview(
+        of action: ConsoleAction, values: [String: String], visit: ConsoleVisit
+    ) throws(APIProblem) -> HTML {
+        switch action.operation {
+        case "retireRelease" where visit.may("getImpact"):
+            return ConsoleMarkup.section(
+                "If it were retired now", id: "impact",
+                body: try ReleasePages.impact(of: values["key"] ?? "", visit: visit))
+        case "changePolicy" where visit.may("getPolicy"):
+            return try setting("getPolicy", values: values, visit: visit)
+        case "changeReleasePolicy" where visit.may("getReleasePolicy"):
+            return try setting("getReleasePolicy", values: values, visit: visit)
+        default: return .none
+        }
+    }
+
+    /// What a policy key means, and what it is now.
+    private static func setting(
+        _ reading: String, values: [String: String], visit: ConsoleVisit
+    ) throws(APIProblem) -> HTML {
+        let policy = try visit.run(reading, values: values).records("policy")
+        guard let entry = policy.first(where: { $0.text("key") == values["name"] }) else { return .none }
+        var facts: [(name: String, value: HTML)] = [
+            ("Meaning", "\(entry.text("meaning"))"), ("Value now", ConsoleMarkup.code(entry.text("value"))),
+        ]
+        if entry.has("default") { facts.append(("Default", ConsoleMarkup.code(entry.text("default")))) }
+        return ConsoleMarkup.facts(facts)
     }
 
     private static func fields(
@@ -116,7 +144,8 @@ enum ActionPage {
         }
         switch input.schema {
         case .choice(let words):
-            let empty: HTML = input.isRequired ? .none : "<option value=\"\"></option>"
+            // Nothing is chosen for the operator: a required choice cannot be sent without one.
+            let empty: HTML = "<option value=\"\"></option>"
             let options: [HTML] = words.map { word in
                 let chosen: HTML = word == value ? " selected" : ""
                 return "<option\(chosen)>\(word)</option>"

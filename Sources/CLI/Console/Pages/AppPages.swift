@@ -77,6 +77,13 @@ enum AppPages {
             let methods = rule.texts("methods").joined(separator: ",")
             let limits = rule.record("limits")?.members.map { "\($0.name) \($0.text)" } ?? []
             let subject = [(name: "app", value: app), (name: "prefix", value: rule.text("prefix"))]
+            // A rule is replaced as a whole: the form begins with all that it has.
+            var whole =
+                subject + [(name: "methods", value: methods), (name: "require", value: rule.text("require"))]
+            if rule.has("enforcement") { whole.append(("enforcement", rule.text("enforcement"))) }
+            for limit in rule.record("limits")?.members ?? [] {
+                whole.append((limit.name.replacing("-", with: "_"), limit.text))
+            }
             return [
                 ConsoleMarkup.code(rule.text("prefix")), "\(methods.isEmpty ? "all" : methods)",
                 "\(meaning(ofLevel: rule.text("require")))",
@@ -84,7 +91,7 @@ enum AppPages {
                     ? ConsoleMarkup.badge("observes only", tone: .warning) : "enforced",
                 "\(limits.joined(separator: ", "))",
                 visit.actions([
-                    ("setRoute", subject + [("methods", methods), ("require", rule.text("require"))]),
+                    ("setRoute", whole),
                     ("removeRoute", subject + [("methods", methods)]),
                 ]),
             ]

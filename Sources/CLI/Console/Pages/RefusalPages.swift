@@ -37,7 +37,7 @@ enum RefusalPages {
             return [
                 ConsoleMarkup.link(
                     String(refusal.event.prefix(8)), to: ConsolePath.path("events", refusal.event)),
-                "\(line?.text("time") ?? "")", "\(line?.text("app") ?? "")",
+                "\(line?.text("time") ?? "")", named(in: refusal),
                 "\(line?.text("method") ?? "") \(line?.text("path") ?? "")",
                 "\(client(of: line))", "\(refusal.cause?.code ?? "")",
             ]
@@ -46,7 +46,7 @@ enum RefusalPages {
             code, trail: trail,
             body: ConsoleMarkup.table(
                 "Requests that ended with \(code)",
-                head: ["Event", "Time", "App", "Request", "Client", "Mistake"],
+                head: ["Event", "Time", "Names", "Request", "Client", "Mistake"],
                 rows: rows, empty: "No such request is kept."))
     }
 
@@ -73,6 +73,7 @@ enum RefusalPages {
 
     private static func explanation(of refusal: RecentRefusal, line: ConsoleRecord?) -> HTML {
         var facts: [(name: String, value: HTML)] = [("Code", ConsoleMarkup.code(refusal.code))]
+        if refusal.named != nil { facts.append(("Names", named(in: refusal))) }
         if let detail = line?.text("detail"), !detail.isEmpty { facts.append(("Detail", "\(detail)")) }
         if let cause = refusal.cause {
             facts.append(("What happened", "\(cause.sentence)"))
@@ -96,6 +97,12 @@ enum RefusalPages {
         }
         let rest: HTML = "<p class=\"hint\">\(hint)</p>"
         return ConsoleMarkup.facts(facts) + rest
+    }
+
+    /// The release that the request names.
+    private static func named(in refusal: RecentRefusal) -> HTML {
+        guard let (app, release) = refusal.named else { return "–" }
+        return "\(app) \(ConsoleMarkup.link(release, to: ConsolePath.path("releases", release)))"
     }
 
     private static func client(of line: ConsoleRecord?) -> String {

@@ -36,7 +36,7 @@ struct ReleaseUse: Sendable {
 
 /// One release, and the table of releases.
 enum ReleasePages {
-    static let head = ["Version", "Scheme", "Share", "Stage", "Next key", "Last seen", ""]
+    static let head = ["Version", "Scheme", "Share", "Refused", "Stage", "Next key", "Last seen", ""]
 
     /// The cells of a release's row, under ``head``.
     static func cells(of release: ConsoleRecord, use: ReleaseUse?, visit: ConsoleVisit) -> [HTML] {
@@ -46,6 +46,7 @@ enum ReleasePages {
             ConsoleMarkup.link(name, to: ConsolePath.path("releases", key)),
             "\(release.text("scheme"))",
             use.map { "\($0.share) %" } ?? "–",
+            use.map { "\(ConsoleMarkup.number($0.refused))" } ?? "–",
             stage(of: release, now: visit.now),
             release.isTrue("next_key") ? ConsoleMarkup.badge("waits", tone: .quiet) : "–",
             ConsoleMarkup.time(use?.lastSeen, empty: "–"),
