@@ -682,6 +682,15 @@ final class Gateway: Handler, @unchecked Sendable {
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)
         guard isFailed, let recentRefusals else { return }
+        keep(event, of: exchange, after: judgement, in: recentRefusals)
+    }
+
+    /// Not inlined: few requests need its frame.
+    @inline(never)
+    private func keep(
+        _ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement,
+        in recentRefusals: RecentRefusals
+    ) {
         let explanation = explanationForOperators(of: event, for: exchange, after: judgement)
         recentRefusals.add(
             RecentRefusal(
