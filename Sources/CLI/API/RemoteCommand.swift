@@ -45,7 +45,7 @@ struct RemoteCommand: Sendable {
         let operations = APIOperation.all.filter { $0.command.words == words }
         guard let command = operations.first?.command else {
             throw APIProblem(
-                404, code: "not-found",
+                400, code: "invalid",
                 detail: "`\(words.joined(separator: " "))`: not a command that runs over the API")
         }
         let parsed: Arguments
@@ -53,6 +53,12 @@ struct RemoteCommand: Sendable {
             parsed = try Arguments.parse(arguments, for: command)
         } catch {
             throw APIProblem(error)
+        }
+        for name in parsed.optionNames
+        where name != "json" && !operations.contains(where: { $0.takes(option: name) }) {
+            throw APIProblem(
+                400, code: "invalid",
+                detail: "--\(name): `countersign \(command.name)` does not take this option over the API")
         }
         let allowed = operations.filter { operation in
             parsed.optionNames.allSatisfy { $0 == "json" || operation.takes(option: $0) }
@@ -65,7 +71,7 @@ struct RemoteCommand: Sendable {
             throw APIProblem(
                 400, code: "invalid",
                 detail:
-                    "`countersign \(command.name)`: an option, or what is left out, does not run over the API"
+                    "`countersign \(command.name)`: these options together, or what is left out, do not run over the API"
             )
         }
         guard allowed.contains(where: { token.scopes.contains($0.scope) }) else {

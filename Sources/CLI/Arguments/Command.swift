@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignWire
 
 /// One command as users see it: its words, what follows them, and what it does.
@@ -70,6 +71,13 @@ struct Option: Sendable {
     /// A signature scheme, whose names completion offers.
     static func scheme(meaning: String) -> Option {
         Option(name: "scheme", kind: .value("NAME"), meaning: meaning, form: .schemes)
+    }
+
+    /// Scopes of the admin API, which completion offers.
+    static func scopes(meaning: String) -> Option {
+        Option(
+            name: "scope", kind: .list("SCOPE"), meaning: meaning,
+            form: .text(APIScope.allCases.map(\.rawValue)))
     }
 
     static let help = flag("help", meaning: "show this", letter: "h")

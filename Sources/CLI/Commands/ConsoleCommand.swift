@@ -6,9 +6,7 @@ extension Command {
     static let console = Command(
         words: ["console"], summary: "print a link that signs a browser in to the console, once",
         options: [
-            .list(
-                "scope", placeholder: "SCOPE",
-                meaning: "what the session may do, or several joined by commas (default: everything)"),
+            .scopes(meaning: "what the session may do, or several joined by commas (default: everything)"),
             .flag("read-only", meaning: "every scope that only reads"),
             .value("for", placeholder: "TIME", meaning: "how long the session lasts, 5m to 24h (default 8h)"),
             .value(

@@ -6,9 +6,7 @@ extension Command {
         words: ["token", "add"], summary: "make a token with which a program may call the admin API",
         positionals: [Positional(name: "NAME")],
         options: [
-            .list(
-                "scope", placeholder: "SCOPE",
-                meaning: "what it may do, or several joined by commas"),
+            .scopes(meaning: "what it may do, or several joined by commas"),
             .value(
                 "expires", placeholder: "TIME", meaning: "when it ends: \(TimeText.expected) (default: never)"
             ),

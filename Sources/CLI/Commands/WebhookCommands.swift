@@ -10,9 +10,10 @@ extension Command {
         positionals: [Positional(name: "URL")],
         options: [
             .value("app", placeholder: "APP", meaning: "events of this app alone"),
-            .list(
-                "events", placeholder: "TYPE",
-                meaning: "these types alone, or several joined by commas (default: all)"),
+            Option(
+                name: "events", kind: .list("TYPE"),
+                meaning: "these types alone, or several joined by commas (default: all)",
+                form: .text(WebhookEventType.allCases.map(\.rawValue))),
             .flag("allow-private", meaning: "its name may lead to a private or a loopback address"),
             .value(
                 "ca", placeholder: "F",

@@ -30,7 +30,7 @@ final class ConsoleService: AdminConsole {
         self.environment = environment
         self.pool = pool
         doctorPool = try WorkPool(
-            WorkPool.Bounds(workers: 1, queue: 1, patience: 1), for: .administration)
+            WorkPool.Bounds(workers: 1, queue: 1, patience: 250), for: .administration)
     }
 
     func answer(
