@@ -356,6 +356,17 @@ def test_another_name_of_this_machine_is_refused(served, tmp_path):
         visitor = named.visit()
         assert visitor.get("/", Host="console.example:8444").status == 200
         assert visitor.get("/", Host="rebound.example").status == 421
+        # A reload takes another name.
+        named.stop()
+        settings = tmp_path / "settings.json"
+        settings.write_text('{"admin_hosts": "first.example"}')
+        named.options = ("--config", settings)
+        named.start()
+        visitor = named.visit()
+        assert visitor.get("/", Host="first.example").status == 200 and visitor.get("/", Host="second.example").status == 421
+        settings.write_text('{"admin_hosts": "second.example"}')
+        named.admin("reload")
+        assert visitor.get("/", Host="first.example").status == 421 and visitor.get("/", Host="second.example").status == 200
 
 
 def test_other_machines_need_tls(tmp_path):

@@ -18,7 +18,8 @@ import Testing
         "login-pending": "77", "login-hashes": "7", "upstream-ca": "/ca.pem",
         "upstream-certificate": "c.pem,k.pem", "limit-address-connections": "7",
         "allow-addresses": "10.0.0.0/8", "deny-addresses": "10.0.0.0/8", "rate-address": "7/second",
-        "trace-context": "restart", "trace-export": "http://c:1", "trace-export-fields": "/fields",
+        "admin-tls": "on", "trace-context": "restart", "trace-export": "http://c:1",
+        "trace-export-fields": "/fields",
     ]
 
     private static func configuration(_ settings: [(name: String, value: String)]) throws -> Configuration {

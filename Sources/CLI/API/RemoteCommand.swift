@@ -71,7 +71,8 @@ struct RemoteCommand: Sendable {
             throw APIProblem(
                 400, code: "invalid",
                 detail:
-                    "`countersign \(command.name)`: these options together, or what is left out, do not run over the API"
+                    "`countersign \(command.name)`: these options together, or what is left out, "
+                    + "do not run over the API"
             )
         }
         guard allowed.contains(where: { token.scopes.contains($0.scope) }) else {

@@ -61,6 +61,7 @@ extension Configuration {
         result.headRules = new.headRules
         result.upstreamSettings = new.upstreamSettings
         result.assertionAudience = new.assertionAudience
+        result.adminHosts = new.adminHosts
         result.trustedProxies = new.trustedProxies
         result.forwardedCallerFields = new.forwardedCallerFields
         result.proxyProtocol = new.proxyProtocol
