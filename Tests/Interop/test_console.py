@@ -22,6 +22,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
+import needs
 from gateway import run
 from person import Person
 from ports import free_port
@@ -31,7 +32,8 @@ from vaults import until
 
 COOKIE = "__Host-countersign"
 MARKUP = "<img src=x onerror=alert(1)>"
-READ = ["apps:read", "releases:read", "accounts:read", "sessions:read", "audit:read", "server:read"]
+needs_namespaces = needs.machine(
+    subprocess.run(["unshare", "--net", "--uts", "true"], capture_output=True, check=False).returncode == 0, "namespaces of its own")
 
 
 class Deployment(Administered):
@@ -289,6 +291,7 @@ def test_a_session_that_is_not_used_ends(served):
     assert "idle" not in [token["name"] for token in served.tokens()]
 
 
+@needs.machine(os.getuid() == 0, "root, who can give a folder away")
 def test_only_the_owner_of_the_folder_makes_links(served):
     """A file of another user's would lock the server out."""
     owner = served.data.stat().st_uid
@@ -369,6 +372,8 @@ def test_another_name_of_this_machine_is_refused(served, tmp_path):
         assert visitor.get("/", Host="first.example").status == 421 and visitor.get("/", Host="second.example").status == 200
 
 
+@needs_namespaces
+@needs.programs("ip", "nsenter", "curl")
 def test_other_machines_need_tls(tmp_path):
     """In a network namespace of its own, whose address is not of the loopback network."""
     deployment = Deployment(tmp_path)
@@ -421,6 +426,7 @@ def test_a_session_does_what_its_scopes_allow(served):
         assert reader.do(operation, app="demo", account="anna", key=served.key.key_id, confirmation="anna").status == 403, operation
 
 
+@needs_namespaces
 def test_names_are_never_markup(browser, served, tmp_path):
     """Names of an account, a device and an operator, a path, and values of forms that come back."""
     hostname = ("unshare", "--uts", "sh", "-c", f'printf %s "{MARKUP}" > /proc/sys/kernel/hostname && exec "$@"', "sh")
