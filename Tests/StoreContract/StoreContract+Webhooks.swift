@@ -44,7 +44,9 @@ extension StoreContract {
     /// Takes all that are due then, for so long that none is taken twice.
     private func take(at now: Int64, leaving busy: Set<String> = []) throws -> [WebhookDelivery] {
         var taken: [WebhookDelivery] = []
-        while let next = try make().takeDelivery(dueAt: now, leaving: busy, for: 1_000) { taken.append(next) }
+        while taken.count < 100, let next = try make().takeDelivery(dueAt: now, leaving: busy, for: 1_000) {
+            taken.append(next)
+        }
         return taken
     }
 
