@@ -32,8 +32,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private(set) var proxies: TrustedProxies
     private let log: EventLog?
     /// Nil for a server without a console.
-    private let recentRefusals: RecentRefusals?
-    private var explanations = ExplanationAllowance()
+    private let refusals: RefusalRecorder?
     let tracer: LoopTracer
     let traffic: TrafficControl
     let clock: any TimeSource
@@ -53,7 +52,7 @@ final class Gateway: Handler, @unchecked Sendable {
         once: IdempotencyCoordinator, routes: RouteTable,
         decider: DecideEndpoint? = nil, limits: Limits, proxies: TrustedProxies = TrustedProxies(),
         tally: LoopRequestCounter,
-        log: EventLog?, recentRefusals: RecentRefusals? = nil, tracer: LoopTracer, traffic: TrafficControl,
+        log: EventLog?, refusals: RefusalRecorder? = nil, tracer: LoopTracer, traffic: TrafficControl,
         clock: any TimeSource,
         seed: UInt64
     ) {
@@ -68,7 +67,7 @@ final class Gateway: Handler, @unchecked Sendable {
         self.proxies = proxies
         self.requestCounter = tally
         self.log = log
-        self.recentRefusals = recentRefusals
+        self.refusals = refusals
         self.tracer = tracer
         self.traffic = traffic
         self.clock = clock
@@ -681,34 +680,7 @@ final class Gateway: Handler, @unchecked Sendable {
             tracer: tracer, clock: &logClock, reusing: line)
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)
-        guard isFailed, let recentRefusals else { return }
-        keep(event, of: exchange, after: judgement, in: recentRefusals)
-    }
-
-    /// Not inlined: few requests need its frame.
-    @inline(never)
-    private func keep(
-        _ event: RequestEvent, of exchange: any Exchange, after judgement: Judgement,
-        in recentRefusals: RecentRefusals
-    ) {
-        let explanation = explanationForOperators(of: event, for: exchange, after: judgement)
-        recentRefusals.add(
-            RecentRefusal(
-                event: event.id.text, code: event.outcome(on: exchange), line: line,
-                named: (event.caller?.release ?? judgement.release).map { ($0.app, $0.id.description) },
-                search: explanation.map { .made($0.cause, notes: $0.notes) } ?? .notMade))
-    }
-
-    /// After the response, so that its time tells the caller nothing.
-    private func explanationForOperators(
-        of event: RequestEvent, for exchange: any Exchange, after judgement: Judgement
-    ) -> Explanation? {
-        guard let refusal = event.refusal, event.caller == nil, !exchange.request.method.isEmpty,
-            explanations.take(now: exchange.loop.seconds)
-        else { return nil }
-        return gate.explanationForOperators(
-            of: refusal, for: exchange.request, judgement: judgement,
-            within: .atMost(ExplanationAllowance.nanoseconds))
+        if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
     }
 }
 

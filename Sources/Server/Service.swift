@@ -85,8 +85,9 @@ final class Service: @unchecked Sendable {
                 let pool = Service.pool(
                     target, on: loop, configuration: configuration, part: (index, count))
                 loops.append(Metrics.Loop(lag: loop.lag, pool: pool?.usage))
+                let gate = try makeGate(authorities)
                 let gateway = Gateway(
-                    gate: try makeGate(authorities), signing: signing,
+                    gate: gate, signing: signing,
                     backend: pool.map { .upstream($0) } ?? .echo,
                     identity: composition.identityFields(
                         Service.asserter(
@@ -96,7 +97,7 @@ final class Service: @unchecked Sendable {
                     once: once,
                     routes: routes, decider: decider, limits: configuration.limits,
                     proxies: TrustedProxies(configuration.trustedProxies), tally: LoopRequestCounter(meter),
-                    log: log, recentRefusals: services == nil ? nil : recentRefusals,
+                    log: log, refusals: services.map { _ in RefusalRecorder(recentRefusals, gate: gate) },
                     tracer: LoopTracer(
                         TraceRules(configuration.tracing), exportingTo: exporter, seed: Service.seed()),
                     traffic: TrafficControl(configuration.traffic, counter: rates),

@@ -312,6 +312,7 @@ def test_a_writer_to_the_database_adds_no_endpoint(served, receiver, tmp_path):
     served.admin("account", "add", "demo", "x")
     done = run("webhook", "list", "--data", served.data)
     assert done.returncode == 1 and "was altered" in done.err
+    until(lambda: "nothing is delivered: webhooks: the value in the store was altered" in served.log_path.read_text(), "the log says so")
     database.execute("UPDATE meta SET value = ? WHERE name = 'webhooks'", (value,))
     served.admin("webhook", "test", hook)
     receiver.wait("webhook.test")

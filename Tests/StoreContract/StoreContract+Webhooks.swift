@@ -79,7 +79,7 @@ extension StoreContract {
         let ended = try take(at: 10_000_000)
         #expect(try types(ended) == ["w_2 session.ended"])
         #expect(try JSONReader.read(ended[0].body).root["reason"]?.string == "signed-out")
-        // A second end changes nothing, and tells nobody.
+        // Ending a session that has ended changes nothing and adds no delivery.
         _ = try make().end(.one(session.id), with: SessionTermination(.signedOut, at: 7), recording: nil)
         #expect(try make().deliveryCounts().waiting == 1)
         try make().finishDelivery(ended[0].number)

@@ -88,8 +88,9 @@ package struct APITokenFile: Sendable {
     package static let most = 256
 
     private let path: String
+    private let folder: String
 
-    package init(_ folder: DataFolder) { path = folder.apiTokens }
+    package init(_ folder: DataFolder) { (path, self.folder) = (folder.apiTokens, folder.path) }
 
     /// Of another file if the tokens have changed.
     package struct Stamp: Equatable, Sendable {
@@ -158,13 +159,11 @@ package struct APITokenFile: Sendable {
 
     /// A file that another user makes cannot be read by the server, which would refuse every token then.
     private func checkOwner() throws(OperationalError) {
-        var folder = stat()
-        let name = String(
-            path.prefix(path.lastIndex(of: "/").map { path.distance(from: path.startIndex, to: $0) } ?? 0))
-        guard stat(name, &folder) == 0, folder.st_uid != geteuid() else { return }
+        var owned = stat()
+        guard stat(folder, &owned) == 0, owned.st_uid != geteuid() else { return }
         throw OperationalError(
             .failed,
-            message: "\(name) belongs to the user \(folder.st_uid): run this as that user, for an installed "
+            message: "\(folder) belongs to the user \(owned.st_uid): run this as that user, for an installed "
                 + "service by `countersign-admin`")
     }
 

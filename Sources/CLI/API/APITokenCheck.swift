@@ -27,7 +27,7 @@ final class APITokenCheck: Sendable {
         return found
     }
 
-    /// The token of that text and kind; nil if there is none, or it has expired.
+    /// Returns the live token with this text and kind, or nil if no such token exists or it has expired.
     func token(
         _ text: Span<UInt8>, of kind: APIToken.Kind, configuration: Configuration
     ) throws(APIProblem) -> APIToken? {

@@ -86,7 +86,7 @@ struct ConsoleAction: Sendable {
             "endMaintenance", title: "End maintenance", subject: ["app"], page: app,
             consequence: "Requests reach the backend again."),
         ConsoleAction(
-            "setRoute", title: "Set a route", link: "Set a route", subject: ["app"], page: app,
+            "setRoute", title: "Set a route", subject: ["app"], page: app,
             consequence:
                 "The rule decides what requests below its path have to prove. It replaces one of the "
                 + "same path and methods."),

@@ -155,7 +155,7 @@ enum ConsoleMarkup {
         """
     }
 
-    /// A point in time; `empty` where there is none.
+    /// Shows a time in UTC, or the text `empty` for nil. `seconds` is in whole Unix seconds.
     static func time(_ seconds: Int64?, empty: String = "never") -> HTML {
         guard let seconds else { return "\(empty)" }
         let text = TimeText.text(seconds)

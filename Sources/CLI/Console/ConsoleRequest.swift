@@ -14,8 +14,6 @@ struct ConsoleRequest: Sendable {
     /// Below `/console`; empty for the first page.
     let segments: [String]
     let query: [String: String]
-    /// The path and the query as they were sent.
-    let target: String
 
     /// The value of a query member; empty without it.
     func value(_ name: String) -> String { query[name] ?? "" }

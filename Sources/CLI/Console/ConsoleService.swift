@@ -140,7 +140,6 @@ final class ConsoleService: AdminConsole {
         let segments = path == "/" ? [] : try APIRouter.segments(of: path.dropFirst("/console".utf8.count))
         let query = request.query.map { span.extracting($0.range).text } ?? ""
         let pairs = try ConsoleRequest.pairs(in: Array(query.utf8))
-        let target = query.isEmpty ? path : "\(path)?\(query)"
         let method: ConsoleRequest.Method
         if request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD") {
             method = .read
@@ -153,7 +152,7 @@ final class ConsoleService: AdminConsole {
             }
             method = .submit(try await ConsoleService.form(of: exchange, atMost: limit))
         }
-        return ConsoleRequest(method: method, segments: segments, query: pairs, target: target)
+        return ConsoleRequest(method: method, segments: segments, query: pairs)
     }
 
     private static func form(
@@ -211,7 +210,8 @@ final class ConsoleService: AdminConsole {
                 let deployment = try host.open(environment: environment)
                 let made = try deployment.redeemConsoleLink(bytes.span, at: SystemTime().now)
                 // The browser forgets the session that it had.
-                if made != nil, let former { try deployment.endConsoleSession(former, at: SystemTime().now) }
+                // The link is used up by now: whatever becomes of that, the new session counts.
+                if made != nil, let former { try? deployment.endConsoleSession(former, at: SystemTime().now) }
                 return .success(made)
             } catch {
                 // The caller has no session, and learns no path.

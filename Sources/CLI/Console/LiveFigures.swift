@@ -48,29 +48,30 @@ struct LiveFigures: Sendable {
     private static func tiles(
         of minute: TrafficHistory.Minute?, before: TrafficHistory.Minute?
     ) -> [Tile] {
-        func count(_ minute: TrafficHistory.Minute?, _ path: KeyPath<TrafficHistory.Minute, UInt64>) -> String
-        {
-            minute.map { ConsoleMarkup.number($0[keyPath: path]) } ?? "–"
+        func count(
+            of property: KeyPath<TrafficHistory.Minute, UInt64>, in minute: TrafficHistory.Minute?
+        ) -> String {
+            minute.map { ConsoleMarkup.number($0[keyPath: property]) } ?? "–"
         }
-        func duration(_ minute: TrafficHistory.Minute?, _ share: Double) -> String {
+        func duration(of share: Double, in minute: TrafficHistory.Minute?) -> String {
             minute?.durations.quantile(share).map(milliseconds) ?? "–"
         }
         return [
             Tile(
-                id: "accepted", title: "Accepted a minute", value: count(minute, \.accepted),
-                before: count(before, \.accepted)),
+                id: "accepted", title: "Accepted a minute", value: count(of: \.accepted, in: minute),
+                before: count(of: \.accepted, in: before)),
             Tile(
-                id: "refused", title: "Refused a minute", value: count(minute, \.refused),
-                before: count(before, \.refused)),
+                id: "refused", title: "Refused a minute", value: count(of: \.refused, in: minute),
+                before: count(of: \.refused, in: before)),
             Tile(
-                id: "failed", title: "Failed a minute", value: count(minute, \.failed),
-                before: count(before, \.failed)),
+                id: "failed", title: "Failed a minute", value: count(of: \.failed, in: minute),
+                before: count(of: \.failed, in: before)),
             Tile(
-                id: "half", title: "Half are faster than", value: duration(minute, 0.5),
-                before: duration(before, 0.5)),
+                id: "half", title: "Half are faster than", value: duration(of: 0.5, in: minute),
+                before: duration(of: 0.5, in: before)),
             Tile(
-                id: "tail", title: "99 % are faster than", value: duration(minute, 0.99),
-                before: duration(before, 0.99)),
+                id: "tail", title: "99 % are faster than", value: duration(of: 0.99, in: minute),
+                before: duration(of: 0.99, in: before)),
         ]
     }
 

@@ -67,28 +67,3 @@ package final class RecentRefusals: Sendable {
     /// The codes that there are refusals of.
     package var codes: [String] { entries.with { $0.keys.sorted() } }
 }
-
-/// What one loop may spend on explanations for operators. Confined to the loop.
-///
-/// A caller without the secret can have one computed by naming a release, so that the whole loop has one
-/// budget: one a second, of at most two milliseconds.
-struct ExplanationAllowance {
-    static let nanoseconds: Int64 = 2_000_000
-    private static let most = 5
-
-    private var left = ExplanationAllowance.most
-    private var second: Int64 = 0
-
-    init() {}
-
-    /// `now` is in seconds of a clock that does not go back.
-    mutating func take(now: Int64) -> Bool {
-        if now > second {
-            left = Int(min(Int64(ExplanationAllowance.most), Int64(left) + now - second))
-            second = now
-        }
-        guard left > 0 else { return false }
-        left -= 1
-        return true
-    }
-}

@@ -56,11 +56,8 @@ package final class TrafficHistory: Sendable {
         }
     }
 
-    /// The last `count` minutes that are over and known, the oldest first. With `before`, those before that
-    /// minute.
-    package func last(_ count: Int, before number: Int64 = .max) -> [Minute] {
-        state.with { Array($0.minutes.filter { $0.number < number }.suffix(count)) }
-    }
+    /// The last `count` minutes that are over and known, the oldest first.
+    package func last(_ count: Int) -> [Minute] { state.with { Array($0.minutes.suffix(count)) } }
 
     /// The minute of that number; nil if it is not known.
     package func minute(_ number: Int64) -> Minute? {

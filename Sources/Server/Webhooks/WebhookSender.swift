@@ -34,6 +34,8 @@ final class WebhookSender: Sendable {
         var inFlight: [String: Int] = [:]
         var figures = Figures()
         var counts = WebhookCounts()
+        /// Why the outbox or the endpoints could not be read at the last look; nil if they could.
+        var failure: String?
         /// The endpoints whose last attempt failed: each change is noted once.
         var failing: Set<String> = []
     }
@@ -101,6 +103,7 @@ final class WebhookSender: Sendable {
     private func deliverOne() -> Bool {
         do throws(OperationalError) {
             let settings = try deployment.webhookSettings()
+            report(failure: nil)
             guard !settings.endpoints.isEmpty, let delivery = try take() else { return false }
             defer { state.with { $0.inFlight[delivery.endpoint, default: 1] -= 1 } }
             guard let endpoint = settings.endpoints.first(where: { $0.id == delivery.endpoint }) else {
@@ -112,8 +115,18 @@ final class WebhookSender: Sendable {
                 delivery, to: endpoint, after: attempt(delivery, to: endpoint, keyNumber: settings.keyNumber))
             return true
         } catch {
+            report(failure: error.message)
             return false
         }
+    }
+
+    /// Notes a failure of the outbox itself when it begins: the store is away, or the endpoints were altered.
+    private func report(failure: String?) {
+        let isNews = state.with { state in
+            defer { state.failure = failure }
+            return failure != nil && state.failure == nil
+        }
+        if isNews, let failure { note("nothing is delivered: \(failure)") }
     }
 
     /// The next delivery that is due, of an endpoint that is not busy; counts it as one in flight.

@@ -67,7 +67,8 @@ enum AppPages {
         return ConsoleMarkup.section(
             "Releases", id: "releases",
             body: ConsoleMarkup.table(
-                "Releases", head: ReleasePages.head, rows: rows,
+                "Releases; shares and refusals are of yesterday and today", head: ReleasePages.head,
+                rows: rows,
                 empty: "No release: no caller is let through."))
     }
 

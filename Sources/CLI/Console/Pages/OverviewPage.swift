@@ -87,7 +87,8 @@ enum OverviewPage {
         return ConsoleMarkup.section(
             "Releases", id: "releases",
             body: ConsoleMarkup.table(
-                "Releases by app", head: ["App"] + ReleasePages.head, rows: rows,
+                "Releases by app; shares and refusals are of yesterday and today",
+                head: ["App"] + ReleasePages.head, rows: rows,
                 empty: "No app has a release yet.") + rest)
     }
 
