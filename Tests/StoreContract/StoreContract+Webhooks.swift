@@ -112,7 +112,7 @@ extension StoreContract {
         try make().buryDelivery(delivery.number, at: 5_000, because: "gone")
         #expect(try make().takeDelivery(dueAt: .max / 2, leaving: ["w_2"], for: 60) == nil)
         #expect(try make().deadDeliveries(of: nil, limit: 9).map(\.event) == ["evt_1"])
-        #expect(try make().deadDeliveries(of: "w_1", limit: 9).first?.given == 5_000)
+        #expect(try make().deadDeliveries(of: "w_1", limit: 9).first?.givenUp == 5_000)
         #expect(try make().deadDeliveries(of: "w_2", limit: 9).isEmpty)
         #expect(try make().reviveDeliveries(of: "evt_9", at: 6_000) == 0)
         #expect(try make().reviveDeliveries(of: "evt_1", at: 6_000) == 1)

@@ -27,14 +27,14 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
 
     package var meaning: String {
         switch self {
-        case .accountRegistered: "somebody signed up"
+        case .accountRegistered: "a user signed up"
         case .accountLocked: "an administrator locked an account"
         case .accountUnlocked: "an administrator unlocked it"
         case .accountRemoved: "an account was removed; an erasure tells nothing"
         case .passwordChanged: "an account has a new password"
         case .resetRequested: "a reset code was made; the code is not told"
-        case .sessionStarted: "somebody signed in"
-        case .deviceAdded: "somebody signed in on a device that the account did not know"
+        case .sessionStarted: "a user signed in"
+        case .deviceAdded: "a user signed in on a device that the account did not know"
         case .sessionEnded: "a session ended; `reason` says why"
         case .reuseFound: "a refresh was used twice, and its session ended"
         case .retirementSet: "a release will be retired"

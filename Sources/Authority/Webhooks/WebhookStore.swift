@@ -47,14 +47,14 @@ package struct WebhookDelivery: Sendable, Equatable {
     /// Why the last attempt failed; nil before the first.
     package var failure: String?
     /// When it was given up, in whole Unix seconds; nil as long as it is not.
-    package var given: Int64?
+    package var givenUp: Int64?
 
     package init(
         number: Int64, endpoint: String, event: String, created: Int64, attempts: Int64, body: [UInt8],
-        failure: String? = nil, given: Int64? = nil
+        failure: String? = nil, givenUp: Int64? = nil
     ) {
         (self.number, self.endpoint, self.event, self.created) = (number, endpoint, event, created)
-        (self.attempts, self.body, self.failure, self.given) = (attempts, body, failure, given)
+        (self.attempts, self.body, self.failure, self.givenUp) = (attempts, body, failure, givenUp)
     }
 }
 

@@ -12,7 +12,7 @@ extension Command {
             .value(
                 "name", placeholder: "NAME",
                 meaning:
-                    "the operator, as the audit log names who changes something (default: your login name)"),
+                    "the operator's name in the audit log (default: your login name)"),
             .value(
                 "admin", placeholder: "HOST:PORT",
                 meaning:

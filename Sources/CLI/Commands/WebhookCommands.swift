@@ -117,7 +117,7 @@ extension Command {
                 rows: deliveries.map { delivery in
                     [
                         delivery.event, delivery.endpoint, TimeText.text(delivery.created),
-                        delivery.given.map { TimeText.text($0) } ?? "-", delivery.failure ?? "-",
+                        delivery.givenUp.map { TimeText.text($0) } ?? "-", delivery.failure ?? "-",
                     ]
                 })
         }
@@ -174,7 +174,7 @@ extension Invocation {
 
     fileprivate func webhookAuthorities() throws(OperationalError) -> String? {
         guard let path = arguments.value("ca") else { return nil }
-        let bytes = try Console.readFile(path, limit: 64 << 10)
+        let bytes = try Console.readFile(path, limit: 16 << 10)
         let certificates: [Trust.Certificate]
         do throws(TrustError) {
             certificates = try Trust.Certificate.all(inPEM: bytes)
@@ -193,7 +193,7 @@ extension WebhookDelivery {
         [
             ("event", .string(event)), ("webhook", .string(endpoint)), ("created", .integer(created)),
             ("attempts", .integer(attempts)), ("failure", .optional(failure)),
-            ("given_up", given.map { .integer($0) } ?? .null),
+            ("given_up", givenUp.map { .integer($0) } ?? .null),
             ("body", .string(String(decoding: body, as: UTF8.self))),
         ]
     }

@@ -9,12 +9,12 @@ extension SQLStore {
     static let mostDeliveries: Int64 = 100_000
 
     /// Adds an event to the outbox for each endpoint that is told of it, in the transaction in which it
-    /// happened. The endpoints are not verified here: a delivery to one that is not authentic is dropped
-    /// when it is due.
-    static func tell(_ notice: WebhookNotice, ofAccount number: Int64?, in database: Database)
-        throws(OperationalError)
-    {
-        guard let settings = try webhookSettings(in: database) else { return }
+    /// happened. The endpoints are not verified here: a delivery to one that is not authentic is dropped when
+    /// it is due.
+    private static func tell(
+        _ notice: WebhookNotice, ofAccount number: Int64?, by settings: WebhookSettings,
+        in database: Database
+    ) throws(OperationalError) {
         let endpoints = settings.endpoints(for: notice)
         guard !endpoints.isEmpty, try hasRoomForDeliveries(in: database) else { return }
         let id = WebhookNotice.makeID()
@@ -43,16 +43,16 @@ extension SQLStore {
         return last - first < mostDeliveries
     }
 
-    /// The same for a change of the audit log, whose account is known by its name.
+    /// Tells of a change of the audit log, whose account is known by its name.
     static func tell(_ notice: WebhookNotice, in database: Database) throws(OperationalError) {
-        guard try value(of: .webhooks, in: database) != nil else { return }
+        guard let settings = try webhookSettings(in: database) else { return }
         var number: Int64?
         if let name = notice.account, let app = notice.app {
             number = try database.integer(
                 "SELECT number FROM account WHERE app = ? AND name = ?", binding: .text(app.description),
                 .text(name.description))
         }
-        try tell(notice, ofAccount: number, in: database)
+        try tell(notice, ofAccount: number, by: settings, in: database)
     }
 
     /// Tells of a session's beginning or end. The rows are not verified: a session that was altered can be
@@ -61,7 +61,7 @@ extension SQLStore {
         _ type: WebhookEventType, of session: SessionID, at time: Int64,
         details: [(name: String, value: JSONValue)] = [], in database: Database
     ) throws(OperationalError) {
-        guard try webhookSettings(in: database) != nil else { return }
+        guard let settings = try webhookSettings(in: database) else { return }
         let rows = try database.rows(
             """
             SELECT session.app, account.name, session.release, session.account
@@ -78,7 +78,7 @@ extension SQLStore {
         var notice = WebhookNotice(type, at: time, app: row.app)
         (notice.account, notice.session, notice.release) = (row.account, session, row.release)
         notice.details = details
-        try tell(notice, ofAccount: row.number, in: database)
+        try tell(notice, ofAccount: row.number, by: settings, in: database)
     }
 }
 
@@ -121,7 +121,7 @@ extension SQLStore {
             WebhookDelivery(
                 number: $0.integer(0), endpoint: $0.text(1), event: $0.text(2), created: $0.integer(3),
                 attempts: $0.integer(4), body: $0.blob(5), failure: $0.isNull(6) ? nil : $0.text(6),
-                given: $0.isNull(7) ? nil : $0.integer(7))
+                givenUp: $0.isNull(7) ? nil : $0.integer(7))
         }
     }
 
@@ -234,12 +234,13 @@ extension SQLStore {
         }
         guard isDue else { return }
         try write { (database) throws(OperationalError) -> Void in
+            guard let settings = try SQLStore.webhookSettings(in: database) else { return }
             let last = try SQLStore.lastStages(in: database) ?? now
             for change in try SQLStore.stages(after: last, upTo: now, in: database) {
                 var notice = WebhookNotice(.stageReached, at: change.time, app: change.app)
                 notice.release = change.release
                 notice.details = [("stage", .string(change.stage.rawValue))]
-                try SQLStore.tell(notice, ofAccount: nil, in: database)
+                try SQLStore.tell(notice, ofAccount: nil, by: settings, in: database)
             }
             try SQLStore.set(.webhookStages, to: Array(String(now).utf8), in: database)
         }
