@@ -23,15 +23,16 @@ from cases import CASES, ROOT, Case, Lie
 from profile import instructions_by_library, record
 
 KEPT = ROOT / "Benchmarks/instructions.json"
-# The least number of requests of a case: the work of timers counts, too, and should not show.
-LEAST_REQUESTS = 500
+# The least number of requests of a case, and the least instructions of all of them together: the work of timers
+# counts, too, and should not show. What happens once a minute takes up to two million.
+LEAST_REQUESTS, LEAST_INSTRUCTIONS = 500, 150_000_000
 # How often a case that seems to have grown is counted: what a timer does in the meantime can only add to a count.
 ATTEMPTS = 3
 
 
-def measure(case: Case, requests: int) -> int:
-    """Instructions of one request."""
-    requests = max(round(requests * min(case.share * 2, 1)), LEAST_REQUESTS)
+def measure(case: Case, requests: int, kept: int | None) -> int:
+    """Instructions of one request; `kept` tells how many a request is expected to take."""
+    requests = max(round(requests * min(case.share * 2, 1)), LEAST_REQUESTS, LEAST_INSTRUCTIONS // kept if kept else 0)
     with tempfile.TemporaryDirectory(dir=ROOT / ".build/bench") as folder:
         counts = instructions_by_library(record(pathlib.Path(folder), case, requests=requests, connections=1))
     left_out = ("libcrypto", *(() if case.is_keyed else ("libsqlite3",)), *(("libsodium",) if case.refusal else ()))
@@ -53,7 +54,7 @@ def main() -> None:
         before = kept.get(case.name)
         for _ in range(ATTEMPTS):
             try:
-                count = measure(case, options.requests)
+                count = measure(case, options.requests, before)
             except Lie as lie:
                 sys.exit(f"instructions: {case.name}: {lie}")
             change = "new" if before is None else f"{count / before - 1:+.1%}"
