@@ -7,12 +7,10 @@ import base64
 import datetime
 import email.message
 import hashlib
-import hmac
 import http.server
 import json
 import pathlib
 import re
-import secrets
 import smtplib
 import sqlite3
 import ssl
@@ -27,8 +25,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 COMPONENTS = ["@method", "@target-uri", "content-type", "content-digest", "countersign-event"]
 # Seconds.
-CODE_LIFETIME, OLDEST_DELIVERY, PAUSE_OF_MAILS = 3600, 300, 60
-MOST_TRIES, MOST_BODY = 5, 65536
+OLDEST_DELIVERY, PAUSE_OF_MAILS = 300, 60
+MOST_BODY = 65536
 
 
 class Refused(Exception):
@@ -68,23 +66,39 @@ class Webhooks:
 
 
 class Authority:
-    """The admin API, with a token of the scope accounts:write."""
+    """The admin API, with a token of the scope accounts:recover."""
 
     def __init__(self, url: str, token: str, app: str):
         self.url, self.token, self.app = url, token, app
 
-    def reset_code(self, account: str) -> str | None:
-        """A code with which the owner of the account sets a new password; None if there is no such account."""
-        path = f"/api/v1/apps/{self.app}/accounts/{urllib.parse.quote(account, safe='')}/reset"
-        request = urllib.request.Request(self.url + path, b'{"valid":"30m"}', {
+    def _post(self, account: str, place: str, body: dict) -> dict | None:
+        """None if there is no such account, or if it is in no state for that."""
+        path = f"/api/v1/apps/{self.app}/accounts/{urllib.parse.quote(account, safe='')}/{place}"
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), {
             "Authorization": f"Bearer {self.token}", "Content-Type": "application/json"})
         try:
             with urllib.request.urlopen(request, timeout=10) as answer:
-                return json.load(answer)["reset_code"]
+                return json.load(answer)
         except urllib.error.HTTPError as error:
             if error.code in (404, 409):
                 return None
             raise
+
+    def verification_code(self, account: str) -> str | None:
+        made = self._post(account, "codes", {"purpose": "verify", "valid": "1h"})
+        return made and made["code"]
+
+    def verify(self, account: str, code: str) -> bool:
+        """Uses the code up. A wrong one costs one of its tries."""
+        if not re.fullmatch(r"\d{8}", code):
+            return False
+        outcome = self._post(account, "codes/redeem", {"purpose": "verify", "code": code})
+        return bool(outcome) and outcome["accepted"]
+
+    def reset_code(self, account: str) -> str | None:
+        """A code with which the owner of a verified account sets a new password."""
+        made = self._post(account, "reset", {"valid": "30m", "if_verified": True})
+        return made and made["reset_code"]
 
 
 class Mailer:
@@ -106,55 +120,31 @@ class Mailer:
             (self.folder / f"{time.time_ns()}.eml").write_bytes(bytes(mail))
 
 
-class People:
-    """What this backend keeps of its users. It keeps no code, only digests."""
+class Memory:
+    """Which events were handled, and when each account was last mailed. Accounts, codes and what is verified are Countersign's."""
 
-    def __init__(self, path: str, key: bytes):
-        self.key, self.lock = key, threading.Lock()
+    def __init__(self, path: str):
+        self.lock = threading.Lock()
         self.database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self.database.executescript("""
             CREATE TABLE IF NOT EXISTS handled (event TEXT PRIMARY KEY, at INTEGER NOT NULL);
-            CREATE TABLE IF NOT EXISTS person (account TEXT PRIMARY KEY, verified INTEGER, digest BLOB, expires INTEGER,
-                tries INTEGER NOT NULL DEFAULT 0, mailed INTEGER NOT NULL DEFAULT 0);""")
-
-    def digest(self, account: str, code: str) -> bytes:
-        return hmac.digest(self.key, f"{account}\0{code}".encode(), "sha256")
+            CREATE TABLE IF NOT EXISTS mailed (account TEXT PRIMARY KEY, at INTEGER NOT NULL);""")
 
     def begins(self, event: str) -> bool:
         """Whether the event is new: deliveries may come twice."""
         with self.lock:
             return self.database.execute("INSERT OR IGNORE INTO handled VALUES (?, ?)", (event, int(time.time()))).rowcount == 1
 
-    def make_code(self, account: str) -> str:
-        code = f"{secrets.randbelow(10**8):08}"
-        with self.lock:
-            self.database.execute(
-                "INSERT INTO person (account, digest, expires) VALUES (?1, ?2, ?3) ON CONFLICT (account) DO UPDATE SET digest = ?2, "
-                "expires = ?3, tries = 0", (account, self.digest(account, code), int(time.time()) + CODE_LIFETIME))
-        return code
-
-    def verify(self, account: str, code: str) -> bool:
-        """Uses the code up. A wrong one counts as a try."""
-        with self.lock:
-            row = self.database.execute("SELECT digest, expires, tries FROM person WHERE account = ?", (account,)).fetchone()
-            if not row or row[0] is None or row[1] < time.time() or row[2] >= MOST_TRIES:
-                return False
-            if not hmac.compare_digest(row[0], self.digest(account, code)):
-                self.database.execute("UPDATE person SET tries = tries + 1 WHERE account = ?", (account,))
-                return False
-            self.database.execute("UPDATE person SET verified = ?, digest = NULL WHERE account = ?", (int(time.time()), account))
-            return True
-
     def may_be_mailed(self, account: str) -> bool:
-        """Whether the address is verified and had no mail in the last minute; counts this one."""
+        """Whether the account had no mail in the last minute; counts this one."""
         now = int(time.time())
         with self.lock:
-            return self.database.execute("UPDATE person SET mailed = ? WHERE account = ? AND verified IS NOT NULL AND mailed < ?",
-                                         (now, account, now - PAUSE_OF_MAILS)).rowcount == 1
+            return self.database.execute("INSERT INTO mailed VALUES (?1, ?2) ON CONFLICT (account) DO UPDATE SET at = ?2 WHERE at < ?2 - ?3",
+                                         (account, now, PAUSE_OF_MAILS)).rowcount == 1
 
     def forget(self, account: str) -> None:
         with self.lock:
-            self.database.execute("DELETE FROM person WHERE account = ?", (account,))
+            self.database.execute("DELETE FROM mailed WHERE account = ?", (account,))
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -181,22 +171,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class Backend:
-    def __init__(self, webhooks: Webhooks, authority: Authority, mailer: Mailer, people: People):
-        self.webhooks, self.authority, self.mailer, self.people = webhooks, authority, mailer, people
+    def __init__(self, webhooks: Webhooks, authority: Authority, mailer: Mailer, memory: Memory):
+        self.webhooks, self.authority, self.mailer, self.memory = webhooks, authority, mailer, memory
 
     def hook(self, path: str, fields: dict[str, str], body: bytes) -> tuple[int, dict]:
         """From Countersign, over HTTPS."""
         event = self.webhooks.event(path, fields, body)
-        if not self.people.begins(event["id"]):
+        if not self.memory.begins(event["id"]):
             return 200, {"handled": "before"}
         account = event.get("account", "").removeprefix("name:")
         if event["type"] == "account.registered":
-            code = self.people.make_code(account)
-            self.mailer.send(account, "Your address", f"Enter this code in the app: {code}")
+            if code := self.authority.verification_code(account):
+                self.mailer.send(account, "Your address", f"Enter this code in the app: {code}")
         elif event["type"] == "account.password-changed":
             self.mailer.send(account, "Your password", "Your password was changed. If that was not you, answer this mail.")
         elif event["type"] == "account.removed":
-            self.people.forget(account)
+            self.memory.forget(account)
         return 200, {"handled": event["type"]}
 
     def call(self, path: str, fields: dict[str, str], body: bytes) -> tuple[int, dict]:
@@ -204,7 +194,7 @@ class Backend:
         members = json.loads(body)
         if path == "/verify":
             account = fields["countersign-account"].removeprefix("name:")
-            return (200, {"verified": True}) if self.people.verify(account, str(members["code"])) else (403, {"verified": False})
+            return (200, {"verified": True}) if self.authority.verify(account, str(members["code"])) else (403, {"verified": False})
         if path == "/forgot":
             # The answer is the same for every name, and comes before the work: it tells nobody who has an account.
             threading.Thread(target=self.mail_reset, args=(str(members["account"]),), daemon=True).start()
@@ -212,8 +202,13 @@ class Backend:
         return 404, {}
 
     def mail_reset(self, account: str) -> None:
-        if self.people.may_be_mailed(account) and (code := self.authority.reset_code(account)):
+        # The pause comes first: another code would replace the one that was just mailed.
+        if not self.memory.may_be_mailed(account):
+            return
+        if code := self.authority.reset_code(account):
             self.mailer.send(account, "Your password", f"Set a new password in the app with this code: {code}")
+        else:
+            self.memory.forget(account)
 
 
 def serve(port: int, respond, context: ssl.SSLContext | None = None) -> None:
@@ -235,15 +230,14 @@ def main() -> None:
     parser.add_argument("--hook-keys", required=True, type=pathlib.Path, help="what `countersign webhook key --json` prints")
     parser.add_argument("--api", default="http://127.0.0.1:8444")
     parser.add_argument("--api-token-file", required=True, type=pathlib.Path)
-    parser.add_argument("--database", default="people.db")
-    parser.add_argument("--code-key-file", required=True, type=pathlib.Path, help="32 random bytes")
+    parser.add_argument("--database", default="recovery.db")
     parser.add_argument("--smtp", help="HOST:PORT; else mails are written to --mails")
     parser.add_argument("--mails", type=pathlib.Path, default=pathlib.Path("."))
     given = parser.parse_args()
     backend = Backend(
         Webhooks(given.hook_url, json.loads(given.hook_keys.read_text())),
         Authority(given.api, given.api_token_file.read_text().strip(), given.app), Mailer(given.smtp, given.mails),
-        People(given.database, given.code_key_file.read_bytes()))
+        Memory(given.database))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(given.certificate, given.key)
     serve(given.hook_port, backend.hook, context)

@@ -163,6 +163,8 @@ package final class Deployment: Sendable {
         tombstones.with { $0 = key }
         return key
     }
+
+    func codeKey() throws(OperationalError) -> AccountCodeKey { try tombstoneKey().codes }
 }
 
 extension SealBinding {

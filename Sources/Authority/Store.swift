@@ -9,7 +9,7 @@ import CountersignWire
 /// counter of their own.
 package protocol Store: MetaStore, ReleaseStore, MeterStore, AuditStore, AccountStore, SessionStore,
     IdempotencyTable, UploadTicketStore, ErasureStore, RowAuthenticationStore, ListingStore, SealStore,
-    NodeStore, SchemaStore, WebhookStore
+    NodeStore, SchemaStore, WebhookStore, AccountCodeStore
 {
     /// Creates the store, or migrates it to this build's level. Before that, a store that does not exist
     /// is read as empty, and nothing is written.

@@ -2,7 +2,6 @@
 neither tells a stranger who has an account."""
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -33,13 +32,12 @@ class Shop:
         admin("webhook", "add", url, "--app", "demo", "--allow-private", "--ca", authority.path, "--events",
               "account.registered,account.password-changed,account.removed")
         (folder / "hook-keys.json").write_text(admin("webhook", "key", "--json").out)
-        (folder / "api-token").write_text(admin("token", "add", "recovery", "--scope", "accounts:write").out)
-        (folder / "code-key").write_bytes(os.urandom(32))
+        (folder / "api-token").write_text(admin("token", "add", "recovery", "--scope", "accounts:recover").out)
         self.backend = subprocess.Popen(
             [sys.executable, "-B", ROOT / "Examples/recovery/backend.py", "--app", "demo", "--port", str(self.port), "--hook-port", str(self.hook_port),
              "--hook-url", url, "--certificate", certificate, "--key", key, "--hook-keys", folder / "hook-keys.json", "--api",
-             f"http://127.0.0.1:{self.gateway.admin_port}", "--api-token-file", folder / "api-token", "--database", folder / "people.db",
-             "--code-key-file", folder / "code-key", "--mails", self.mails], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+             f"http://127.0.0.1:{self.gateway.admin_port}", "--api-token-file", folder / "api-token", "--database", folder / "recovery.db",
+             "--mails", self.mails], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert self.backend.stdout.readline() == b"ready\n"
 
     def mail(self, recipient: str, number: int) -> str:
@@ -87,7 +85,7 @@ def test_an_address_is_verified_and_a_password_recovered(shop, tmp_path):
     stranger.logs_in(password="another long password")
     # All sessions from before have ended.
     assert anna.run("request", "/orders").returncode == 1
-    database = (tmp_path / "people.db").read_bytes()
+    database = (tmp_path / "recovery.db").read_bytes() + (shop.gateway.data / "countersign.db").read_bytes()
     assert code.encode() not in database and reset.encode() not in database
 
 

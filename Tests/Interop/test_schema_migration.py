@@ -14,8 +14,8 @@ def back(gateway: Gateway) -> None:
     """The file as the level before this one left it."""
     database = sqlite3.connect(gateway.data / "countersign.db", isolation_level=None)
     level = level_of(gateway.data / "countersign.db")
-    assert level == 20, "the last migration of this test is not the last one"
-    database.executescript("DROP TABLE webhook_delivery; PRAGMA user_version = 19")
+    assert level == 21, "the last migration of this test is not the last one"
+    database.executescript("DROP TABLE account_code; DROP TABLE account_verification; PRAGMA user_version = 20")
     database.close()
 
 
@@ -28,7 +28,7 @@ def level_of(path: pathlib.Path) -> int:
 
 
 def copies(gateway: Gateway) -> list[pathlib.Path]:
-    return sorted(gateway.data.glob("countersign.db.level-19.*"))
+    return sorted(gateway.data.glob("countersign.db.level-20.*"))
 
 
 def migrate(gateway: Gateway, *options: str):
@@ -46,17 +46,17 @@ def test_a_file_is_copied_first(tmp_path):
     # What would be done, and nothing is.
     done = migrate(gateway, "--check", "--json")
     assert done.returncode == 0, done.err
-    step = {"level": 20, "name": "the outbox of webhooks", "kind": "contracting", "oldest_level": 20}
-    assert json.loads(done.out) == {"level": 19, "target": 20, "pending": [step], "hindering": [], "backup": True}
+    step = {"level": 21, "name": "codes and verifications of accounts", "kind": "contracting", "oldest_level": 21}
+    assert json.loads(done.out) == {"level": 20, "target": 21, "pending": [step], "hindering": [], "backup": True}
     text = migrate(gateway, "--check").out
-    assert "level 19" in text and "the outbox of webhooks" in text and "copied first" in text
-    assert level_of(path) == 19 and not copies(gateway)
+    assert "level 20" in text and "codes and verifications of accounts" in text and "copied first" in text
+    assert level_of(path) == 20 and not copies(gateway)
     done = migrate(gateway, "--json")
     assert done.returncode == 0, done.err
     first = json.loads(done.out)
-    assert first["done"] == [step] and level_of(path) == 20
+    assert first["done"] == [step] and level_of(path) == 21
     copy = pathlib.Path(first["backup"])
-    assert copies(gateway) == [copy] and stat.S_IMODE(copy.stat().st_mode) == 0o600 and level_of(copy) == 19
+    assert copies(gateway) == [copy] and stat.S_IMODE(copy.stat().st_mode) == 0o600 and level_of(copy) == 20
     assert json.loads(migrate(gateway, "--json").out) == {"done": [], "backup": None}
     assert "nothing to do" in migrate(gateway, "--check").out and "nothing to do" in migrate(gateway).out
     # A server and a command do the same by the way, and say so.

@@ -148,6 +148,10 @@ def test_what_happens_is_told(served, receiver, tmp_path):
     receiver.wait("account.unlocked")
     code = json.loads(served.admin("account", "reset", "demo", "anna", "--json").out)["reset_code"]
     receiver.wait("account.reset-requested", account="name:anna")
+    digits = json.loads(served.admin("account", "code", "demo", "anna", "--json").out)["code"]
+    served.admin("account", "redeem", "demo", "anna", "--code-stdin", stdin=digits)
+    receiver.wait("account.verified", account="name:anna")
+    served.admin("account", "verify", "demo", "anna", "--undo")
     done = person.run("signup", "--account", "anna", "--reset-code-stdin", "--password-stdin", stdin=f"{code}\nanother long password\n")
     assert done.returncode == 0, done.err
     receiver.wait("account.password-changed", account="name:anna")
@@ -163,9 +167,10 @@ def test_what_happens_is_told(served, receiver, tmp_path):
     served.admin("assertion", "rotate")
     receiver.wait("key.rotated", key="assertion")
     assert len([event for event in receiver.events() if event["type"] == "device.added"]) == 1
+    assert len([event for event in receiver.events() if event["type"] == "account.verified"]) == 1
     assert len([event for event in receiver.events() if event["type"] == "release.stage-reached"]) == 1
     everything = b"".join(each.body for each in receiver.got)
-    for secret in (code, "another long password", key.secret):
+    for secret in (code, digits, "another long password", key.secret):
         assert secret.encode() not in everything
     keys = served.keys()
     for got in receiver.got:

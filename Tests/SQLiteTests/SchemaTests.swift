@@ -126,24 +126,26 @@ import Testing
             let accounts: Int64?
             do {
                 let database = try Database(path: path)
-                try database.execute("DROP TABLE webhook_delivery; PRAGMA user_version = 19")
+                try database.execute(
+                    "DROP TABLE account_code; DROP TABLE account_verification; PRAGMA user_version = 20")
                 accounts = try database.integer("SELECT count(*) FROM account")
             }
             let earlier = SQLStore(path: path, rows: TaggedStore.rows)
             let plan = try earlier.schemaPlan()
-            #expect(plan.level == 19 && plan.target == 20 && plan.isBackedUp)
-            #expect(plan.pending.map(\.name) == ["the outbox of webhooks"] && plan.hindering.isEmpty)
+            #expect(plan.level == 20 && plan.target == 21 && plan.isBackedUp)
+            #expect(
+                plan.pending.map(\.name) == ["codes and verifications of accounts"] && plan.hindering.isEmpty)
             let outcome = try earlier.prepare(consenting: .expanding, verifyingBy: nil)
             #expect(outcome.done == plan.pending)
             let backup = try #require(outcome.backup)
-            #expect(backup.hasPrefix("\(path).level-19."))
+            #expect(backup.hasPrefix("\(path).level-20."))
             let mode = try FileManager.default.attributesOfItem(atPath: backup)[.posixPermissions]
             #expect(mode as? Int == 0o600)
             for rest in ["-wal", "-shm", "-journal"] {
                 #expect(!FileManager.default.fileExists(atPath: backup + rest))
             }
             let copy = try Database(path: backup)
-            #expect(try Migrations.version(copy) == 19)
+            #expect(try Migrations.version(copy) == 20)
             #expect(try copy.integer("SELECT count(*) FROM account") == accounts)
             #expect(try copy.rows("PRAGMA integrity_check") { $0.text(0) } == ["ok"])
             // The next preparation has nothing to do.

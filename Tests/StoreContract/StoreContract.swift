@@ -44,6 +44,7 @@ package struct StoreContract {
         try idempotency()
         try uploadTickets()
         try webhooks()
+        try accountCodes()
         try together()
     }
 

@@ -70,6 +70,10 @@ package struct AccountHoldings: Sendable {
     package var devices: [KnownDeviceEntry]
     package var requests: [HeldRequest]
     package var tickets: [UploadTicketRecord]
+    /// When the account was verified, in whole Unix seconds; nil if it was not.
+    package var verified: Int64?
+    /// All that the store has, also those that have expired.
+    package var codes: [StoredAccountCode]
     /// The records of the audit log that name the account or one of its sessions, oldest first.
     package var records: [AuditRow]
     /// What was left out, because it is not as this program wrote it.
@@ -91,7 +95,9 @@ extension Deployment {
             devices: try store.knownDevices(of: account.number),
             requests: try store.idempotentRequests(of: account.number)
                 + (requestLog()?.requests(of: account.number) ?? []),
-            tickets: try store.uploadTickets(of: account.number), records: [],
+            tickets: try store.uploadTickets(of: account.number),
+            verified: try verified(account: account.number),
+            codes: try store.accountCodes(of: account.number), records: [],
             altered: try store.alteredRows(of: account.number))
         let sessions = Set(holdings.sessions.map(\.id.description))
         try forEachAuditRow { (row) throws(OperationalError) in

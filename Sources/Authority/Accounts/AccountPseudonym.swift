@@ -37,8 +37,10 @@ package struct AccountTombstone: Sendable, Hashable {
     package init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// Computes tombstones under a key of their own, which is sealed under the master key.
+/// Computes tombstones under a key of their own, which is sealed under the master key and stays when that is
+/// replaced.
 struct AccountTombstoneKey: Sendable {
+    let codes: AccountCodeKey
     static let binding = SealBinding(kind: "tombstone-key", row: "tombstone-key")
     private let hmac: HMACSHA256
 
@@ -62,6 +64,7 @@ struct AccountTombstoneKey: Sendable {
                 .failed, message: "tombstone key: its sealed value does not open; the row was altered")
         }
         hmac = key.withExposedBytes { HMACSHA256(key: $0) }
+        codes = AccountCodeKey(derivedFrom: key)
     }
 
     /// `HMAC-SHA256(key, app ‖ 0 ‖ name)`. The name of an app has no zero byte.

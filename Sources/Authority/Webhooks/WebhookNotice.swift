@@ -12,6 +12,7 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
     case passwordChanged = "account.password-changed"
     /// A reset code was made; it is not in the payload.
     case resetRequested = "account.reset-requested"
+    case accountVerified = "account.verified"
     case sessionStarted = "session.started"
     /// The first sign-in of a device that the account did not know.
     case deviceAdded = "device.added"
@@ -33,6 +34,7 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .accountRemoved: "an account was removed; an erasure tells nothing"
         case .passwordChanged: "an account has a new password"
         case .resetRequested: "a reset code was made; the code is not told"
+        case .accountVerified: "an account was verified, by a code or by an administrator"
         case .sessionStarted: "a user signed in"
         case .deviceAdded: "a user signed in on a device that the account did not know"
         case .sessionEnded: "a session ended; `reason` says why"
@@ -54,6 +56,7 @@ package enum WebhookEventType: String, Sendable, CaseIterable {
         case .accountRemove: self = .accountRemoved
         case .accountPassword: self = .passwordChanged
         case .accountReset: self = .resetRequested
+        case .accountVerify: self = .accountVerified
         case .sessionReuse: self = .reuseFound
         case .releaseRetire: self = .retirementSet
         case .releaseUndo: self = .retirementUndone
@@ -86,6 +89,10 @@ package struct WebhookNotice: Sendable {
         guard var type = WebhookEventType(entry.action) else { return nil }
         // An administrator makes a code; the account's owner uses it.
         if entry.action == .accountReset, case .account = entry.actor { type = .passwordChanged }
+        // That an administrator takes it back is told to no endpoint.
+        if type == .accountVerified, !entry.details.contains(where: { $0 == ("verified", true) }) {
+            return nil
+        }
         self.init(type, at: time)
         switch entry.subject {
         case .deployment: break

@@ -22,6 +22,8 @@ struct APIOperation: Sendable {
     /// Below `/api/v1`: `/apps/{app}/policy`. Each name in braces is an input.
     let path: String
     let scope: APIScope
+    /// One that suffices in its place; nil if none does.
+    let narrowerScope: APIScope?
     let command: Command
     let inputs: [APIInput]
     /// Options that are always given.
@@ -41,14 +43,16 @@ struct APIOperation: Sendable {
     }
 
     init(
-        _ id: String, method: Method, path: String, scope: APIScope, command: Command,
-        inputs: [APIInput] = [], fixedWords: [String] = [], status: Int = 200, response: APISchema,
+        _ id: String, method: Method, path: String, scope: APIScope, orScope narrowerScope: APIScope? = nil,
+        command: Command, inputs: [APIInput] = [], fixedWords: [String] = [], status: Int = 200,
+        response: APISchema,
         reading: String? = nil, statusMeaning: StatusMeaning = .finding
     ) {
         self.id = id
         self.method = method
         self.path = path
         self.scope = scope
+        self.narrowerScope = narrowerScope
         self.command = command
         self.inputs = inputs
         self.fixedWords = fixedWords
@@ -59,6 +63,15 @@ struct APIOperation: Sendable {
     }
 
     static let prefix = "/api/v1"
+
+    func isAllowed(by scopes: Set<APIScope>) -> Bool {
+        scopes.contains(scope) || narrowerScope.map(scopes.contains) ?? false
+    }
+
+    /// The scopes that allow it, of which one is needed.
+    func scopes(quotedBy quote: String = "") -> String {
+        [scope, narrowerScope].compactMap { $0.map { quote + $0.rawValue + quote } }.joined(separator: " or ")
+    }
 
     func isInPath(_ input: APIInput) -> Bool { path.contains("{\(input.name)}") }
 
@@ -74,6 +87,12 @@ struct APIOperation: Sendable {
                     $0.name, schema: $0.schema, presence: $0.isRequired ? .required : .optional,
                     meaning: $0.meaning)
             })
+    }
+
+    /// Where the command is told which file to read; nil if it reads none.
+    var documentPlace: APIInput.DocumentPlace? {
+        for input in inputs { if case .document(let place) = input.use { return place } }
+        return nil
     }
 
     /// The values of the path's names; nil if the segments are of another path.
@@ -106,6 +125,21 @@ struct APIInput: Sendable {
         case assignments(String)
         /// The command's standard input, with the flag that has it read.
         case standardInput(flag: String)
+        /// A JSON object, which the command reads from standard input because its file is `-`.
+        case document(DocumentPlace)
+    }
+
+    /// Where a command is told which file to read.
+    enum DocumentPlace: Sendable {
+        case positional(String)
+        case option(String)
+
+        func value(in arguments: Arguments) -> String? {
+            switch self {
+            case .positional(let name): arguments.positional(name)
+            case .option(let name): arguments.value(name)
+            }
+        }
     }
 
     let name: String
@@ -146,6 +180,7 @@ struct APICommandLine: Sendable {
         case .standardInput(let flag):
             options.append("--\(flag)")
             standardInput = Array(text.utf8)
+        case .document(let place): add(document: Array(text.utf8), at: place)
         }
     }
 
@@ -155,6 +190,7 @@ struct APICommandLine: Sendable {
         case (_, .null): break
         case (.assignments(let name), .object(let members)):
             for member in members { options.append("--\(name)=\(member.name)=\(member.value.string ?? "")") }
+        case (.document(let place), .object): add(document: Array(document.bytes(of: value)), at: place)
         case (.joined(let name), .array(let elements)):
             options.append("--\(name)=\(elements.compactMap(\.string).joined(separator: ","))")
         case (_, .string(let text)): add(text: text, as: use)
@@ -162,6 +198,14 @@ struct APICommandLine: Sendable {
         case (_, .bool(let flag)): add(text: flag ? "true" : "false", as: use)
         case (_, .array), (_, .object): break
         }
+    }
+
+    private mutating func add(document bytes: [UInt8], at place: APIInput.DocumentPlace) {
+        switch place {
+        case .positional(let name): positionals[name] = "-"
+        case .option(let name): options.append("--\(name)=-")
+        }
+        standardInput = bytes
     }
 
     mutating func add(fixed words: [String]) { options += words }

@@ -44,14 +44,51 @@ extension APIOperation {
             scope: .accountsWrite, command: .accountUnlock, inputs: [.app, .account], response: .record),
         APIOperation(
             "resetAccount", method: .post, path: "/apps/{app}/accounts/{account}/reset",
-            scope: .accountsWrite, command: .accountReset,
+            scope: .accountsWrite, orScope: .accountsRecover, command: .accountReset,
             inputs: [
                 .app, .account, .optional("valid", as: .option("valid"), meaning: "30m, 1h, at most 24h"),
+                .optional(
+                    "if_verified", as: .flag("if-verified"), schema: .boolean,
+                    meaning: "409 if the account is not verified"),
             ],
             status: 201,
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),
                 APIMember("reset_code", schema: .text), APIMember("until", schema: .time),
+            ])),
+        APIOperation(
+            "verifyAccount", method: .put, path: "/apps/{app}/accounts/{account}/verification",
+            scope: .accountsWrite, orScope: .accountsRecover, command: .accountVerify,
+            inputs: [.app, .account], response: verification),
+        APIOperation(
+            "undoVerification", method: .delete, path: "/apps/{app}/accounts/{account}/verification",
+            scope: .accountsWrite, orScope: .accountsRecover, command: .accountVerify,
+            inputs: [.app, .account], fixedWords: ["--undo"], response: verification),
+        APIOperation(
+            "makeCode", method: .post, path: "/apps/{app}/accounts/{account}/codes",
+            scope: .accountsWrite, orScope: .accountsRecover, command: .accountCode,
+            inputs: [
+                .app, .account, purpose,
+                .optional("valid", as: .option("valid"), meaning: "30m, 1h, at most 24h (default: 15m)"),
+            ],
+            status: 201,
+            response: .object([
+                APIMember("app", schema: .text), APIMember("account", schema: .text),
+                APIMember("purpose", schema: .text), APIMember("code", schema: .text),
+                APIMember("until", schema: .time),
+            ])),
+        APIOperation(
+            "redeemCode", method: .post, path: "/apps/{app}/accounts/{account}/codes/redeem",
+            scope: .accountsWrite, orScope: .accountsRecover, command: .accountRedeem,
+            inputs: [
+                .app, .account, purpose,
+                .required("code", as: .standardInput(flag: "code-stdin"), meaning: "what was entered"),
+            ],
+            response: .object([
+                APIMember("app", schema: .text), APIMember("account", schema: .text),
+                APIMember("purpose", schema: .text), APIMember("accepted", schema: .boolean),
+                APIMember("reason", schema: .nullable(.text)),
+                APIMember("tries_left", schema: .nullable(.count)),
             ])),
         APIOperation(
             "exportAccount", method: .get, path: "/apps/{app}/accounts/{account}/export",
@@ -126,6 +163,15 @@ extension APIOperation {
         APIMember("number", schema: .count), APIMember("user_id", schema: .nullable(.count)),
         APIMember("state", schema: .text), APIMember("credential", schema: .text),
         APIMember("created", schema: .time),
+    ])
+
+    private static let purpose = APIInput.optional(
+        "purpose", as: .option("purpose"),
+        meaning: "what the code is good for: \(CodePurpose.expected) (default: verify)")
+
+    private static let verification = APISchema.object([
+        APIMember("app", schema: .text), APIMember("account", schema: .text),
+        APIMember("verified", schema: .nullable(.time)),
     ])
 
     private static let ending = APISchema.object([

@@ -76,10 +76,10 @@ final class AdminAPIService: AdminAPI {
             }
             let call = try APIRouter.call(at: segments, for: request)
             let operation = call.operation
-            guard token.scopes.contains(operation.scope) else {
+            guard operation.isAllowed(by: token.scopes) else {
                 throw APIProblem(
                     403, code: "scope-missing",
-                    detail: "token \(token.name): \(operation.id) needs the scope \(operation.scope.rawValue)"
+                    detail: "token \(token.name): \(operation.id) needs the scope \(operation.scopes())"
                 )
             }
             return .operation(call, known)

@@ -80,7 +80,7 @@ enum OpenAPIDocument {
             (
                 "description",
                 .string(
-                    "Scope `\(operation.scope.rawValue)`. "
+                    "Scope \(operation.scopes(quotedBy: "`")). "
                         + "The command `countersign \(operation.command.name)`."
                 )
             ),

@@ -75,8 +75,16 @@ struct RemoteCommand: Sendable {
                     + "do not run over the API"
             )
         }
-        guard allowed.contains(where: { token.scopes.contains($0.scope) }) else {
-            let needed = Set(allowed.map(\.scope.rawValue)).sorted().joined(separator: " or ")
+        // A path would be one of the server.
+        for place in allowed.compactMap(\.documentPlace) {
+            guard let file = place.value(in: parsed), file != "-" else { continue }
+            throw APIProblem(
+                400, code: "invalid",
+                detail: "`countersign \(command.name)`: over the API expected `-` in place of `\(file)`, and "
+                    + "its content on standard input")
+        }
+        guard allowed.contains(where: { $0.isAllowed(by: token.scopes) }) else {
+            let needed = Set(allowed.map { $0.scopes() }).sorted().joined(separator: " or ")
             throw APIProblem(
                 403, code: "scope-missing",
                 detail: "token \(token.name): `countersign \(command.name)` needs the scope \(needed)")
@@ -91,6 +99,7 @@ extension APIOperation {
         inputs.allSatisfy { input in
             switch input.use {
             case .positional: true
+            case .document(let place): !input.isRequired || place.value(in: arguments) != nil
             case .option(let name), .flag(let name), .joined(let name), .assignments(let name),
                 .standardInput(let name):
                 !input.isRequired || arguments.has(name)
@@ -102,8 +111,8 @@ extension APIOperation {
         fixedWords.contains("--\(name)")
             || inputs.contains { input in
                 switch input.use {
-                case .positional: false
-                case .option(let option), .flag(let option), .joined(let option), .assignments(let option),
+                case .positional, .document(.positional): false
+                case .option(let option), .document(.option(let option)), .flag(let option), .joined(let option), .assignments(let option),
                     .standardInput(let option):
                     option == name
                 }

@@ -60,7 +60,11 @@ struct RemoteServer: Sendable {
     func run(_ command: Command, arguments: [String], console: Console) throws(OperationalError) -> ExitStatus
     {
         let parsed = try Arguments.parse(arguments, for: command)
-        let readsInput = parsed.optionNames.contains { $0.hasSuffix("-stdin") || $0 == "set-secret" }
+        let readsInput =
+            parsed.optionNames.contains { $0.hasSuffix("-stdin") || $0 == "set-secret" }
+            || APIOperation.all.contains { operation in
+                operation.command.words == command.words && operation.documentPlace?.value(in: parsed) == "-"
+            }
         let input = readsInput ? String(decoding: try console.read(limit: 1 << 16), as: UTF8.self) : ""
         let call = RemoteCommand(words: command.words, arguments: arguments, input: input)
         let answer = try BlockingTask.run { () async throws(OperationalError) in try await send(call) }

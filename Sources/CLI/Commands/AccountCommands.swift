@@ -100,6 +100,12 @@ extension Account {
         ]
     }
 
+    /// With when it was verified, in whole Unix seconds; nil for an account that is not.
+    func json(verified: Int64?) -> JSONValue {
+        guard case .object(let members) = json else { return json }
+        return .object(members + [("verified", verified.map { .integer($0) } ?? .null)])
+    }
+
     /// How its owner signs in: `opaque`, a rung of the ladder, or `none` yet.
     var credential: String { registration != nil ? "opaque" : legacy?.rung.rawValue ?? "none" }
 }
@@ -126,15 +132,17 @@ extension Command {
         var accounts = try run.deployment().accounts(of: app, after: Int64(after), limit: limit + 1)
         let next = accounts.count > limit ? accounts[limit - 1].number : nil
         accounts = Array(accounts.prefix(limit))
+        let verified = try run.verified(accounts, of: app)
         let json: JSONValue = [
-            "app": .string(app.description), "accounts": .array(accounts.map(\.json)),
+            "app": .string(app.description),
+            "accounts": .array(accounts.map { $0.json(verified: verified[$0.number]) }),
             "next": next.map { .integer($0) } ?? .null,
         ]
         try run.print(json) {
             if accounts.isEmpty { return "no accounts; `countersign account add \(app) NAME` makes one" }
             return Table.text(
-                head: ["NAME", "STATE", "SIGNS IN BY", "USER ID", "SINCE"],
-                rows: accounts.map(\.cells))
+                head: ["NAME", "STATE", "SIGNS IN BY", "USER ID", "SINCE", "VERIFIED"],
+                rows: accounts.map { $0.cells(verified: verified[$0.number]) })
         }
         run.warn(of: accounts.compactMap(\.altered))
         if let next { run.console.note("there are more: --after \(next)") }
@@ -150,30 +158,40 @@ extension ListedRow<Account> {
         }
     }
 
-    fileprivate var json: JSONValue {
+    /// `verified` is in whole Unix seconds; nil for an account that is not.
+    fileprivate func json(verified: Int64?) -> JSONValue {
         switch self {
-        case .row(let account): account.json
+        case .row(let account): account.json(verified: verified)
         case .altered(let row):
             [
                 "app": .null, "account": .null, "number": .integer(row.account), "user_id": .null,
-                "state": "altered", "credential": .null, "created": .null,
+                "state": "altered", "credential": .null, "created": .null, "verified": .null,
             ]
         }
     }
 
-    fileprivate var cells: [String] {
+    fileprivate func cells(verified: Int64?) -> [String] {
         switch self {
         case .row(let account):
             [
                 account.name.description, account.state.rawValue, account.credential,
                 account.userID.map(String.init) ?? "-", TimeText.text(account.created),
+                verified.map { TimeText.text($0) } ?? "-",
             ]
-        case .altered(let row): ["number \(row.account)", "altered", "-", "-", "-"]
+        case .altered(let row): ["number \(row.account)", "altered", "-", "-", "-", "-"]
         }
     }
 }
 
 extension Invocation {
+    /// When the accounts of a page were verified, by their numbers.
+    fileprivate func verified(
+        _ accounts: [ListedRow<Account>], of app: AppName
+    ) throws(OperationalError) -> [Int64: Int64] {
+        guard let first = accounts.first?.number, let last = accounts.last?.number else { return [:] }
+        return try deployment().verified(of: app, numbered: first...last)
+    }
+
     /// Says on standard error that a listing has altered rows, or lacks them.
     func warn(of altered: [AlteredRow]) {
         guard !altered.isEmpty else { return }
@@ -283,7 +301,8 @@ extension Command {
         options: [
             .value(
                 "valid", placeholder: "1h",
-                meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 1h)"), .data, .json,
+                meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 1h)"),
+            .flag("if-verified", meaning: "fail if the account is not verified"), .data, .json,
         ],
         notes: """
             The code is printed once; only its hash is kept. Deliver it over a trusted channel: it suffices
@@ -294,8 +313,9 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
-        let lifetime = try lifetime(run)
+        let lifetime = try run.lifetime() ?? ResetCode.lifetime
         let deployment = try run.deployment()
+        if run.arguments.has("if-verified") { try deployment.requireVerified(name, of: app) }
         let (code, until) = try deployment.resetAccount(name, of: app, lifetime: lifetime, at: run.now)
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description),
@@ -305,24 +325,5 @@ extension Command {
         try run.print(json) { "\(code.text)" }
         if !run.arguments.has("json") { run.console.note("good for one use until \(TimeText.text(until))") }
         return .success
-    }
-
-    private static func lifetime(_ run: Invocation) throws(OperationalError) -> Int64 {
-        guard let text = run.arguments.value("valid") else { return ResetCode.lifetime }
-        let unit: Int64? =
-            switch text.last {
-            case "s": 1
-            case "m": 60
-            case "h": 3600
-            default: nil
-            }
-        let digits = unit == nil ? text[...] : text.dropLast()
-        guard !digits.isEmpty, digits.utf8.allSatisfy(ASCII.isDigit), let count = Int64(digits),
-            (1...86_400).contains(count), (1...86_400).contains(count * (unit ?? 1))
-        else {
-            throw OperationalError(
-                .usage, message: "--valid `\(text)`: expected 1s to 24h, such as 30m or 1h")
-        }
-        return count * (unit ?? 1)
     }
 }

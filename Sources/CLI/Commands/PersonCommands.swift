@@ -16,18 +16,22 @@ extension Command {
         let held = try run.deployment().holdings(of: name, in: app)
         let account = held.account
         let live = held.sessions.count { $0.end == nil }
+        let codes = held.codes.isEmpty ? "none" : held.codes.map(\.text).joined(separator: "; ")
         try run.print(held.summary(live: live)) {
-            let rows =
+            var rows: [(String, String)] =
                 [
                     ("name", account.name.description), ("state", account.stateText),
                     ("user id", account.userID.map(String.init) ?? "none: the backend is told the name"),
                     ("signs in by", account.credential), ("since", TimeText.text(account.created)),
                     ("reset code until", account.reset.map { TimeText.text($0.until) } ?? "none"),
+                    ("verified", held.verified.map { TimeText.text($0) } ?? "no"),
+                    ("codes", codes),
                     ("sessions", "\(live) live, \(held.sessions.count - live) ended"),
                     ("known devices", "\(held.devices.count)"), ("upload tickets", "\(held.tickets.count)"),
                     ("idempotent requests", "\(held.requests.count)"),
                     ("in the audit log as", account.pseudonym?.description ?? "no pseudonym: it was erased"),
-                ] + (held.altered.isEmpty ? [] : [("altered rows, not counted", "\(held.altered.count)")])
+                ]
+            if !held.altered.isEmpty { rows.append(("altered rows, not counted", "\(held.altered.count)")) }
             return rows.map { "\($0.0): \($0.1)" }.joined(separator: "\n")
         }
         run.warn(of: held.altered)
@@ -140,7 +144,8 @@ extension AccountHoldings {
                 ("erased", .bool(account.isErased)),
                 ("pseudonym", .optional(account.pseudonym?.description)),
                 ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
-                ("sessions", .integer(Int64(live))),
+                ("verified", verified.map { .integer($0) } ?? .null),
+                ("codes", .array(codes.map(\.json))), ("sessions", .integer(Int64(live))),
                 ("ended_sessions", .integer(Int64(sessions.count - live))),
                 ("known_devices", .integer(Int64(devices.count))),
                 ("upload_tickets", .integer(Int64(tickets.count))),
@@ -157,6 +162,7 @@ extension AccountHoldings {
         let own: [(name: String, value: JSONValue)] = [
             ("pseudonym", .optional(account.pseudonym?.description)),
             ("reset_until", account.reset.map { .integer($0.until) } ?? .null),
+            ("verified", verified.map { .integer($0) } ?? .null), ("codes", .array(codes.map(\.json))),
         ]
         return [
             "exported": .integer(now), "account": .object(members + own),
@@ -194,6 +200,14 @@ extension KnownDeviceEntry {
             "signing_key": .string(Base64.encode(device.signingKey.span, as: .url)),
             "first_seen": firstSeen.map { .integer($0) } ?? .null, "last_seen": .integer(device.lastSeen),
         ]
+    }
+}
+
+extension StoredAccountCode {
+    fileprivate var text: String { "\(purpose), until \(TimeText.text(expires)), tries left: \(tries)" }
+
+    fileprivate var json: JSONValue {
+        ["purpose": .string(purpose.description), "until": .integer(expires), "tries_left": .integer(tries)]
     }
 }
 

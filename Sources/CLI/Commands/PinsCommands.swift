@@ -62,6 +62,17 @@ struct VerifiedManifest {
     init(inFile path: String, signedWith key: [UInt8]) throws(OperationalError) {
         try self.init(try Console.readFile(path, limit: SignedManifest.longest), at: path, signedWith: key)
     }
+
+    /// From the file that the command is given, which is standard input if it is `-`.
+    init(givenTo run: Invocation, signedWith key: [UInt8]) throws(OperationalError) {
+        let path = try run.required("FILE")
+        guard path == "-" else {
+            try self.init(inFile: path, signedWith: key)
+            return
+        }
+        let bytes = try run.console.read(limit: SignedManifest.longest)
+        try self.init(bytes, at: "standard input", signedWith: key)
+    }
 }
 
 extension Command {
@@ -127,7 +138,7 @@ extension Command {
         positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .json]
     ) { (run) throws(OperationalError) in
         let key = try PinKey.publicKey(run)
-        let manifest = try VerifiedManifest(inFile: run.required("FILE"), signedWith: key).manifest
+        let manifest = try VerifiedManifest(givenTo: run, signedWith: key).manifest
         try run.print(manifest.shown) {
             let span =
                 "\(TimeText.text(manifest.validity.lowerBound)) to "
@@ -161,11 +172,46 @@ extension PinManifest {
 }
 
 extension Command {
+    static let pinsList = Command(
+        words: ["pins", "list"], summary: "show the pin manifests that clients are handed",
+        options: [.data, .json],
+        notes: """
+            Their signatures are not verified: the deployment has no key to do so. `pins show FILE` verifies one.
+            """
+    ) { (run) throws(OperationalError) in
+        let deployment = try run.deployment()
+        let manifests = try deployment.pinManifests()
+        var shown: [PinManifest] = []
+        for app in try deployment.store.apps().map(\.name) {
+            guard let text = manifests.text(of: app) else { continue }
+            do {
+                shown.append(try SignedManifest(json: Array(text.utf8)).unverified)
+            } catch {
+                throw OperationalError(.failed, message: "\(app): what is served: \(error)")
+            }
+        }
+        try run.print(["manifests": .array(shown.map(\.shown))]) {
+            if shown.isEmpty { return "no manifests; `countersign pins publish` hands one to clients" }
+            return Table.text(
+                head: ["APP", "VERSION", "FROM", "TO", "HOSTS"],
+                rows: shown.map { manifest in
+                    [
+                        manifest.app, String(manifest.version), TimeText.text(manifest.validity.lowerBound),
+                        TimeText.text(manifest.validity.upperBound),
+                        manifest.rules.map(\.pattern.description).joined(separator: ", "),
+                    ]
+                })
+        }
+        return .success
+    }
+}
+
+extension Command {
     static let pinsPublish = Command(
         words: ["pins", "publish"], summary: "hand a signed pin manifest to clients that ask",
         positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .data, .json],
         notes: """
-            The server returns the file unchanged at `pins/APP` below the authority's prefix, from the next
+            FILE is what `pins sign` wrote; `-` is standard input. The server returns it unchanged at `pins/APP` below the authority's prefix, from the next
             request on. Its app must exist, its validity must not be over, and its version must be above
             that of the manifest served now. Publishing an old manifest has no effect on apps: they accept
             only a newer one than theirs.
@@ -173,7 +219,7 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let path = try run.required("FILE")
         let key = try PinKey.publicKey(run)
-        let new = try VerifiedManifest(inFile: path, signedWith: key)
+        let new = try VerifiedManifest(givenTo: run, signedWith: key)
         guard let app = AppName(new.manifest.app) else {
             throw OperationalError(
                 .failed,

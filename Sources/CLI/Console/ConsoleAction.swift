@@ -55,6 +55,10 @@ struct ConsoleAction: Sendable {
     private static let app: @Sendable ([String: String]) -> String = {
         ConsolePath.path("apps", $0["app"] ?? "")
     }
+    private static let messages: @Sendable ([String: String]) -> String = {
+        ConsolePath.path("apps", $0["app"] ?? "", "messages")
+    }
+    private static let pins: @Sendable ([String: String]) -> String = { _ in ConsolePath.path("pins") }
     private static let account: @Sendable ([String: String]) -> String = {
         ConsolePath.path("apps", $0["app"] ?? "", "accounts", $0["account"] ?? "")
     }
@@ -85,6 +89,18 @@ struct ConsoleAction: Sendable {
         ConsoleAction(
             "endMaintenance", title: "End maintenance", subject: ["app"], page: app,
             consequence: "Requests reach the backend again."),
+        ConsoleAction(
+            "setMessages", title: "Set the texts of a language", link: "Set texts", subject: ["app"],
+            page: messages,
+            consequence: "Refused callers are told these texts. They replace all in that language."),
+        ConsoleAction(
+            "removeMessages", title: "Remove the texts of the language", link: "Remove",
+            subject: ["app", "language", "release"], page: messages,
+            consequence: "Refused callers are told the texts of another language, or our own words."),
+        ConsoleAction(
+            "publishPins", title: "Publish a pin manifest", subject: [], page: pins,
+            consequence: "Clients of its app are handed it from the next request on. The offline key has signed it."
+        ),
         ConsoleAction(
             "setRoute", title: "Set a route", subject: ["app"], page: app,
             consequence:
@@ -143,6 +159,21 @@ struct ConsoleAction: Sendable {
             page: account,
             consequence:
                 "Whoever has the code can set a new password. It is shown once: hand it to the owner alone."),
+        ConsoleAction(
+            "verifyAccount", title: "Mark the account as verified", link: "Verify",
+            subject: ["app", "account"], page: account,
+            consequence: "The owner counts as one who receives what is sent to the account's address."),
+        ConsoleAction(
+            "undoVerification", title: "Take the verification back", link: "Undo verification",
+            subject: ["app", "account"], page: account,
+            consequence: "The account does not count as verified until it is verified again."),
+        ConsoleAction(
+            "makeCode", title: "Make a code", subject: ["app", "account"], outcome: .report, page: account,
+            consequence: "It replaces an earlier one of its purpose, and is shown once."),
+        ConsoleAction(
+            "redeemCode", title: "Redeem a code", subject: ["app", "account"], outcome: .report,
+            page: account,
+            consequence: "The right code is used up. A wrong one costs one of its tries."),
         ConsoleAction(
             "removeAccount", title: "Remove the account", link: "Remove", subject: ["app", "account"],
             weight: .grave,

@@ -83,6 +83,7 @@ extension ConsolePage {
             ("Apps", ConsolePath.path("apps"), .appsRead),
             ("Refusals", ConsolePath.path("refusals"), .serverRead),
             ("Audit", ConsolePath.path("audit"), .auditRead),
+            ("Pins", ConsolePath.path("pins"), .appsRead),
             ("Webhooks", ConsolePath.path("webhooks"), .webhooksRead),
             ("Server", ConsolePath.path("server"), .serverRead),
             ("Operators", ConsolePath.path("operators"), .serverRead),

@@ -20,14 +20,21 @@ struct ConsoleVisit: Sendable {
 
     /// Whether the operator may run the operation.
     func may(_ operation: String) -> Bool {
-        APIOperation.all.first { $0.id == operation }.map { may($0.scope) } ?? false
+        APIOperation.all.first { $0.id == operation }?.isAllowed(by: session.scopes) ?? false
     }
 
     func require(_ scope: APIScope) throws(APIProblem) {
-        guard may(scope) else {
-            throw APIProblem(
-                403, code: "scope-missing", detail: "this session does not have the scope \(scope.rawValue)")
+        guard may(scope) else { throw ConsoleVisit.missing(scope.rawValue) }
+    }
+
+    func require(_ operation: APIOperation) throws(APIProblem) {
+        guard operation.isAllowed(by: session.scopes) else {
+            throw ConsoleVisit.missing(operation.scopes())
         }
+    }
+
+    private static func missing(_ scopes: String) -> APIProblem {
+        APIProblem(403, code: "scope-missing", detail: "this session does not have the scope \(scopes)")
     }
 
     /// Runs an operation of the admin API and returns what its command prints. `values` are those of its path
@@ -40,7 +47,7 @@ struct ConsoleVisit: Sendable {
         guard let operation = APIOperation.all.first(where: { $0.id == id }) else {
             throw APIProblem(404, code: "not-found", detail: "`\(id)`: no such operation")
         }
-        try require(operation.scope)
+        try require(operation)
         let query =
             operation.method.hasBody
             ? nil

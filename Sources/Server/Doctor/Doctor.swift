@@ -26,7 +26,7 @@ package struct DoctorFinding: Sendable, Equatable {
     package enum Topic: String, Sendable, CaseIterable {
         case settings, clock, disk, permissions
         case masterKey = "master-key"
-        case store, upstream, certificate, listener, policy
+        case store, upstream, certificate, listener, policy, webhooks, pins
     }
 }
 
@@ -53,6 +53,8 @@ package struct Doctor {
         if let deployment {
             checkStore(deployment)
             checkPolicies(of: deployment)
+            checkWebhooks(of: deployment)
+            checkPins(of: deployment)
         }
         let date = checkUpstream()
         checkClock(deployment, upstreamDate: date)

@@ -196,10 +196,11 @@ class IdempotencyCoordinator: @unchecked Sendable {
     /// Ends the waits of copies that have waited too long. Call from a timer.
     func expire() { running.expire(at: EventLoop.monotonicSeconds()) }
 
-    /// Deletes the keys that are older than a day. Call from a timer; `now` is in whole Unix seconds.
+    /// Deletes the keys that are older than a day, and tickets and codes that have expired. Call from a
+    /// timer; `now` is in whole Unix seconds.
     func forget(at now: Int64) {
         store.forget(before: now - IdempotencyCoordinator.keptSeconds)
-        IdempotencyCoordinator.forgetUploadTickets(expiredBefore: now, writer: writer)
+        IdempotencyCoordinator.forgetTicketsAndCodes(expiredBefore: now, writer: writer)
     }
 
     private static func restored(_ request: IdempotentRequest, until start: Int64) -> Refusal {

@@ -173,7 +173,7 @@ private final class UploadProgress: UpstreamResponseObserver {
 /// Ensures that an upload ticket is used once. Source: docs/protocol.md, "Upload tickets".
 extension IdempotencyCoordinator {
     /// Tickets that one transaction deletes; other writers wait for it.
-    private static let ticketsAtOnce = 500
+    private static let forgottenAtOnce = 500
 
     /// Claims the ticket durably before the upload reaches the backend; returns the number of the attempt.
     func claim(_ ticket: UploadTicketRecord, at now: Int64) async throws(Refusal) -> Int {
@@ -201,11 +201,15 @@ extension IdempotencyCoordinator {
         }
     }
 
-    /// Deletes in batches, so that other writers can run in between; `time` is in whole Unix seconds.
-    static func forgetUploadTickets(expiredBefore time: Int64, writer: any StoreWriter) {
+    /// Deletes upload tickets and codes of accounts in batches, so that other writers can run in between;
+    /// `time` is in whole Unix seconds.
+    static func forgetTicketsAndCodes(expiredBefore time: Int64, writer: any StoreWriter) {
         writer.writeLater { (store) throws(OperationalError) in
-            let forgotten = try store.forgetUploadTickets(expiredBefore: time, limit: ticketsAtOnce)
-            if forgotten == ticketsAtOnce { forgetUploadTickets(expiredBefore: time, writer: writer) }
+            let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: forgottenAtOnce)
+            let codes = try store.forgetAccountCodes(expiredBefore: time, limit: forgottenAtOnce)
+            if max(tickets, codes) == forgottenAtOnce {
+                forgetTicketsAndCodes(expiredBefore: time, writer: writer)
+            }
         }
     }
 }

@@ -226,6 +226,7 @@ extension SQLStore {
                 WHERE number = ?
                 """, changing: row, binding: [number])
             try forgetDevices(of: account.number, in: database)
+            try forgetCodes(of: account.number, in: database)
         case .register(let registration, keeping: let session):
             try replaceCredentials(of: account.number, by: registration, in: database)
             try forgetDevices(of: account.number, but: session, in: database)

@@ -203,6 +203,11 @@ public struct SignedManifest: Sendable {
         throw .badSignature
     }
 
+    /// What it says, whoever has signed it: to be shown, not to be followed.
+    package var unverified: PinManifest {
+        get throws(ManifestError) { try PinManifest(json: manifest) }
+    }
+
     /// The text of a manifest with its signature, made with the offline key. Nil if the key is not an Ed25519
     /// key.
     package static func text(of manifest: [UInt8], signedBy key: PrivateKey) -> [UInt8]? {

@@ -65,12 +65,15 @@ enum AccountPages {
             ("User id", "\(account.has("user_id") ? account.text("user_id") : "none")"),
             ("Added", ConsoleMarkup.time(account.number("created"))),
             ("Reset code until", ConsoleMarkup.time(account.number("reset_until"), empty: "none")),
+            ("Verified", ConsoleMarkup.time(account.number("verified"), empty: "no")),
             ("Upload tickets", "\(account.text("upload_tickets"))"),
             ("Pseudonym in the audit log", ConsoleMarkup.code(account.text("pseudonym"))),
         ]
         let operations =
             [
-                isLocked ? "unlockAccount" : "lockAccount", "resetAccount", "setUserID",
+                isLocked ? "unlockAccount" : "lockAccount", "resetAccount",
+                account.has("verified") ? "undoVerification" : "verifyAccount", "makeCode", "redeemCode",
+                "setUserID",
             ] + (account.has("user_id") ? ["clearUserID"] : []) + ["removeAccount", "eraseAccount"]
         return ConsolePage(
             name,

@@ -1,3 +1,4 @@
+import CountersignAuthority
 import CountersignSeal
 import CountersignServer
 import CountersignWire
@@ -41,7 +42,7 @@ enum ActionPage {
         guard request.segments.count == 2, let action = ConsoleAction.named(request.segments[1]),
             let operation = APIOperation.all.first(where: { $0.id == action.operation })
         else { throw APIProblem(404, code: "not-found", detail: "there is no such action") }
-        try visit.require(operation.scope)
+        try visit.require(operation)
         return (action, operation)
     }
 
@@ -142,6 +143,9 @@ enum ActionPage {
         if case .standardInput = input.use {
             return "<input type=\"password\" autocomplete=\"new-password\" \(names)>"
         }
+        if case .document = input.use {
+            return "<textarea rows=\"8\" spellcheck=\"false\" \(names)>\(value)</textarea>"
+        }
         switch input.schema {
         case .choice(let words):
             // Nothing is chosen for the operator: a required choice cannot be sent without one.
@@ -216,6 +220,11 @@ enum ActionPage {
 
     private static func value(of text: String, for input: APIInput) throws(APIProblem) -> JSONValue {
         switch input.schema {
+        case .record, .map:
+            guard let document = try? JSONReader.read(Array(text.utf8)), document.root.members != nil else {
+                throw APIProblem(400, code: "invalid", detail: "\(label(input.name)): expected a JSON object")
+            }
+            return JSONValue(document.root, of: document)
         case .integer:
             guard let number = Int64(text) else {
                 throw APIProblem(

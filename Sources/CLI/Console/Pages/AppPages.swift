@@ -48,7 +48,8 @@ enum AppPages {
             body: """
                 \(isAway ? away : .none)
                 <p class="actions">\(accounts)
-                <a class="button" href="\(ConsolePath.path("apps", name, "policy"))">Policy</a></p>
+                <a class="button" href="\(ConsolePath.path("apps", name, "policy"))">Policy</a>
+                <a class="button" href="\(ConsolePath.path("apps", name, "messages"))">Texts</a></p>
                 \(visit.actions([
                     ("addRelease", subject), ("setRoute", subject),
                     (isAway ? "endMaintenance" : "beginMaintenance", subject),

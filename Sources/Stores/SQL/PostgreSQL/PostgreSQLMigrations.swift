@@ -17,6 +17,8 @@ enum PostgreSQLMigrations {
         PostgreSQLMigration(name: "master keys of nodes", kind: .expanding(oldestLevel: 5), sql: masterKeys),
         PostgreSQLMigration(
             name: "the outbox of webhooks", kind: .expanding(oldestLevel: 5), sql: webhookDeliveries),
+        PostgreSQLMigration(
+            name: "codes and verifications of accounts", kind: .expanding(oldestLevel: 5), sql: accountCodes),
     ]
     /// The level from which on there is a table of nodes.
     static let nodesLevel: Int64 = 2
@@ -48,6 +50,25 @@ enum PostgreSQLMigrations {
         CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
         CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
         CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+        """
+
+    /// SQLite's level 21.
+    private static let accountCodes = """
+        CREATE TABLE account_code (
+            account bigint NOT NULL,
+            purpose utf8 NOT NULL,
+            digest bytea NOT NULL,
+            expires bigint NOT NULL,
+            tries bigint NOT NULL,
+            tag bytea NOT NULL,
+            PRIMARY KEY (account, purpose)
+        );
+        CREATE INDEX account_code_expires ON account_code (expires);
+        CREATE TABLE account_verification (
+            account bigint PRIMARY KEY,
+            verified bigint NOT NULL,
+            tag bytea NOT NULL
+        );
         """
 
     private static let p001 = """

@@ -11,6 +11,8 @@ enum PostgreSQLSchema {
     /// `PostgreSQLSchemaTests` shows the digests when a migration has changed them.
     static let expected: [String: String] = [
         "account": "f3569146902d51ad",
+        "account_code": "36b0012396da790a",
+        "account_verification": "9500b425440e55d9",
         "app": "a13626c09a557c9d",
         "app_setting": "88f694a5336c9cf5",
         "audit": "ebc73ed69fa48f8c",

@@ -9,7 +9,7 @@ enum Migrations {
 
     static let steps = [
         m001, m002, m003, m004, m005, m006, m007, m008, m009, m010, m011, m012, m013, m014, m015, m016, m017,
-        m018, m019, m020,
+        m018, m019, m020, m021,
     ]
 
     /// What each step is about, for `countersign migrate --check`.
@@ -20,6 +20,7 @@ enum Migrations {
         "renewal of legacy sessions", "storage of keys", "upload tickets", "counters of refreshes",
         "names of known devices", "pseudonyms and erased names", "routes and lengths of passwords",
         "tags of rows", "the slot of the master key", "ages of sessions", "the outbox of webhooks",
+        "codes and verifications of accounts",
     ]
 
     /// The migrations that a file of `level` lacks. Builds without them refuse the file.
@@ -555,6 +556,25 @@ extension Migrations {
         CREATE INDEX webhook_delivery_due ON webhook_delivery (due) WHERE given_up IS NULL;
         CREATE INDEX webhook_delivery_given_up ON webhook_delivery (given_up) WHERE given_up IS NOT NULL;
         CREATE INDEX webhook_delivery_of_account ON webhook_delivery (account);
+        """
+
+    /// One-time codes of accounts, and which accounts are verified. The rows have tags of their own.
+    static let m021 = """
+        CREATE TABLE account_code (
+            account INTEGER NOT NULL,
+            purpose TEXT NOT NULL,
+            digest BLOB NOT NULL,
+            expires INTEGER NOT NULL,
+            tries INTEGER NOT NULL,
+            tag BLOB NOT NULL,
+            PRIMARY KEY (account, purpose)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX account_code_expires ON account_code (expires);
+        CREATE TABLE account_verification (
+            account INTEGER PRIMARY KEY,
+            verified INTEGER NOT NULL,
+            tag BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
         """
 
     /// The triggers of the migrations as triggers of one connection, except those that keep the audit log

@@ -22,7 +22,7 @@ package struct StoreRestoration {
         (self.path, self.rows) = (path, rows)
     }
 
-    /// Ends all sessions, removes upload tickets and reset codes, which may have been used since, and known
+    /// Ends all sessions, removes upload tickets and codes, which may have been used since, and known
     /// devices, which may have been forgotten since, and makes the store expect a replay file that is not
     /// there, so that the next one refuses earlier signatures.
     /// All of it is one transaction, with its record. `now` is in whole Unix seconds.
@@ -42,6 +42,7 @@ package struct StoreRestoration {
                     """
                     UPDATE account SET reset_hash = NULL, reset_until = NULL WHERE reset_hash IS NOT NULL
                     """))
+            try database.run("DELETE FROM account_code")
             let absent = Hex.encode(SystemRandom().bytes(16).span)
             try SQLStore.set(.replayFile, to: Array(absent.utf8), in: database)
             try SQLStore.add(draft(ended), to: database)

@@ -1,0 +1,155 @@
+import CountersignAuthority
+import CountersignWire
+
+extension Command {
+    static let accountVerify = Command(
+        words: ["account", "verify"], summary: "mark an account as verified, or take that back",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [.flag("undo", meaning: "the account is not verified any longer"), .data, .json],
+        notes: """
+            Verified means that the owner has shown to receive what is sent to the account's address. A code
+            of the purpose verify does the same when it is redeemed. The gate treats verified accounts like
+            others; `account reset --if-verified` and your backend go by it.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let isVerified = !run.arguments.has("undo")
+        let verified = try run.deployment().setVerified(isVerified, of: name, in: app, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description),
+            "verified": verified.map { .integer($0) } ?? .null,
+        ]
+        try run.print(json) {
+            verified.map { "\(name): verified since \(TimeText.text($0))" } ?? "\(name): not verified"
+        }
+        return .success
+    }
+
+    static let accountCode = Command(
+        words: ["account", "code"], summary: "make a one-time code to send to an account's owner",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [
+            purpose,
+            .value(
+                "valid", placeholder: "15m",
+                meaning: "how long it is good: seconds, or 30m, 1h, at most 24h (default: 15m)"), .data,
+            .json,
+        ],
+        notes: """
+            Eight digits, printed once; only a keyed digest is kept. A code is good for one use, allows
+            \(StoredAccountCode.mostTries) tries, and replaces an earlier one of its purpose.
+            Countersign sends nothing: deliver the code to the account's address, and let what the owner
+            enters be compared by `account redeem`.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let purpose = try run.codePurpose()
+        let lifetime = try run.lifetime() ?? AccountCode.lifetime
+        let (code, until) = try run.deployment().makeCode(
+            for: purpose, of: name, in: app, lifetime: lifetime, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description),
+            "purpose": .string(purpose.description), "code": .string(code.text), "until": .integer(until),
+        ]
+        try run.print(json) { code.text }
+        if !run.arguments.has("json") { run.console.note("good for one use until \(TimeText.text(until))") }
+        return .success
+    }
+
+    static let accountRedeem = Command(
+        words: ["account", "redeem"], summary: "compare a code that an account's owner has entered",
+        positionals: [Positional(name: "APP"), Positional(name: "NAME")],
+        options: [
+            .flag("code-stdin", meaning: "read the code from standard input"), purpose, .data, .json,
+        ],
+        notes: """
+            The right code is used up. One of the purpose verify verifies the account. Status 1 if the code is
+            not accepted: `wrong`, with how many tries are left, or `none`, where there is no code to compare
+            with: it was used, replaced or tried too often, or it has expired.
+            """
+    ) { (run) throws(OperationalError) in
+        let app = try run.appName()
+        let name = try Invocation.accountName(run.required("NAME"))
+        let purpose = try run.codePurpose()
+        let code = try run.enteredCode()
+        let outcome = try run.deployment().redeem(code, for: purpose, of: name, in: app, at: run.now)
+        let json: JSONValue = [
+            "app": .string(app.description), "account": .string(name.description),
+            "purpose": .string(purpose.description), "accepted": .bool(outcome == .accepted),
+            "reason": outcome.reason.map { .string($0) } ?? .null,
+            "tries_left": outcome.triesLeft.map { .integer($0) } ?? .null,
+        ]
+        try run.print(json) {
+            switch outcome {
+            case .accepted: "accepted"
+            case .wrong(let left): "wrong; tries left: \(left)"
+            case .none: "none: it was used, replaced or tried too often, or it has expired"
+            }
+        }
+        return outcome == .accepted ? .success : .failed
+    }
+
+    private static let purpose = Option.value(
+        "purpose", placeholder: "P",
+        meaning: "what the code is good for: \(CodePurpose.expected) (default: \(CodePurpose.verify))")
+}
+
+extension Deployment.CodeRedemption {
+    fileprivate var reason: String? {
+        switch self {
+        case .accepted: nil
+        case .wrong: "wrong"
+        case .none: "none"
+        }
+    }
+
+    fileprivate var triesLeft: Int64? { if case .wrong(let left) = self { left } else { nil } }
+}
+
+extension Invocation {
+    fileprivate func codePurpose() throws(OperationalError) -> CodePurpose {
+        guard let text = arguments.value("purpose") else { return .verify }
+        guard let purpose = CodePurpose(text) else {
+            throw OperationalError(.usage, message: "--purpose `\(text)`: expected \(CodePurpose.expected)")
+        }
+        return purpose
+    }
+
+    fileprivate func enteredCode() throws(OperationalError) -> AccountCode {
+        let text: String
+        if arguments.has("code-stdin") {
+            text = String(decoding: Invocation.trimmed(try console.read(limit: 256)), as: UTF8.self)
+        } else if let typed = try console.ask("code: ") {
+            text = typed
+        } else {
+            throw OperationalError(
+                .usage, message: "the code is missing: expected --code-stdin, or a terminal to ask at")
+        }
+        guard let code = AccountCode(typed: text) else {
+            throw OperationalError(.usage, message: "the code: expected \(AccountCode.expected)")
+        }
+        return code
+    }
+
+    /// The option --valid in seconds; nil without it.
+    func lifetime() throws(OperationalError) -> Int64? {
+        guard let text = arguments.value("valid") else { return nil }
+        let unit: Int64? =
+            switch text.last {
+            case "s": 1
+            case "m": 60
+            case "h": 3600
+            default: nil
+            }
+        let digits = unit == nil ? text : String(text.dropLast())
+        guard !digits.isEmpty, digits.utf8.allSatisfy(ASCII.isDigit), let count = Int64(digits),
+            (1...86_400).contains(count), (1...86_400).contains(count * (unit ?? 1))
+        else {
+            throw OperationalError(
+                .usage, message: "--valid `\(text)`: expected 1s to 24h, such as 30m or 1h")
+        }
+        return count * (unit ?? 1)
+    }
+}

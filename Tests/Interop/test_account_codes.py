@@ -1,0 +1,193 @@
+"""Codes that an account's owner enters, and verified accounts: over the command line and over the API, with the least scope, under guesses at
+once, with rows that another program has changed, and over a backup."""
+
+import concurrent.futures
+import json
+import pathlib
+import re
+import sqlite3
+
+import pytest
+
+from gateway import Gateway, run
+from person import Person
+from test_admin_api import Deployment
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    with Deployment(tmp_path_factory.mktemp("codes")) as running:
+        running.add_app("demo", registration="open")
+        yield running
+
+
+def code_of(gateway: Gateway, name: str, *options: str) -> str:
+    made = json.loads(gateway.admin("account", "code", "demo", name, *options, "--json").out)
+    assert re.fullmatch(r"\d{8}", made["code"])
+    return made["code"]
+
+
+def redeem(gateway: Gateway | pathlib.Path, name: str, code: str, *options: str) -> dict:
+    done = run("account", "redeem", "demo", name, "--code-stdin", *options, "--json", "--data",
+               gateway if isinstance(gateway, pathlib.Path) else gateway.data, stdin=code)
+    outcome = json.loads(done.out)
+    assert done.returncode == (0 if outcome["accepted"] else 1), done.err
+    return outcome
+
+
+def shown(gateway: Gateway, name: str) -> dict:
+    return json.loads(gateway.admin("account", "show", "demo", name, "--json").out)
+
+
+def other(code: str, by: int = 1) -> str:
+    return f"{(int(code) + by) % 10**8:08}"
+
+
+def test_a_code_verifies_an_account_once(served):
+    served.admin("account", "add", "demo", "anna")
+    code = code_of(served, "anna")
+    assert shown(served, "anna")["verified"] is None
+    assert shown(served, "anna")["codes"][0]["tries_left"] == 5
+    wrong = redeem(served, "anna", other(code))
+    assert (wrong["reason"], wrong["tries_left"]) == ("wrong", 4)
+    assert redeem(served, "anna", f"{code[:4]} {code[4:]}")["accepted"]
+    verified = shown(served, "anna")["verified"]
+    assert verified and shown(served, "anna")["codes"] == []
+    assert redeem(served, "anna", code)["reason"] == "none", "a code is used once"
+    listed = json.loads(served.admin("account", "list", "demo", "--json").out)["accounts"]
+    assert {each["account"]: each["verified"] for each in listed}["anna"] == verified
+    # An operator takes it back, and does it without a code.
+    assert json.loads(served.admin("account", "verify", "demo", "anna", "--undo", "--json").out)["verified"] is None
+    assert "not verified" in served.admin("account", "verify", "demo", "anna", "--undo").out
+    assert "verified since" in served.admin("account", "verify", "demo", "anna").out
+    actions = [record["action"] for record in json.loads(served.admin("audit", "list", "--last", "100", "--json").out)["records"]]
+    assert actions.count("account.verify") == 3 and "account.redeem" in actions and "account.code" in actions
+    assert code not in served.admin("audit", "list", "--last", "100").out
+
+
+def test_a_code_is_for_one_purpose_and_account(served):
+    for name in ("berta", "bodo"):
+        served.admin("account", "add", "demo", name)
+    code = code_of(served, "berta", "--purpose", "sign-in")
+    assert redeem(served, "berta", code)["reason"] == "none", "of another purpose"
+    assert redeem(served, "bodo", code, "--purpose", "sign-in")["reason"] == "none", "of another account"
+    assert redeem(served, "berta", code, "--purpose", "sign-in")["accepted"]
+    assert shown(served, "berta")["verified"] is None, "only the purpose verify verifies"
+    # A later code replaces an earlier one.
+    first, second = code_of(served, "berta"), code_of(served, "berta")
+    if first != second:
+        assert redeem(served, "berta", first)["reason"] == "wrong"
+    assert redeem(served, "berta", second)["accepted"]
+
+
+def test_guesses_at_once_have_five_tries_together(served):
+    served.admin("account", "add", "demo", "carl")
+    code = code_of(served, "carl")
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        outcomes = list(pool.map(lambda number: redeem(served, "carl", other(code, number + 1)), range(12)))
+    assert sorted(each["tries_left"] for each in outcomes if each["reason"] == "wrong") == [0, 1, 2, 3, 4]
+    assert [each["reason"] for each in outcomes].count("none") == 7
+    assert redeem(served, "carl", code)["reason"] == "none", "no try is left for the right one"
+
+
+def test_one_code_is_accepted_once_at_once(served):
+    served.admin("account", "add", "demo", "clara")
+    code = code_of(served, "clara")
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(lambda _: redeem(served, "clara", code)["accepted"], range(8)))
+    assert outcomes.count(True) == 1
+
+
+@pytest.mark.parametrize("words, reason", [
+    (("account", "code", "demo", "nobody"), "has none of that name"), (("account", "verify", "demo", "nobody"), "has none of that name"),
+    (("account", "code", "demo", "dora", "--purpose", "No"), "1 to 32 lower-case letters"),
+    (("account", "code", "demo", "dora", "--valid", "2d"), "1s to 24h"),
+    (("account", "reset", "demo", "dora", "--if-verified"), "is not verified"),
+    (("account", "redeem", "demo", "dora", "--code-stdin"), "eight digits")])
+def test_what_is_wrong_is_named(served, words, reason):
+    if not any(each["account"] == "dora" for each in json.loads(served.admin("account", "list", "demo", "--json").out)["accounts"]):
+        served.admin("account", "add", "demo", "dora")
+    done = run(*words, "--data", served.data, stdin="1234")
+    assert done.returncode in (1, 2) and reason in done.err, done.err
+
+
+def test_the_api_with_the_scope_to_recover_alone(served):
+    served.admin("account", "add", "demo", "emil")
+    token = served.token_for("recovery", ["accounts:recover"])
+    path = "/api/v1/apps/demo/accounts/emil"
+
+    def call(method: str, place: str, body: object = None, token: str = token) -> tuple[int, dict]:
+        return served.call(method, place, body, token=token)[:2]
+
+    assert call("POST", f"{path}/reset", {"if_verified": True})[0] == 409
+    status, made = call("POST", f"{path}/codes", {"valid": "5m"})
+    assert status == 201
+    assert call("POST", f"{path}/codes/redeem", {"code": other(made["code"])})[1]["tries_left"] == 4
+    assert call("POST", f"{path}/codes/redeem", {"code": made["code"]}) == (200, {
+        "app": "demo", "account": "emil", "purpose": "verify", "accepted": True, "reason": None, "tries_left": None})
+    assert call("POST", f"{path}/codes/redeem", {"code": "x"})[0] == 400
+    assert call("POST", f"{path}/codes/redeem", {})[0] == 400
+    assert call("POST", f"{path}/reset", {"if_verified": True})[1]["reset_code"]
+    assert call("DELETE", f"{path}/verification")[1]["verified"] is None
+    assert call("PUT", f"{path}/verification")[1]["verified"]
+    # It does nothing else.
+    for method, place in (("GET", path), ("DELETE", path), ("PUT", f"{path}/lock"), ("POST", f"{path}/erase"), ("GET", "/api/v1/apps")):
+        status, problem = call(method, place)
+        assert (status, problem["code"]) == (403, "scope-missing"), place
+    # A token to write accounts has it, too, and one to read them has not.
+    assert call("POST", f"{path}/codes", {}, served.token_for("writer", ["accounts:write"]))[0] == 201
+    assert call("POST", f"{path}/codes", {}, served.token_for("reader", ["accounts:read"]))[0] == 403
+
+
+def test_rows_of_another_program_count_as_none(tmp_path):
+    gateway = Gateway(tmp_path)
+    with gateway:
+        gateway.add_app("demo", registration="open")
+        for name in ("mallory", "victim"):
+            gateway.admin("account", "add", "demo", name)
+        gateway.admin("account", "verify", "demo", "mallory")
+        code = code_of(gateway, "mallory", "--purpose", "sign-in")
+        numbers = {each["account"]: each["number"] for each in json.loads(gateway.admin("account", "list", "demo", "--json").out)["accounts"]}
+    database = sqlite3.connect(gateway.data / "countersign.db", isolation_level=None)
+    mine, victim = numbers["mallory"], numbers["victim"]
+    # The attacker gives the victim rows of an account of their own, and their code more tries and time.
+    database.execute("INSERT INTO account_verification SELECT ?, verified, tag FROM account_verification WHERE account = ?", (victim, mine))
+    database.execute("INSERT INTO account_code SELECT ?, purpose, digest, expires, tries, tag FROM account_code WHERE account = ?", (victim, mine))
+    assert shown(gateway, "victim")["verified"] is None
+    assert redeem(gateway, "victim", code, "--purpose", "sign-in")["reason"] == "none"
+    assert database.execute("UPDATE account_code SET expires = expires + 100000 WHERE account = ?", (mine,)).rowcount == 1
+    assert redeem(gateway, "mallory", code, "--purpose", "sign-in")["reason"] == "none"
+    database.execute("UPDATE account_code SET expires = expires - 100000 WHERE account = ?", (mine,))
+    assert redeem(gateway, "mallory", code, "--purpose", "sign-in")["accepted"]
+    assert code.encode() not in (gateway.data / "countersign.db").read_bytes()
+
+
+def test_a_restored_copy_has_verifications_and_no_codes(tmp_path):
+    gateway = Gateway(tmp_path / "before")
+    with gateway:
+        gateway.add_app("demo", registration="open")
+        gateway.admin("account", "add", "demo", "frieda")
+        gateway.admin("account", "verify", "demo", "frieda")
+        code = code_of(gateway, "frieda", "--purpose", "sign-in")
+        done = run("backup", tmp_path / "copy", "--data", gateway.data)
+        assert done.returncode == 0, done.err
+        assert redeem(gateway, "frieda", code, "--purpose", "sign-in")["accepted"]
+    restored = tmp_path / "after"
+    done = run("restore", tmp_path / "copy", "--data", restored, "--master-key", gateway.data / "master.key")
+    assert done.returncode == 0, done.err
+    held = json.loads(run("account", "show", "demo", "frieda", "--json", "--data", restored).out)
+    assert held["verified"] and held["codes"] == []
+    assert redeem(restored, "frieda", code, "--purpose", "sign-in")["reason"] == "none", "it would be good twice"
+
+
+def test_erased_and_exported(served, tmp_path):
+    person = Person(served, tmp_path / "p", "gundula-of-the-codes").signs_up()
+    code_of(served, person.name, "--purpose", "sign-in")
+    served.admin("account", "verify", "demo", person.name)
+    exported = json.loads(served.admin("account", "export", "demo", person.name).out)["account"]
+    assert exported["verified"] and exported["codes"][0]["purpose"] == "sign-in"
+    served.admin("account", "erase", "demo", person.name, "--yes")
+    database = sqlite3.connect(f"file:{served.data / 'countersign.db'}?mode=ro", uri=True)
+    number = exported["number"]
+    for table in ("account_code", "account_verification"):
+        assert database.execute(f"SELECT count(*) FROM {table} WHERE account = ?", (number,)).fetchone() == (0,)
