@@ -37,7 +37,7 @@ enum Tool {
         .webhookList, .webhookRemove, .webhookTest, .webhookDead, .webhookRetry, .webhookKey, .openAPI,
         .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
-        .migrate, .backupKey, .backup, .restore, .doctor,
+        .migrate, .backupKey, .backupLast, .backup, .restore, .doctor,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,

@@ -732,6 +732,27 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
     assert browser.errors() == []
 
 
+def test_the_last_backup_is_shown_and_missed(served, tmp_path):
+    visitor = served.visit("--scope", "server:read")
+
+    def shown() -> str:
+        return re.search(r"<dt>Last backup</dt><dd>(.*?)</dd>", visitor.get("/").text, re.S)[1]
+
+    assert ">none was made</span>" in shown() and "warning" in shown()
+    served.admin("backup", tmp_path / "b")
+    record = served.data / "last-backup"
+    made = json.loads(record.read_text())["made"]
+    assert re.search(r'good">0 h ago</span> <time datetime="\d{4}-', shown())
+    for days, mark in ((6, 'good">6 days ago'), (8, 'warning">overdue: 8 days ago')):
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"made": made - days * 86_400}))
+        assert mark in shown(), shown()
+    # A damaged record takes nothing else away.
+    record.write_text("[]")
+    assert "damaged" in shown() and "Serving since" in visitor.get("/").text
+    record.unlink()
+    assert "Last backup" not in served.visit("--scope", "apps:read").get("/").text
+
+
 PAGES = ["/", "/console/apps", "/console/apps/demo", "/console/apps/demo/policy", "/console/apps/demo/accounts", "/console/apps/demo/accounts/anna",
          "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/operators", "/console/search?q=nothing",
          "/console/do/lockAccount?app=demo&account=anna", "/console/do/setRoute?app=demo", "/console/do/addRelease?app=demo", "/console/nothing"]

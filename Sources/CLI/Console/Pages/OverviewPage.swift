@@ -128,6 +128,7 @@ enum OverviewPage {
             ("Replay guard", replay(status.replay)),
             ("Nodes", nodes.isEmpty ? "this one alone" : "\(nodes.count)"),
             ("Certificate", certificate(status.certificateExpiry, now: visit.now)),
+            ("Last backup", lastBackup(visit)),
             (
                 "Rows altered",
                 status.rowFindings == 0
@@ -162,6 +163,26 @@ enum OverviewPage {
         let days = (expiry - now) / 86_400
         let tone: ConsoleMarkup.Tone = days < 7 ? .bad : days < 21 ? .warning : .quiet
         return ConsoleMarkup.badge(expiry <= now ? "has ended" : "\(days) days left", tone: tone)
+    }
+
+    /// A record that cannot be read is shown, and does not take the page away.
+    private static func lastBackup(_ visit: ConsoleVisit) -> HTML {
+        do throws(APIProblem) {
+            let last = try visit.run("getLastBackup")
+            guard last.isTrue("own") else { return "made with PostgreSQL’s tools" }
+            guard let made = last.number("made") else {
+                return ConsoleMarkup.badge("none was made", tone: .warning)
+            }
+            let age = (last.number("age") ?? 0) / 3600
+            let text = age < 48 ? "\(age) h ago" : "\(age / 24) days ago"
+            let mark =
+                last.isTrue("overdue")
+                ? ConsoleMarkup.badge("overdue: \(text)", tone: .warning)
+                : ConsoleMarkup.badge(text, tone: .good)
+            return "\(mark) \(ConsoleMarkup.time(made))"
+        } catch {
+            return ConsoleMarkup.badge(error.detail, tone: .bad)
+        }
     }
 
     private static func changeSection(_ visit: ConsoleVisit) throws(APIProblem) -> HTML {
