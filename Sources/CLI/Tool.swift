@@ -42,7 +42,7 @@ enum Tool {
         .pinsShow, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
         .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .benchVerdict,
-        .benchFill, .benchClients, .bench, .lab, .settings, .manual, .completion, .version,
+        .benchFill, .benchClients, .bench, .labLast, .lab, .settings, .manual, .completion, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

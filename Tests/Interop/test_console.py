@@ -732,6 +732,38 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
     assert browser.errors() == []
 
 
+def test_the_labs_verdicts_are_shown(browser, served):
+    record = served.data / "lab-record"
+    browser.sign_in().click("Lab")
+    assert f"countersign lab --record --data {served.data}" in browser.text
+    done = run("lab", "--scheme", "md5,countersign", "--attack", "replay-at-once,tamper-body", "--record", "--data", served.data, timeout=180)
+    assert done.returncode == 0, done.err
+    assert "Countersign’s own protocol held." in browser.open("/console/lab").text and "2 held, 2 fell" in browser.text
+
+    def rows(number: int) -> list[list[str]]:
+        table = browser.driver.find_elements(By.TAG_NAME, "table")[number]
+        return [[cell.get_attribute("textContent") for cell in row.find_elements(By.CSS_SELECTOR, "th, td")]
+                for row in table.find_elements(By.TAG_NAME, "tr")]
+
+    assert rows(0) == [["Scheme", "tamper", "replay"], ["md5", "F", "F"], ["countersign", "H", "H"]]
+    assert rows(1) == [["Scheme", "tamper-body", "replay-at-once"], ["md5", "F", "F"], ["countersign", "H", "H"]]
+    known = json.loads(record.read_text())
+    known["rows"][1]["cells"]["tamper-body"], known["version"] = "F", "0.0.1"
+    known["rows"][1]["summary"] = MARKUP
+    known["not_run"] = [{"scheme": "nginx", "reason": MARKUP}]
+    record.write_text(json.dumps(known))
+    browser.open("/console/lab")
+    assert "Attacks on Countersign’s own protocol succeeded:" in browser.text and "countersign: tamper-body" in browser.text
+    assert "0.0.1 this server is" in browser.text and MARKUP in browser.text
+    assert browser.driver.execute_script("return document.querySelectorAll('img').length") == 0
+    assert Axe().run(browser.driver)["violations"] == []
+    # What is no record is no page.
+    record.write_text(json.dumps(known | {"rows": [known["rows"][0] | {"scheme": MARKUP}]}))
+    assert "damaged" in browser.open("/console/lab").text and MARKUP not in browser.text
+    record.unlink()
+    assert served.visit("--scope", "apps:read").get("/console/lab").status == 403
+
+
 def test_the_last_backup_is_shown_and_missed(served, tmp_path):
     visitor = served.visit("--scope", "server:read")
 
@@ -754,7 +786,7 @@ def test_the_last_backup_is_shown_and_missed(served, tmp_path):
 
 
 PAGES = ["/", "/console/apps", "/console/apps/demo", "/console/apps/demo/policy", "/console/apps/demo/accounts", "/console/apps/demo/accounts/anna",
-         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/operators", "/console/search?q=nothing",
+         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/lab", "/console/operators", "/console/search?q=nothing",
          "/console/do/lockAccount?app=demo&account=anna", "/console/do/setRoute?app=demo", "/console/do/addRelease?app=demo", "/console/nothing"]
 
 

@@ -1,4 +1,3 @@
-import CountersignSeal
 import CountersignWire
 
 /// The last verified backup of a data folder, which a small file there records: the store itself cannot,
@@ -40,24 +39,22 @@ package struct LastBackup: Sendable, Equatable {
         ]
     }
 
+    private static func file(inFolder folder: String) -> RecordFile {
+        RecordFile("last-backup", inFolder: folder, mostBytes: 4_096)
+    }
+
     /// That of the data folder with that path; nil if none was made. Throws if the record is damaged.
     package static func read(inFolder folder: String) throws(OperationalError) -> LastBackup? {
-        let path = "\(folder)/\(DataFolder.lastBackupName)"
-        guard let contents = try KeyFile.read(path) else { return nil }
-        guard let backup = LastBackup(contents.withExposedBytes { span in span.indices.map { span[$0] } })
-        else {
-            throw OperationalError(
-                .failed, message: "\(path): it is damaged; the next `countersign backup` writes it anew")
+        let file = file(inFolder: folder)
+        guard let text = try file.read() else { return nil }
+        guard let backup = LastBackup(text) else {
+            throw file.damage("expected `made`, `bytes`, `key` and `audit_head`")
         }
         return backup
     }
-}
 
-extension DataFolder {
-    /// Records a backup in place of the one before.
-    package func record(_ backup: LastBackup) throws(OperationalError) {
-        let path = file(DataFolder.lastBackupName)
-        try KeyFile.replace(path, by: backup.json.bytes)
-        KeyFile.syncFolder(of: path)
+    /// Records it in place of the one before.
+    package func record(in folder: DataFolder) throws(OperationalError) {
+        try LastBackup.file(inFolder: folder.path).replace(by: json.bytes)
     }
 }

@@ -95,7 +95,6 @@ package struct DataFolder: Sendable, Equatable {
     /// The copy of the store that a backup is made from, while it is made.
     package var backupCopy: String { file("backup-copy.db") }
     package var backupLock: String { file("backup.lock") }
-    static let lastBackupName = "last-backup"
     /// From when keyed requests are accepted again, after a restore.
     package var keyedRequestsFrom: String { file("keyed-requests-from") }
     package var tls: String { file("tls") }

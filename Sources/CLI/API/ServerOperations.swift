@@ -45,6 +45,9 @@ extension APIOperation {
                 APIMember("audit_head", schema: .nullable(.text)),
             ])),
         APIOperation(
+            "getLabRecord", method: .get, path: "/lab", scope: .serverRead, command: .labLast,
+            response: .object([APIMember("run", schema: .nullable(.record))])),
+        APIOperation(
             "getMeter", method: .get, path: "/meter", scope: .serverRead, command: .meter,
             inputs: [
                 .optional("app", as: .positional("APP"), meaning: "of this app alone"),

@@ -85,6 +85,7 @@ extension ConsolePage {
             ("Audit", ConsolePath.path("audit"), .auditRead),
             ("Webhooks", ConsolePath.path("webhooks"), .webhooksRead),
             ("Server", ConsolePath.path("server"), .serverRead),
+            ("Lab", ConsolePath.path("lab"), .serverRead),
             ("Operators", ConsolePath.path("operators"), .serverRead),
         ]
         return ["<li><a href=\"/\">Overview</a></li>"]

@@ -38,6 +38,7 @@ enum ConsoleRoutes {
             return .page(try AuditPages.verification(visit))
         case (1, "webhooks", _): return .page(try WebhookPages.list(visit))
         case (1, "server", _): return .page(try ServerPages.server(visit))
+        case (1, "lab", _): return .page(try LabPages.lab(visit))
         case (1, "doctor", _): return .page(try ServerPages.doctor(visit))
         case (1, "operators", _): return .page(try ServerPages.operators(visit))
         case (1, "search", _): return try SearchPage.answer(to: request.value("q"), of: visit)

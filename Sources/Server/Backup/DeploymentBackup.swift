@@ -148,7 +148,7 @@ package struct DeploymentBackup {
     /// Returns what is in the way: the backup is good whether or not it is recorded.
     private func record(_ backup: LastBackup) -> OperationalError? {
         do throws(OperationalError) {
-            try deployment.folder.record(backup)
+            try backup.record(in: deployment.folder)
             return nil
         } catch {
             return error
