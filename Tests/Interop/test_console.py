@@ -559,6 +559,28 @@ def test_a_person_is_helped(browser, served, tmp_path):
     assert run("account", "show", "demo", "berta", "--data", served.data).returncode == 1
 
 
+@pytest.mark.parametrize("name", [".", "..", "~..", "~", "%2e%2e", "a/../b"])
+def test_names_that_paths_do_not_hold_have_pages(browser, served, name):
+    """A browser resolves `.` and `..`; the pages, actions and exports of such apps and accounts work all the same."""
+    app = name if set(name) == {"."} else "dots"
+    for words in (("app", "add", app), ("account", "add", app, name)):
+        done = run(*words, "--data", served.data)
+        assert done.returncode == 0 or words[0] == "app", done.err
+    browser.sign_in().click("Apps").driver.find_element(By.LINK_TEXT, app).click()
+    browser.click("Accounts").driver.find_element(By.CSS_SELECTOR, "table").find_element(By.LINK_TEXT, name).click()
+    assert browser.heading == name and "active" in browser.text
+    browser.click(f"Lock {name}").fill(confirmation=name).click("Lock the account")
+    assert browser.heading == name and "locked" in browser.text
+    assert json.loads(served.admin("account", "show", app, name, "--json").out)["state"] == "locked"
+    target = browser.driver.find_element(By.CSS_SELECTOR, "main a[download]").get_attribute("href")
+    export = served.visit().get(target.partition(f":{served.admin_port}")[2])
+    assert json.loads(export.text)["account"]["account"] == name
+    browser.click(f"Unlock {name}").click("Unlock the account")
+    assert browser.heading == name and "active" in browser.text
+    browser.open("/console/audit").driver.find_element(By.LINK_TEXT, name).click()
+    assert browser.heading == name and "No device is known." in browser.text
+
+
 def test_an_app_is_set_up(browser, served):
     browser.sign_in().click("Apps").click("Add an app").fill(app="new-app", require="signed", settings="debug=on").click("Add an app")
     assert browser.heading == "new-app"

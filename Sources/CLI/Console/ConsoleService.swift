@@ -137,7 +137,10 @@ final class ConsoleService: AdminConsole {
         let request = exchange.request
         let span = request.head.span
         let path = span.extracting(request.path.range).text
-        let segments = path == "/" ? [] : try APIRouter.segments(of: path.dropFirst("/console".utf8.count))
+        let segments =
+            path == "/"
+            ? []
+            : try APIRouter.segments(of: path.dropFirst("/console".utf8.count)).map(ConsolePath.name)
         let query = request.query.map { span.extracting($0.range).text } ?? ""
         let pairs = try ConsoleRequest.pairs(in: Array(query.utf8))
         let method: ConsoleRequest.Method
