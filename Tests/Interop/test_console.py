@@ -731,6 +731,31 @@ def test_the_record_of_changes_is_read_page_by_page(served):
     assert numbers == list(range(numbers[0], 0, -1)) and len(numbers) > 60
 
 
+@needs.programs("strace")
+def test_a_page_opens_the_deployment_once(tmp_path):
+    """However many apps it shows."""
+    with Deployment(tmp_path) as deployment:
+        visitor = deployment.visit("--read-only")
+
+        def opened(path: str) -> int:
+            trace = tmp_path / "trace"
+            tracer = subprocess.Popen(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
+                                      stderr=subprocess.DEVNULL)
+            time.sleep(0.7)
+            try:
+                assert visitor.get(path).status == 200
+            finally:
+                tracer.terminate()
+                tracer.wait(10)
+            return trace.read_text().count('countersign.db-wal", ')
+
+        deployment.add_app("a0")
+        few = {path: opened(path) for path in ("/", "/console/search?q=nothing")}
+        for number in range(1, 6):
+            deployment.add_app(f"a{number}")
+        assert {path: opened(path) for path in few} == few and min(few.values()) > 0, few
+
+
 # MARK: What operators see
 
 
