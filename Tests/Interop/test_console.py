@@ -2,8 +2,10 @@
 command of the same name does; a page of another site, another session's form, a stranger, and names with markup in them get nothing.
 Every page is free of axe's findings, light, dark and narrow. In Chromium where a browser matters, and over plain HTTP elsewhere."""
 
+import calendar
 import fcntl
 import hmac
+import html
 import http.client
 import http.server
 import json
@@ -176,6 +178,10 @@ class Browser:
                 field.clear()
                 field.send_keys(value)
         return self
+
+    @staticmethod
+    def text_of(markup: str) -> str:
+        return html.unescape(re.sub(r"<[^>]*>", "", markup))
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.driver.get_log("browser") if "favicon" not in entry["message"]]
@@ -548,6 +554,12 @@ def test_a_person_is_helped(browser, served, tmp_path):
     browser.click("Make a reset code berta").click("Make a reset code")
     code = re.search(r"\b(?:[0-9A-Z]{4}-){4}[0-9A-Z]{4}\b", browser.text)[0]
     assert "it is not shown again" in browser.text
+    # Times are shown as times: of a result, and of the record of it.
+    until_when = browser.driver.find_element(By.CSS_SELECTOR, "main dd time")
+    ends = calendar.timegm(time.strptime(until_when.get_attribute("datetime"), "%Y-%m-%dT%H:%M:%SZ"))
+    assert 0 < ends - time.time() <= 3600 and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", until_when.text), until_when.text
+    assert f"until: {until_when.text}" in Browser.text_of(served.visit().get("/console/audit").text)
+    assert f"until={until_when.get_attribute('datetime')}" in served.admin("audit", "list", "--last", 10).out
     done = person.run("signup", "--account", "berta", "--reset-code-stdin", "--password-stdin", stdin=f"{code}\nanother long password\n")
     assert done.returncode == 0, done.err
     browser.click("Go on").click("Set the user id berta").fill(user_id="42").click("Set the user id")
