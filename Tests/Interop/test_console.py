@@ -745,7 +745,7 @@ def test_the_record_of_changes_is_read_page_by_page(served):
 
 @needs.programs("strace")
 def test_a_page_opens_the_deployment_once(tmp_path):
-    """However many apps it shows."""
+    """However many apps it shows. SQLite keeps a descriptor of the database itself, and opens the log of each connection anew."""
     with Deployment(tmp_path) as deployment:
         visitor = deployment.visit("--read-only")
 

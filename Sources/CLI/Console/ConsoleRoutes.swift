@@ -19,7 +19,7 @@ enum ConsoleRoutes {
     ) throws(APIProblem) -> ConsoleAnswer {
         let segments = request.segments
         switch (segments.count, segments.first ?? "", segments.count > 2 ? segments[2] : "") {
-        case (0, _, _): return .page(try OverviewPage.page(visit))
+        case (0, _, _): return .page(OverviewPage.page(visit))
         case (1, "apps", _): return .page(try AppPages.list(visit))
         case (2, "apps", _): return .page(try AppPages.app(segments[1], of: visit))
         case (3, "apps", "policy"): return .page(try AppPages.policy(segments[1], of: visit))

@@ -103,11 +103,7 @@ package struct DeploymentBackup {
         var (first, second) = (stat(), stat())
         let isShared = stat(here, &first) == 0 && stat(there, &second) == 0 && first.st_dev == second.st_dev
         for (place, needed) in isShared ? [(here, bytes * 2)] : [(here, bytes), (there, bytes)] {
-            var room = statvfs()
-            guard statvfs(place, &room) == 0 else { continue }
-            let blocks = UInt64(room.f_bavail)
-            let free = blocks.multipliedReportingOverflow(by: UInt64(room.f_frsize)).partialValue
-            guard free < needed else { continue }
+            guard let free = DiskRoom(at: place)?.freeBytes, free < needed else { continue }
             throw OperationalError(
                 .unreachable,
                 message: "\(place): \(free >> 20) MiB are free; expected \(needed >> 20 + 1) MiB, for "
