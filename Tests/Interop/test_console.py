@@ -130,6 +130,8 @@ class Browser:
 
     def __init__(self, driver, deployment: Deployment):
         self.driver, self.deployment = driver, deployment
+        # The page of the test before asks its server for figures, which may have stopped.
+        driver.get("about:blank")
         driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         driver.get_log("browser")
 
