@@ -38,12 +38,12 @@ enum Tool {
         .webhookList, .webhookRemove, .webhookTest, .webhookDead, .webhookRetry, .webhookKey, .openAPI,
         .assertionKeys,
         .assertionRotate, .answerKeyShow, .answerKeyRotate, .registrationKeyRotate, .rotateMasterKey,
-        .migrate, .backupKey, .backup, .restore, .doctor,
+        .migrate, .backupKey, .backupLast, .backup, .restore, .doctor,
         .pinsKeygen, .pinsSign,
         .pinsShow, .pinsList, .pinsPublish, .profileAdd, .signUp, .logIn,
         .logOut, .status, .sessions, .password, .request, .uploadTicket, .sign,
         .verify, .explain, .selfTest, .conformance, .benchStore, .benchReplay, .benchLogin, .benchVerdict,
-        .benchFill, .benchClients, .bench, .lab, .settings, .manual, .completion, .version,
+        .benchFill, .benchClients, .bench, .labLast, .lab, .settings, .manual, .completion, .version,
     ]
 
     static func run(_ arguments: [String], console: Console = Console(), environment: Environment = .process)

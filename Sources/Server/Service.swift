@@ -29,6 +29,8 @@ final class Service: @unchecked Sendable {
     /// The pin for clients; nil without TLS.
     let spkiPin: String?
     private let certificate = CertificateExpiry()
+    /// How the last reload ended.
+    let reloads = ReloadHistory()
     /// What the server served in the minutes before.
     let traffic: TrafficHistory
     /// Nil unless spans are exported.
@@ -120,7 +122,8 @@ final class Service: @unchecked Sendable {
                     token: try AdminToken(at: adminToken), metrics: metrics, readiness: readiness,
                     drills: drills, services: services,
                     figures: ServerFigures(
-                        traffic: traffic, refusals: recentRefusals, metrics: metrics, readiness: readiness),
+                        traffic: traffic, refusals: recentRefusals, metrics: metrics, readiness: readiness,
+                        reloads: reloads),
                     running: running, log: log, loops: workers.map(\.loop))
                 let loop = try EventLoop()
                 administration = LoopWorker(

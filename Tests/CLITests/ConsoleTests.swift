@@ -32,6 +32,17 @@ import Testing
         #expect(ConsolePath.query([]) == "")
     }
 
+    /// A browser resolves `.` and `..` before it sends a path. Source: WHATWG URL §4.4.
+    @Test(arguments: [
+        (".", "~."), ("..", "~.."), ("~.", "~~."), ("~~..", "~~~.."), ("...", "..."), ("~", "~"),
+        ("~a", "~a"),
+        ("~...", "~..."), (".a", ".a"), ("%2e", "%252e"), ("", ""),
+    ])
+    func dotsAreNoSegment(name: String, segment: String) {
+        #expect(ConsolePath.path("apps", name) == "/console/apps/\(segment)")
+        #expect(ConsolePath.name(ofSegment: segment.replacing("%25", with: "%")) == name)
+    }
+
     @Test(arguments: [
         ("a=1&b=%C3%AB+x", ["a": "1", "b": "ë x"]), ("", [:]), ("a=", ["a": ""]), ("a", ["a": ""]),
         ("a=1&a=2", nil),

@@ -54,6 +54,44 @@ def made(tmp_path_factory):
     return gateway, folder
 
 
+def test_the_last_backup_is_known(tmp_path):
+    def last() -> tuple[int, dict]:
+        done = run("backup", "last", "--data", gateway.data, "--json")
+        return done.returncode, json.loads(done.out)
+
+    with Gateway(tmp_path / "one") as gateway:
+        assert last() == (1, {"own": True, "made": None, "age": None, "overdue": True, "bytes": None, "key": None, "audit_head": None})
+        began = int(time.time())
+        said = json.loads(backup(gateway, tmp_path / "b", "--json").out)
+        status, known = last()
+        assert status == 0 and known | {"age": 0} == {
+            "own": True, "made": said["made"], "age": 0, "overdue": False, "bytes": said["bytes"], "key": said["key"], "audit_head": said["audit_head"]}
+        assert began <= known["made"] <= time.time() and 0 <= known["age"] < 60
+        record = gateway.data / "last-backup"
+        assert stat.S_IMODE(record.stat().st_mode) == 0o600
+        # One that fails changes nothing.
+        before = record.read_bytes()
+        assert backup(gateway, tmp_path / "b").returncode == 2
+        assert backup(gateway, tmp_path / "missing" / "b").returncode == 3
+        assert record.read_bytes() == before and not list(gateway.data.glob("last-backup.*"))
+        # Older than a week, and damaged.
+        record.write_text(json.dumps(json.loads(before) | {"made": int(time.time()) - 8 * 86_400}))
+        status, known = last()
+        assert status == 1 and known["overdue"] and "8 days and 0 hours ago" in run("backup", "last", "--data", gateway.data).out
+        record.write_text("{}")
+        done = run("backup", "last", "--data", gateway.data)
+        assert done.returncode == 1 and "damaged" in done.err
+        # A folder in the way keeps the backup from being recorded, not from being made.
+        record.unlink()
+        record.mkdir()
+        done = backup(gateway, tmp_path / "c")
+        assert done.returncode == 0 and "does not name this backup" in done.err and (tmp_path / "c").exists()
+        record.rmdir()
+    there = restored(gateway, tmp_path / "two")
+    assert restore(tmp_path / "c", there.data, "--master-key", gateway.data / "master.key").returncode == 0
+    assert not (there.data / "last-backup").exists()
+
+
 def test_what_was_acknowledged_is_restored_and_nothing_else_is_taken(tmp_path):
     gateway = Gateway(tmp_path / "one")
     with gateway:

@@ -2,8 +2,10 @@
 command of the same name does; a page of another site, another session's form, a stranger, and names with markup in them get nothing.
 Every page is free of axe's findings, light, dark and narrow. In Chromium where a browser matters, and over plain HTTP elsewhere."""
 
+import calendar
 import fcntl
 import hmac
+import html
 import http.client
 import http.server
 import json
@@ -128,6 +130,8 @@ class Browser:
 
     def __init__(self, driver, deployment: Deployment):
         self.driver, self.deployment = driver, deployment
+        # The page of the test before asks its server for figures, which may have stopped.
+        driver.get("about:blank")
         driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
         driver.get_log("browser")
 
@@ -176,6 +180,10 @@ class Browser:
                 field.clear()
                 field.send_keys(value)
         return self
+
+    @staticmethod
+    def text_of(markup: str) -> str:
+        return html.unescape(re.sub(r"<[^>]*>", "", markup))
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.driver.get_log("browser") if "favicon" not in entry["message"]]
@@ -548,6 +556,12 @@ def test_a_person_is_helped(browser, served, tmp_path):
     browser.click("Make a reset code berta").click("Make a reset code")
     code = re.search(r"\b(?:[0-9A-Z]{4}-){4}[0-9A-Z]{4}\b", browser.text)[0]
     assert "it is not shown again" in browser.text
+    # Times are shown as times: of a result, and of the record of it.
+    until_when = browser.driver.find_element(By.CSS_SELECTOR, "main dd time")
+    ends = calendar.timegm(time.strptime(until_when.get_attribute("datetime"), "%Y-%m-%dT%H:%M:%SZ"))
+    assert 0 < ends - time.time() <= 3600 and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", until_when.text), until_when.text
+    assert f"until: {until_when.text}" in Browser.text_of(served.visit().get("/console/audit").text)
+    assert f"until={until_when.get_attribute('datetime')}" in served.admin("audit", "list", "--last", 10).out
     done = person.run("signup", "--account", "berta", "--reset-code-stdin", "--password-stdin", stdin=f"{code}\nanother long password\n")
     assert done.returncode == 0, done.err
     browser.click("Go on").click("Set the user id berta").fill(user_id="42").click("Set the user id")
@@ -557,6 +571,28 @@ def test_a_person_is_helped(browser, served, tmp_path):
     browser.click("Erase berta").fill(confirmation="berta").click("Erase the person")
     assert "Done." in browser.text
     assert run("account", "show", "demo", "berta", "--data", served.data).returncode == 1
+
+
+@pytest.mark.parametrize("name", [".", "..", "~..", "~", "%2e%2e", "a/../b"])
+def test_names_that_paths_do_not_hold_have_pages(browser, served, name):
+    """A browser resolves `.` and `..`; the pages, actions and exports of such apps and accounts work all the same."""
+    app = name if set(name) == {"."} else "dots"
+    for words in (("app", "add", app), ("account", "add", app, name)):
+        done = run(*words, "--data", served.data)
+        assert done.returncode == 0 or words[0] == "app", done.err
+    browser.sign_in().click("Apps").driver.find_element(By.LINK_TEXT, app).click()
+    browser.click("Accounts").driver.find_element(By.CSS_SELECTOR, "table").find_element(By.LINK_TEXT, name).click()
+    assert browser.heading == name and "active" in browser.text
+    browser.click(f"Lock {name}").fill(confirmation=name).click("Lock the account")
+    assert browser.heading == name and "locked" in browser.text
+    assert json.loads(served.admin("account", "show", app, name, "--json").out)["state"] == "locked"
+    target = browser.driver.find_element(By.CSS_SELECTOR, "main a[download]").get_attribute("href")
+    export = served.visit().get(target.partition(f":{served.admin_port}")[2])
+    assert json.loads(export.text)["account"]["account"] == name
+    browser.click(f"Unlock {name}").click("Unlock the account")
+    assert browser.heading == name and "active" in browser.text
+    browser.open("/console/audit").driver.find_element(By.LINK_TEXT, name).click()
+    assert browser.heading == name and "No device is known." in browser.text
 
 
 def test_an_app_is_set_up(browser, served):
@@ -709,6 +745,31 @@ def test_the_record_of_changes_is_read_page_by_page(served):
     assert numbers == list(range(numbers[0], 0, -1)) and len(numbers) > 60
 
 
+@needs.programs("strace")
+def test_a_page_opens_the_deployment_once(tmp_path):
+    """However many apps it shows. SQLite keeps a descriptor of the database itself, and opens the log of each connection anew."""
+    with Deployment(tmp_path) as deployment:
+        visitor = deployment.visit("--read-only")
+
+        def opened(path: str) -> int:
+            trace = tmp_path / "trace"
+            tracer = subprocess.Popen(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
+                                      stderr=subprocess.DEVNULL)
+            time.sleep(0.7)
+            try:
+                assert visitor.get(path).status == 200
+            finally:
+                tracer.terminate()
+                tracer.wait(10)
+            return trace.read_text().count('countersign.db-wal", ')
+
+        deployment.add_app("a0")
+        few = {path: opened(path) for path in ("/", "/console/search?q=nothing")}
+        for number in range(1, 6):
+            deployment.add_app(f"a{number}")
+        assert {path: opened(path) for path in few} == few and min(few.values()) > 0, few
+
+
 # MARK: What operators see
 
 
@@ -732,8 +793,61 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
     assert browser.errors() == []
 
 
+def test_the_labs_verdicts_are_shown(browser, served):
+    record = served.data / "lab-record"
+    browser.sign_in().click("Lab")
+    assert f"countersign lab --record --data {served.data}" in browser.text
+    done = run("lab", "--scheme", "md5,countersign", "--attack", "replay-at-once,tamper-body", "--record", "--data", served.data, timeout=180)
+    assert done.returncode == 0, done.err
+    assert "Countersign’s own protocol held." in browser.open("/console/lab").text and "2 held, 2 fell" in browser.text
+
+    def rows(number: int) -> list[list[str]]:
+        table = browser.driver.find_elements(By.TAG_NAME, "table")[number]
+        return [[cell.get_attribute("textContent") for cell in row.find_elements(By.CSS_SELECTOR, "th, td")]
+                for row in table.find_elements(By.TAG_NAME, "tr")]
+
+    assert rows(0) == [["Scheme", "tamper", "replay"], ["md5", "F", "F"], ["countersign", "H", "H"]]
+    assert rows(1) == [["Scheme", "tamper-body", "replay-at-once"], ["md5", "F", "F"], ["countersign", "H", "H"]]
+    known = json.loads(record.read_text())
+    known["rows"][1]["cells"]["tamper-body"], known["version"] = "F", "0.0.1"
+    known["rows"][1]["summary"] = MARKUP
+    known["not_run"] = [{"scheme": "nginx", "reason": MARKUP}]
+    record.write_text(json.dumps(known))
+    browser.open("/console/lab")
+    assert "Attacks on Countersign’s own protocol succeeded:" in browser.text and "countersign: tamper-body" in browser.text
+    assert "0.0.1 this server is" in browser.text and MARKUP in browser.text
+    assert browser.driver.execute_script("return document.querySelectorAll('img').length") == 0
+    assert Axe().run(browser.driver)["violations"] == []
+    # What is no record is no page.
+    record.write_text(json.dumps(known | {"rows": [known["rows"][0] | {"scheme": MARKUP}]}))
+    assert "damaged" in browser.open("/console/lab").text and MARKUP not in browser.text
+    record.unlink()
+    assert served.visit("--scope", "apps:read").get("/console/lab").status == 403
+
+
+def test_the_last_backup_is_shown_and_missed(served, tmp_path):
+    visitor = served.visit("--scope", "server:read")
+
+    def shown() -> str:
+        return re.search(r"<dt>Last backup</dt><dd>(.*?)</dd>", visitor.get("/").text, re.S)[1]
+
+    assert ">none was made</span>" in shown() and "warning" in shown()
+    served.admin("backup", tmp_path / "b")
+    record = served.data / "last-backup"
+    made = json.loads(record.read_text())["made"]
+    assert re.search(r'good">0 h ago</span> <time datetime="\d{4}-', shown())
+    for days, mark in ((6, 'good">6 days ago'), (8, 'warning">overdue: 8 days ago')):
+        record.write_text(json.dumps(json.loads(record.read_text()) | {"made": made - days * 86_400}))
+        assert mark in shown(), shown()
+    # A damaged record takes nothing else away.
+    record.write_text("[]")
+    assert "damaged" in shown() and "Serving since" in visitor.get("/").text
+    record.unlink()
+    assert "Last backup" not in served.visit("--scope", "apps:read").get("/").text
+
+
 PAGES = ["/", "/console/apps", "/console/apps/demo", "/console/apps/demo/policy", "/console/apps/demo/accounts", "/console/apps/demo/accounts/anna",
-         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/operators", "/console/search?q=nothing",
+         "/console/refusals", "/console/audit", "/console/audit/verification", "/console/webhooks", "/console/server", "/console/lab", "/console/operators", "/console/search?q=nothing",
          "/console/do/lockAccount?app=demo&account=anna", "/console/do/setRoute?app=demo", "/console/do/addRelease?app=demo", "/console/nothing"]
 
 

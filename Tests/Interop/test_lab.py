@@ -47,6 +47,33 @@ def test_the_verdicts_are_what_happened(found):
     assert "POST /transfer" in shown and "Bearer" in shown
 
 
+def test_a_run_is_recorded(tmp_path):
+    def last() -> tuple[int, dict]:
+        done = run("lab", "last", "--data", tmp_path, "--json")
+        return done.returncode, json.loads(done.out)
+
+    assert last() == (1, {"run": None})
+    done = run("lab", "--scheme", "md5,countersign", "--attack", "replay-at-once,tamper-body", "--record", "--data", tmp_path, timeout=120)
+    assert done.returncode == 0, done.err
+    record = tmp_path / "lab-record"
+    assert record.stat().st_mode & 0o777 == 0o600 and record.stat().st_size < 256 << 10
+    status, known = last()
+    assert status == 0
+    assert {row["scheme"]: row["cells"] for row in known["run"]["rows"]} == {
+        "md5": {"tamper-body": "F", "replay-at-once": "F"}, "countersign": {"tamper-body": "H", "replay-at-once": "H"}}
+    assert known["run"]["version"] == json.loads(run("version", "--json").out)["version"]
+    assert re.search(r"^countersign +2 +0 +0 +0", run("lab", "last", "--data", tmp_path).out, re.M)
+    # A run that is not recorded changes nothing, and one that cannot be is not begun.
+    before = record.read_bytes()
+    assert run("lab", "--scheme", ROW, "--attack", ATTACK, timeout=120).returncode == 0 and record.read_bytes() == before
+    done = run("lab", "--scheme", ROW, "--attack", ATTACK, "--record", "--data", tmp_path / "missing")
+    assert done.returncode == 3 and done.out == "", done.err
+    for damage in ("", "[]", '{"run":1}', before.decode().replace('"H"', '"<b>"', 1), before.decode() + " " * (256 << 10)):
+        record.write_text(damage)
+        done = run("lab", "last", "--data", tmp_path)
+        assert done.returncode == 1 and "damaged" in done.err, damage[:40]
+
+
 class Page(html.parser.HTMLParser):
     """What a browser would load and follow."""
 
@@ -120,7 +147,7 @@ def test_what_there_is():
     (["--scheme", "md55"], "did you mean `md5`?"), (["--attack", "tampr"], "did you mean `tamper`?"),
     (["--scheme", "nothing"], "countersign-no-tls"), (["--jobs", "0"], "--jobs"),
     (["--expect", "/nonexistent"], "/nonexistent"), (["--html", "/nonexistent/page.html"], "cannot be written"),
-    (["--with", "wireshark"], "mitmproxy=PATH"), (["--broken", "--scheme", "md5"], "--scheme"), (["--scheme"], "expected S"), (["md5"], "more than was expected"),
+    (["--with", "wireshark"], "mitmproxy=PATH"), (["--broken", "--scheme", "md5"], "--scheme"), (["--data", "."], "--record"), (["--broken", "--record"], "--record"), (["--scheme"], "expected S"), (["md5"], "more than was expected"),
 ])
 def test_used_wrongly(options, said):
     done = run("lab", *options)

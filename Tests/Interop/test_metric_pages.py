@@ -204,6 +204,16 @@ def test_the_figures_of_the_process(front):
         time.sleep(0.2)
 
 
+def test_the_last_backup(front):
+    assert Page(front).sum("countersign_backup_last_success_timestamp_seconds") == 0
+    made = json.loads(run("backup", front.folder / "backup", "--data", front.data, "--json").out)["made"]
+    assert Page(front).sum("countersign_backup_last_success_timestamp_seconds") == made
+    record = front.data / "last-backup"
+    record.write_text("damaged")
+    assert Page(front).sum("countersign_backup_last_success_timestamp_seconds") == 0
+    record.unlink()
+
+
 def test_strangers_make_no_series(front):
     traffic(front)
     front.send(f"GET / HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode())

@@ -192,6 +192,18 @@ def test_guesses_are_seen_before_the_first_login_succeeds(tmp_path):
     assert not fires(succeeded="0+120x25")
 
 
+def test_a_backup_is_missed_after_a_week(tmp_path):
+    def fires(made: int, minutes: int) -> bool:
+        series = {'countersign_backup_last_success_timestamp_seconds{instance="a"}': f"{made}x{minutes}"}
+        return fires_by(series, "CountersignBackupOverdue", minutes, tmp_path)
+
+    # Time begins at 0 here, so that this one becomes a week old after ten minutes.
+    made = 10 * 60 - 7 * 86_400
+    assert not fires(made, 60)
+    assert fires(made, 75)
+    assert not fires(0, 75)
+
+
 def test_alerts_fire_by_real_faults(watched, stack):
     gateway, prometheus = watched
     with Traffic(lambda: gateway.send(gateway.key.request())):

@@ -14,6 +14,7 @@ import Testing
         for _ in 0..<5 {
             store.update(readFailure: fault) {}
             #expect(readiness.reasons.isEmpty)
+            #expect(readiness.pendingReasons == [.init(cause: .store, detail: "the disk failed")])
             store.update(readFailure: nil) {}
             #expect(readiness.reasons.isEmpty)
         }
@@ -31,6 +32,7 @@ import Testing
         store.update(readFailure: nil) { trials += 1 }
         #expect(trials == 0)
         store.writerDidFail()
+        #expect(readiness.reasons.isEmpty && readiness.pendingReasons.map(\.cause) == [.store])
         for _ in 0..<2 {
             store.update(readFailure: nil) { () throws(OperationalError) in
                 trials += 1
@@ -38,9 +40,11 @@ import Testing
             }
         }
         #expect(trials == 2 && readiness.reasons.map(\.cause) == [.store])
+        // What is known is not pending any longer.
+        #expect(readiness.pendingReasons.isEmpty)
         // The first trial that succeeds is the last one.
         store.update(readFailure: nil) { trials += 1 }
         store.update(readFailure: nil) { trials += 1 }
-        #expect(trials == 3 && readiness.reasons.isEmpty)
+        #expect(trials == 3 && readiness.reasons.isEmpty && readiness.pendingReasons.isEmpty)
     }
 }

@@ -50,7 +50,8 @@ package enum KeyFile {
         return false
     }
 
-    /// Writes the whole file, of mode 0600, or nothing: to a draft, which is synced and then renamed.
+    /// Writes the whole file, of mode 0600 and of the folder's owner, or nothing: to a draft, which is synced
+    /// and then renamed.
     static func replace(_ path: String, by bytes: [UInt8]) throws(OperationalError) {
         let draft = KeyFile.draftName(for: path)
         let file = open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -58,6 +59,7 @@ package enum KeyFile {
             throw SystemCallError(errno, while: "\(draft): cannot make").fault(.unreachable)
         }
         defer { unlink(draft) }
+        giveToFolderOwner(file, path: path)
         var written = 0
         while written < bytes.count {
             let here = bytes.withUnsafeBytes {

@@ -127,6 +127,7 @@ extension APIOperation {
                 text.utf8.allSatisfy(ASCII.isDigit) && text.utf8.count <= 18
                     && Int64(text).map(range.contains) == true
             case .boolean: text == "true" || text == "false"
+            case .time: text.utf8.allSatisfy(ASCII.isDigit) && (1...15).contains(text.utf8.count)
             case .choice(let words): words.contains(text)
             default:
                 (1...256).contains(text.unicodeScalars.count)

@@ -7,26 +7,40 @@ import Glibc
 
 /// The server in which a command runs, and the party that it runs for.
 final class CommandHost: Sendable {
+    /// For how long a deployment that a command has opened is used.
+    enum Opening: Sendable {
+        case perCommand
+        /// For all commands until ``end()``. They only read: each sees what others have changed before it.
+        case shared
+    }
+
     let configuration: Configuration
     let actor: AuditActor
-    /// The deployments that the command has opened.
+    private let opening: Opening
+    /// The deployments that commands have opened.
     private let opened = Locked<[Deployment]>([])
 
-    init(_ configuration: Configuration, actor: AuditActor) {
+    init(_ configuration: Configuration, actor: AuditActor, opening: Opening = .perCommand) {
         self.configuration = configuration
         self.actor = actor
+        self.opening = opening
     }
 
     /// Opens the deployment as a command of its own process does, so that a change is acknowledged once every
     /// node follows it.
     func open(environment: [String: String]) throws(OperationalError) -> Deployment {
+        if opening == .shared, let deployment = opened.with({ $0.first }) { return deployment }
         let deployment = try configuration.openDeployment(
             absence: .fail, environment: environment, acknowledging: .followed, actor: actor)
         opened.with { $0.append(deployment) }
         return deployment
     }
 
-    func close() {
+    /// Call when a command has ended.
+    func close() { if opening == .perCommand { end() } }
+
+    /// Closes what is open.
+    func end() {
         for deployment in opened.with({ $0 }) { deployment.store.close() }
         opened.with { $0 = [] }
     }

@@ -37,6 +37,17 @@ extension APIOperation {
                 APIMember("change", schema: .count), APIMember("nodes", schema: .list(.record)),
             ])),
         APIOperation(
+            "getLastBackup", method: .get, path: "/backup", scope: .serverRead, command: .backupLast,
+            response: .object([
+                APIMember("own", schema: .boolean), APIMember("made", schema: .nullable(.time)),
+                APIMember("age", schema: .nullable(.count)), APIMember("overdue", schema: .boolean),
+                APIMember("bytes", schema: .nullable(.count)), APIMember("key", schema: .nullable(.text)),
+                APIMember("audit_head", schema: .nullable(.text)),
+            ])),
+        APIOperation(
+            "getLabRecord", method: .get, path: "/lab", scope: .serverRead, command: .labLast,
+            response: .object([APIMember("run", schema: .nullable(.record))])),
+        APIOperation(
             "getMeter", method: .get, path: "/meter", scope: .serverRead, command: .meter,
             inputs: [
                 .optional("app", as: .positional("APP"), meaning: "of this app alone"),

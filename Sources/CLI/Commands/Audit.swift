@@ -266,9 +266,7 @@ struct AuditLine {
     /// given.
     private func text(of value: JSON, named name: String, in document: JSONDocument) -> String {
         if let text = value.string { return text }
-        if name == "at" || name.hasSuffix("_at"), let time = AuditLine.time(value, in: document) {
-            return time
-        }
+        if AuditLine.isTime(name), let time = AuditLine.time(value, in: document) { return time }
         if name == "rollout", let steps = value.elements {
             return steps.map { step in
                 let percent = step["percent"].map { document.text(of: $0) } ?? "?"
@@ -277,6 +275,11 @@ struct AuditLine {
             }.joined(separator: ",")
         }
         return document.text(of: value)
+    }
+
+    /// Whether the detail of a record of that name is a time, in whole Unix seconds.
+    static func isTime(_ name: String) -> Bool {
+        ["at", "until", "expires", "made"].contains(name) || name.hasSuffix("_at")
     }
 
     private static func time(_ value: JSON, in document: JSONDocument) -> String? {

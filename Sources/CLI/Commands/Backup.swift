@@ -36,7 +36,44 @@ extension Command {
         ) { line.show($0) }
         line.end()
         try run.print(outcome.json(at: path)) { outcome.text(at: path) }
+        if let failure = outcome.recordFailure {
+            run.console.note(
+                "note: the data folder does not name this backup as its last one: \(failure.message)")
+        }
         return .success
+    }
+
+    static let backupLast = Command(
+        words: ["backup", "last"], summary: "say when the last backup was made",
+        options: [.data, .json],
+        notes: """
+            Knows the backups that `countersign backup` has made of this data folder and verified, not
+            whether their files are there still, and no copies that other programs make. Exit status 1 if
+            the last one is older than a week, or none was made. Of a store in PostgreSQL it says only that
+            the database's own tools make its backups.
+            """
+    ) { (run) throws(OperationalError) in
+        let configuration = try run.configuration()
+        let last = try configuration.lastBackup()
+        let age = last.map { max(0, run.now - $0.made) }
+        let isOverdue = configuration.hasOwnBackups && (last?.isOverdue(at: run.now) ?? true)
+        try run.print([
+            "own": .bool(configuration.hasOwnBackups), "made": last.map { .integer($0.made) } ?? .null,
+            "age": age.map { .integer($0) } ?? .null, "overdue": .bool(isOverdue),
+            "bytes": last.map { .integer($0.bytes) } ?? .null,
+            "key": .optional(last?.key), "audit_head": .optional(last?.auditHead),
+        ]) {
+            guard configuration.hasOwnBackups else {
+                return "the store is a PostgreSQL database: its own tools make its backups"
+            }
+            guard let last, let age else { return "no backup was made" }
+            return """
+                made \(TimeText.text(last.made)), \(age / 86_400) days and \(age % 86_400 / 3600) hours ago
+                \(last.bytes) bytes, verified; it opens with key \(last.key)
+                audit log: \(last.auditHead)
+                """
+        }
+        return isOverdue ? .failed : .success
     }
 
     static let backupKey = Command(

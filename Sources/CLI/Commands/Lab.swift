@@ -28,6 +28,10 @@ extension Command {
                 meaning: "eavesdrop with tshark, stand in the middle (mitm) with mitmproxy or "
                     + "mitmproxy=PATH"),
             .flag(
+                "record",
+                meaning: "keep the verdicts in the data folder, for the console and `countersign lab last`"),
+            .data,
+            .flag(
                 "broken",
                 meaning:
                     "attack our own server with each fault that a debug build can be told to have: "
@@ -61,6 +65,7 @@ extension Command {
         let report = try makeReport(request.selection, run: run)
         if let page = request.page { try page.replace(MatrixPage(report).html) }
         if let document = request.document { try document.replace(report.json.prettyText + "\n") }
+        if let folder = request.recordFolder { try LabRecord(report).record(in: folder) }
         if run.arguments.has("json") {
             try run.console.print(report.json.prettyText)
         } else {
@@ -108,12 +113,22 @@ struct LabOptions {
     let expected: ExpectedMatrix?
     let page: OutputFile?
     let document: OutputFile?
+    /// Where the verdicts are recorded; nil if they are not.
+    let recordFolder: DataFolder?
 
     init(_ run: Invocation) throws(OperationalError) {
         selection = try LabOptions.selection(run.arguments)
         expected = try run.arguments.value("expect").map(LabOptions.expected)
         page = try run.arguments.value("html").map(OutputFile.init)
         document = try run.arguments.value("save").map(OutputFile.init)
+        guard run.arguments.has("record") else {
+            guard !run.arguments.has("data") else {
+                throw OperationalError(.usage, message: "--data says nothing without --record")
+            }
+            recordFolder = nil
+            return
+        }
+        recordFolder = try DataFolder(run.dataFolder(), absence: .fail)
     }
 
     /// Rows and attacks by their names.
@@ -179,7 +194,8 @@ struct LabOptions {
 /// `countersign lab --broken`: whether the attacks find the faults that a debug build can be told to have.
 enum BrokenServerCommand {
     static func run(_ run: Invocation) throws(OperationalError) -> ExitStatus {
-        for option in ["scheme", "html", "save", "expect", "with"] where run.arguments.has(option) {
+        for option in ["scheme", "html", "save", "expect", "with", "record", "data"]
+        where run.arguments.has(option) {
             throw OperationalError(
                 .usage,
                 message: "--\(option) says nothing with --broken: each fault has its row and its attack")

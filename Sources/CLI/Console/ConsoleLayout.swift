@@ -86,6 +86,7 @@ extension ConsolePage {
             ("Pins", ConsolePath.path("pins"), .appsRead),
             ("Webhooks", ConsolePath.path("webhooks"), .webhooksRead),
             ("Server", ConsolePath.path("server"), .serverRead),
+            ("Lab", ConsolePath.path("lab"), .serverRead),
             ("Operators", ConsolePath.path("operators"), .serverRead),
         ]
         return ["<li><a href=\"/\">Overview</a></li>"]

@@ -68,11 +68,28 @@ extension Request {
 }
 
 /// Paths of the console. Each part is encoded, so that a name is one segment whatever it contains.
+///
+/// Browsers resolve the segments `.` and `..`, also in percent-encoding: a name of that kind gets a `~` in
+/// front, and so does one that reads as if it had got one. Source: WHATWG URL §4.4.
 enum ConsolePath {
+    private static let mark = UInt8(ascii: "~")
+
+    /// Whether the name is `.` or `..`, behind any number of marks.
+    private static func isDots(_ name: String) -> Bool {
+        let dots = name.utf8.drop { $0 == mark }
+        return (1...2).contains(dots.count) && dots.allSatisfy { $0 == UInt8(ascii: ".") }
+    }
+
+    /// The name that a segment, already decoded, stands for.
+    static func name(ofSegment segment: String) -> String {
+        isDots(segment) && segment.utf8.first == mark ? String(segment.dropFirst()) : segment
+    }
+
     static func path(_ segments: String..., query: [(name: String, value: String)] = []) -> String {
         var bytes = Array("/console".utf8)
         for segment in segments {
             bytes.append(UInt8(ascii: "/"))
+            if isDots(segment) { bytes.append(mark) }
             PercentEncoding.encode(Array(segment.utf8).span, into: &bytes)
         }
         return String(decoding: bytes, as: UTF8.self) + ConsolePath.query(query)

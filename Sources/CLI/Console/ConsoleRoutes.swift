@@ -19,7 +19,7 @@ enum ConsoleRoutes {
     ) throws(APIProblem) -> ConsoleAnswer {
         let segments = request.segments
         switch (segments.count, segments.first ?? "", segments.count > 2 ? segments[2] : "") {
-        case (0, _, _): return .page(try OverviewPage.page(visit))
+        case (0, _, _): return .page(OverviewPage.page(visit))
         case (1, "apps", _): return .page(try AppPages.list(visit))
         case (2, "apps", _): return .page(try AppPages.app(segments[1], of: visit))
         case (3, "apps", "policy"): return .page(try AppPages.policy(segments[1], of: visit))
@@ -41,6 +41,7 @@ enum ConsoleRoutes {
         case (1, "pins", _): return .page(try HandedOutPages.pins(visit))
         case (1, "webhooks", _): return .page(try WebhookPages.list(visit))
         case (1, "server", _): return .page(try ServerPages.server(visit))
+        case (1, "lab", _): return .page(try LabPages.lab(visit))
         case (1, "doctor", _): return .page(try ServerPages.doctor(visit))
         case (1, "operators", _): return .page(try ServerPages.operators(visit))
         case (1, "search", _): return try SearchPage.answer(to: request.value("q"), of: visit)

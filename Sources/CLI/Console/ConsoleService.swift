@@ -137,7 +137,10 @@ final class ConsoleService: AdminConsole {
         let request = exchange.request
         let span = request.head.span
         let path = span.extracting(request.path.range).text
-        let segments = path == "/" ? [] : try APIRouter.segments(of: path.dropFirst("/console".utf8.count))
+        let segments =
+            path == "/"
+            ? []
+            : try APIRouter.segments(of: path.dropFirst("/console".utf8.count)).map(ConsolePath.name)
         let query = request.query.map { span.extracting($0.range).text } ?? ""
         let pairs = try ConsoleRequest.pairs(in: Array(query.utf8))
         let method: ConsoleRequest.Method
@@ -236,9 +239,12 @@ final class ConsoleService: AdminConsole {
                     403, code: "form", detail: "this form is not of your session; load its page again")
             }
         }
+        // A page that only reads opens the deployment once for all its operations.
+        let opening: CommandHost.Opening = if case .read = request.method { .shared } else { .perCommand }
         let visit = ConsoleVisit(
             session: session.token, formToken: session.formToken, figures: figures,
-            host: CommandHost(configuration, actor: session.token.actor), environment: environment,
+            host: CommandHost(configuration, actor: session.token.actor, opening: opening),
+            environment: environment,
             answers: answers, now: SystemTime().now)
         if request.segments == ["live"] { return LiveFigures(visit).response }
         if request.segments == ["sign-out"], case .submit = request.method {
@@ -247,6 +253,7 @@ final class ConsoleService: AdminConsole {
         let isSlow = request.segments == ["doctor"]
         let tokens = tokens
         let outcome = await run(on: isSlow ? doctorPool : pool) { () -> Result<ServerResponse, APIProblem> in
+            defer { visit.host.end() }
             // It may have been ended while the request waited.
             guard tokens.isCurrent(visit.session, configuration: configuration) else {
                 return .success(.page(SignInPage.markup(for: nil), status: 401))

@@ -29,6 +29,7 @@ struct LiveFigures: Sendable {
     /// Which minute the tiles are of.
     let time: String
     private let problems: [String]
+    private let warnings: [String]
     private let isComplete: Bool
 
     init(_ visit: ConsoleVisit) {
@@ -42,7 +43,9 @@ struct LiveFigures: Sendable {
         time =
             minute.map { "Figures of the minute from \(TimeText.text($0.number * 60))." }
             ?? "The first minute is not over yet."
-        problems = visit.figures.status(at: visit.now).problems.map { "\($0.cause): \($0.detail)" }
+        let status = visit.figures.status(at: visit.now)
+        problems = status.problems.map { "\($0.cause): \($0.detail)" }
+        warnings = status.warnings.map { "\($0.cause): \($0.detail)" }
     }
 
     private static func tiles(
@@ -105,7 +108,7 @@ struct LiveFigures: Sendable {
         }
         let event: JSONValue = [
             "texts": .object(members), "chart": .string(isComplete ? chart : ""),
-            "problems": .strings(problems),
+            "problems": .strings(problems), "warnings": .strings(isComplete ? warnings : []),
         ]
         let text = "retry: \(LiveFigures.pause)\ndata: \(event.text)\n\n"
         return ServerResponse(

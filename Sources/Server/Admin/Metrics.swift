@@ -90,6 +90,13 @@ struct Metrics: Sendable {
                 "countersign_certificate_expiry_timestamp_seconds", kind: .gauge,
                 help: "When the listener's certificate ends, in Unix seconds.", value: expiry)
         }
+        if running.current.hasOwnBackups {
+            let last = try? running.current.lastBackup()
+            page.add(
+                "countersign_backup_last_success_timestamp_seconds", kind: .gauge,
+                help: "When the last backup was made that was verified, in Unix seconds; 0 if none was.",
+                value: last?.made ?? 0)
+        }
         ProcessFigures().add(to: &page)
         page.end()
         return Array(page.text.utf8)

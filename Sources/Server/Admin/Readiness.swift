@@ -30,6 +30,7 @@ final class Readiness: Sendable {
     }
 
     private let details = Locked<[Cause: String]>([:])
+    private let pending = Locked<[Cause: String]>([:])
     /// What says at each question whether a cause is there.
     private let watches = Locked<[Cause: @Sendable () -> String?]>([:])
 
@@ -47,6 +48,17 @@ final class Readiness: Sendable {
     func clear(_ cause: Cause) {
         guard cause != .draining else { return }
         details.with { $0[cause] = nil }
+    }
+
+    /// Reports what may come to keep the process from being ready; nil for nothing any longer.
+    func setPending(_ cause: Cause, detail: String?) { pending.with { $0[cause] = detail } }
+
+    /// What is reported so, and does not keep the process from being ready yet.
+    var pendingReasons: [Reason] {
+        let (pending, known) = (self.pending.with { $0 }, Set(reasons.map(\.cause)))
+        return Cause.allCases.compactMap { cause in
+            known.contains(cause) ? nil : pending[cause].map { Reason(cause: cause, detail: $0) }
+        }
     }
 
     /// Call when the process is told to stop, before its listeners close.
@@ -93,7 +105,10 @@ final class StoreReadiness: Sendable {
     init(_ readiness: Readiness) { self.readiness = readiness }
 
     /// For the writer's thread: a change could not be made durable.
-    func writerDidFail() { hasWriterFailed.with { $0 = true } }
+    func writerDidFail() {
+        hasWriterFailed.with { $0 = true }
+        readiness.setPending(.store, detail: "a change could not be written; another is tried")
+    }
 
     /// One look. `reading` is what came of the turn's reads; `writing` writes a row.
     func update(readFailure: OperationalError?, checkWrite: () throws(OperationalError) -> Void) {
@@ -110,6 +125,7 @@ final class StoreReadiness: Sendable {
             failures = fault == nil ? 0 : min(failures + 1, StoreReadiness.failuresUntilDown)
             return failures
         }
+        readiness.setPending(.store, detail: fault?.message)
         if count == 0 { readiness.clear(.store) }
         if count >= StoreReadiness.failuresUntilDown, let fault {
             readiness.set(.store, detail: fault.message)

@@ -31,6 +31,8 @@ package struct DeploymentBackup {
         package let bytes: Int64
         /// The id of the key that opens it, in hexadecimal.
         package let key: String
+        /// Why the data folder does not name this backup as its last one; nil if it does.
+        package let recordFailure: OperationalError?
     }
 
     private let deployment: Deployment
@@ -101,11 +103,7 @@ package struct DeploymentBackup {
         var (first, second) = (stat(), stat())
         let isShared = stat(here, &first) == 0 && stat(there, &second) == 0 && first.st_dev == second.st_dev
         for (place, needed) in isShared ? [(here, bytes * 2)] : [(here, bytes), (there, bytes)] {
-            var room = statvfs()
-            guard statvfs(place, &room) == 0 else { continue }
-            let blocks = UInt64(room.f_bavail)
-            let free = blocks.multipliedReportingOverflow(by: UInt64(room.f_frsize)).partialValue
-            guard free < needed else { continue }
+            guard let free = DiskRoom(at: place)?.freeBytes, free < needed else { continue }
             throw OperationalError(
                 .unreachable,
                 message: "\(place): \(free >> 20) MiB are free; expected \(needed >> 20 + 1) MiB, for "
@@ -135,9 +133,22 @@ package struct DeploymentBackup {
             throw SystemCallError(errno, while: "\(draft): cannot look at it").fault(.unreachable)
         }
         try publish(draft)
+        let (bytes, opener) = (Int64(status.st_size), options.recipient?.id ?? masterKey.idText)
         return Outcome(
-            manifest: manifest, bytes: Int64(status.st_size),
-            key: options.recipient?.id ?? masterKey.idText)
+            manifest: manifest, bytes: bytes, key: opener,
+            recordFailure: record(
+                LastBackup(
+                    made: manifest.made, bytes: bytes, key: opener, auditHead: manifest.auditHead.text)))
+    }
+
+    /// Returns what is in the way: the backup is good whether or not it is recorded.
+    private func record(_ backup: LastBackup) -> OperationalError? {
+        do throws(OperationalError) {
+            try backup.record(in: deployment.folder)
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Reads back what was written, and compares it with the digest.
@@ -193,6 +204,15 @@ private struct BackupDraft {
 }
 
 extension Configuration {
+    /// Whether `countersign backup` makes the store's backups; PostgreSQL's tools make those of a database.
+    package var hasOwnBackups: Bool { store.copy != nil }
+
+    /// The last backup of this data folder; nil if none was made, and for a database. Throws if its record is
+    /// damaged.
+    package func lastBackup() throws(OperationalError) -> LastBackup? {
+        hasOwnBackups ? try LastBackup.read(inFolder: data) : nil
+    }
+
     /// Makes a backup of the deployment at `path`.
     package func backUp(
         to path: String, options: DeploymentBackup.Options, environment: [String: String], now: Int64,

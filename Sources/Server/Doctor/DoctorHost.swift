@@ -51,15 +51,14 @@ extension Doctor {
     }
 
     mutating func checkDisk() {
-        var room = statvfs()
-        guard statvfs(configuration.data, &room) == 0 else { return }
-        let free = UInt64(room.f_bavail).multipliedReportingOverflow(by: UInt64(room.f_frsize)).partialValue
-        let text = "\(free / Doctor.mebibyte) MiB are free for \(configuration.data)"
+        guard let room = DiskRoom(at: configuration.data) else { return }
+        let (free, text) = (room.freeBytes, room.text)
         var status = stat()
         let store = configuration.store.file.map { stat($0, &status) == 0 ? UInt64(status.st_size) : 0 } ?? 0
-        if free < 64 * Doctor.mebibyte {
+        if room.isScarce {
             add(
-                .disk, verdict: .error, message: text, expected: "at least 64 MiB",
+                .disk, verdict: .error, message: text,
+                expected: "at least \(DiskRoom.leastBytes / Doctor.mebibyte) MiB",
                 command: Doctor.command("df", configuration.data))
         } else if free < 1024 * Doctor.mebibyte || free < 2 * store {
             let expected = max(1024, 2 * store / Doctor.mebibyte)
@@ -70,9 +69,9 @@ extension Doctor {
         } else {
             add(.disk, message: text)
         }
-        if room.f_favail < 1_000, room.f_files > 0 {
+        if let files = room.freeFiles, files < 1_000 {
             add(
-                .disk, verdict: .warning, message: "\(room.f_favail) files may still be made there",
+                .disk, verdict: .warning, message: "\(files) files may still be made there",
                 expected: "at least 1000", command: Doctor.command("df", "-i", configuration.data))
         }
     }
@@ -135,4 +134,32 @@ extension Doctor {
         }
         return names
     }
+}
+
+/// The room that is left on the file system of a folder.
+struct DiskRoom {
+    /// With less, writes are about to fail.
+    static let leastBytes: UInt64 = 64 << 20
+
+    private let path: String
+    /// What users other than the superuser may still write.
+    let freeBytes: UInt64
+    /// Files that may still be made; nil if the file system does not count them.
+    let freeFiles: UInt64?
+
+    /// Nil if it cannot be found out.
+    init?(at path: String) {
+        var room = statvfs()
+        guard statvfs(path, &room) == 0 else { return nil }
+        let (blocks, size) = (UInt64(room.f_bavail), UInt64(room.f_frsize))
+        let (bytes, isTooMuch) = blocks.multipliedReportingOverflow(by: size)
+        freeBytes = isTooMuch ? .max : bytes
+        freeFiles = room.f_files > 0 ? UInt64(room.f_favail) : nil
+        self.path = path
+    }
+
+    /// For people, in whole mebibytes.
+    var text: String { "\(freeBytes >> 20) MiB are free for \(path)" }
+
+    var isScarce: Bool { freeBytes < DiskRoom.leastBytes }
 }

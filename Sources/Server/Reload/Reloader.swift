@@ -1,3 +1,4 @@
+import CountersignGate
 import CountersignThreads
 import CountersignWire
 
@@ -36,6 +37,8 @@ final class Reloader: Sendable {
         let report =
             handOver.isHandingOver ? Reloader.refusalDuringRestart : reloadLock.write { attempt() }
         if !report.isApplied { reopenLog() }
+        // What is refused during a restart says nothing of the settings.
+        if report != Reloader.refusalDuringRestart { service.reloads.note(report, at: SystemTime().now) }
         log?.note(subject: "reload", message: report.line)
         return report
     }
@@ -97,5 +100,32 @@ extension Configuration {
         if let identity = upstreamSettings.identity { paths += [identity.certificate, identity.key] }
         if case .file(let path) = log { paths.append(path) }
         return paths
+    }
+}
+
+/// How the last reload ended. Safe to share: the thread that reloads writes it, and the admin listener reads
+/// it.
+final class ReloadHistory: Sendable {
+    /// A reload that has applied nothing.
+    struct Failure: Sendable, Equatable {
+        /// In whole Unix seconds.
+        var time: Int64
+        /// The problems, as the log has them.
+        var line: String
+    }
+
+    /// More of the problems stands in the log.
+    private static let mostScalars = 1_000
+
+    private let value = Locked<Failure?>(nil)
+
+    /// Nil if the last reload was applied, and before the first one.
+    var failure: Failure? { value.with { $0 } }
+
+    /// `time` is in whole Unix seconds.
+    func note(_ report: ReloadReport, at time: Int64) {
+        let line = String(
+            String.UnicodeScalarView(report.line.unicodeScalars.prefix(ReloadHistory.mostScalars)))
+        value.with { $0 = report.isApplied ? nil : Failure(time: time, line: line) }
     }
 }

@@ -12,6 +12,8 @@ package indirect enum APISchema: Sendable {
     case name
     case choice([String])
     case integer(ClosedRange<Int64>)
+    /// Whole Unix seconds.
+    case time
     case boolean
     case list(APISchema)
     /// Members of any name.
@@ -24,8 +26,6 @@ package indirect enum APISchema: Sendable {
     /// Any object.
     case record
 
-    /// Whole Unix seconds.
-    package static let time = APISchema.integer(0...(1 << 53))
     package static let count = APISchema.integer(0...(1 << 53))
 
     /// As a JSON Schema.
@@ -48,6 +48,7 @@ package indirect enum APISchema: Sendable {
                 ("type", "integer"), ("minimum", .integer(range.lowerBound)),
                 ("maximum", .integer(range.upperBound)),
             ]
+        case .time: APISchema.count.members
         case .boolean: [("type", "boolean")]
         case .list(let element): [("type", "array"), ("items", element.json)]
         case .map(let value): [("type", "object"), ("additionalProperties", value.json)]
@@ -56,6 +57,23 @@ package indirect enum APISchema: Sendable {
             APISchema.properties(of: members) + [("additionalProperties", false)]
         case .open(let members): APISchema.properties(of: members)
         case .record: [("type", "object")]
+        }
+    }
+
+    /// Whether values are times, or null in place of one.
+    package var isTime: Bool {
+        switch self {
+        case .time: true
+        case .nullable(let schema): schema.isTime
+        default: false
+        }
+    }
+
+    /// The members that are declared.
+    package var declaredMembers: [APIMember] {
+        switch self {
+        case .object(let members), .open(let members): members
+        default: []
         }
     }
 
@@ -86,6 +104,7 @@ package indirect enum APISchema: Sendable {
         case .integer(let range):
             document.integer(value, in: Int(range.lowerBound)...Int(range.upperBound)) == nil
                 ? "\(place): expected a whole number from \(range.lowerBound) to \(range.upperBound)" : nil
+        case .time: APISchema.count.flaw(in: value, of: document, at: place)
         case .boolean:
             if case .bool = value.content { nil } else { "\(place): expected true or false" }
         case .list(let element):

@@ -13,7 +13,8 @@ if (tiles) {
       if (element && element.textContent !== text) element.textContent = text;
     }
     if (figures.chart) document.getElementById("live-chart").setAttribute("d", figures.chart);
-    show(figures.problems);
+    show("live-ready", figures.problems, "The server is not ready: ", "The server is ready.", true);
+    show("live-warnings", figures.warnings, "Warnings: ", "", false);
   };
   // The browser asks again by itself after each event; a closed stream means that the session has ended.
   events.onerror = () => {
@@ -23,15 +24,17 @@ if (tiles) {
   };
 }
 
-// Whether the server is ready.
-function show(problems) {
-  const notice = document.getElementById("live-ready");
-  const text = problems.length ? "The server is not ready: " + problems.join("; ") : "The server is ready.";
-  if (notice.textContent.trim() === text || (problems.length && notice.dataset.text === text)) return;
-  notice.dataset.text = text;
+// What is wrong, and what will be.
+function show(id, points, lead, otherwise, loud) {
+  const notice = document.getElementById(id);
+  const text = points.length ? lead + points.join("; ") : otherwise;
+  // A reader of the screen is told of changes alone.
+  if (!notice || notice.textContent.trim() === text) return;
   notice.textContent = text;
-  notice.className = "notice " + (problems.length ? "bad" : "good");
-  notice.setAttribute("role", problems.length ? "alert" : "status");
+  notice.hidden = !text;
+  if (!loud) return;
+  notice.className = "notice " + (points.length ? "bad" : "good");
+  notice.setAttribute("role", points.length ? "alert" : "status");
 }
 
 // "/" leads to the search, unless something is being typed.

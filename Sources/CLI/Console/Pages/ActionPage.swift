@@ -28,7 +28,7 @@ enum ActionPage {
                 operation.id, values: form.filter { !$0.value.isEmpty },
                 body: body(of: operation, from: form), once: form["once"].flatMap { $0.isEmpty ? nil : $0 })
             guard action.outcome == .report else { return .redirect(action.page(form)) }
-            return .page(report(of: action, result: result, values: form))
+            return .page(report(of: action, by: operation, result: result, values: form))
         } catch {
             guard error.status == 400 || error.status == 409 else { throw error }
             return .page(
@@ -225,7 +225,7 @@ enum ActionPage {
                 throw APIProblem(400, code: "invalid", detail: "\(label(input.name)): expected a JSON object")
             }
             return JSONValue(document.root, of: document)
-        case .integer:
+        case .integer, .time:
             guard let number = Int64(text) else {
                 throw APIProblem(
                     400, code: "invalid", detail: "\(label(input.name)): expected a whole number")
@@ -259,8 +259,9 @@ enum ActionPage {
     // MARK: Results
 
     private static func report(
-        of action: ConsoleAction, result: ConsoleRecord, values: [String: String]
+        of action: ConsoleAction, by operation: APIOperation, result: ConsoleRecord, values: [String: String]
     ) -> ConsolePage {
+        let times = Set(operation.response.declaredMembers.filter(\.schema.isTime).map(\.name))
         let secrets = ["secret", "private_key", "reset_code"]
         let shown = result.members.filter { !$0.text.isEmpty }
         let once = ConsoleMarkup.notice("Copy the secret now: it is not shown again.", tone: .warning)
@@ -270,7 +271,14 @@ enum ActionPage {
             body: """
                 \(ConsoleMarkup.notice("Done.", tone: .good))
                 \(isSecret ? once : .none)
-                \(ConsoleMarkup.facts(shown.map { (label($0.name), ConsoleMarkup.code($0.text)) }))
+                \(ConsoleMarkup.facts(shown.map { member in
+                    (
+                        label(member.name),
+                        times.contains(member.name)
+                            ? ConsoleMarkup.time(result.number(member.name))
+                            : ConsoleMarkup.code(member.text)
+                    )
+                }))
                 <p><a href="\(action.page(values))">Go on</a></p>
                 """)
     }

@@ -34,7 +34,7 @@ enum AuditPages {
             [
                 "\(record.text("number"))", ConsoleMarkup.time(record.number("time")), "\(actor(of: record))",
                 ConsoleMarkup.code(record.text("action")), subject(of: record),
-                "\(details(of: record))",
+                details(of: record),
             ]
         }
         return ConsoleMarkup.table(
@@ -68,8 +68,16 @@ enum AuditPages {
         return app.isEmpty ? "the deployment" : ConsoleMarkup.link(app, to: ConsolePath.path("apps", app))
     }
 
-    private static func details(of record: ConsoleRecord) -> String {
-        (record.record("details")?.members ?? []).map { "\($0.name): \($0.text)" }.joined(separator: ", ")
+    private static func details(of record: ConsoleRecord) -> HTML {
+        guard let details = record.record("details") else { return .none }
+        let parts: [HTML] = details.members.enumerated().map { index, member in
+            let separator: HTML = index == 0 ? .none : ", "
+            guard AuditLine.isTime(member.name), let time = details.number(member.name) else {
+                return "\(separator)\(member.name): \(member.text)"
+            }
+            return "\(separator)\(member.name): \(ConsoleMarkup.time(time))"
+        }
+        return "\(parts)"
     }
 
     static func verification(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {

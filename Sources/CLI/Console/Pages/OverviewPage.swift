@@ -8,34 +8,36 @@ enum OverviewPage {
     private static let mostReleases = 60
     private static let mostChanges = 5
 
-    static func page(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
+    static func page(_ visit: ConsoleVisit) -> ConsolePage {
         let status = visit.figures.status(at: visit.now)
         let traffic = visit.may(.serverRead) ? trafficSection(visit) : .none
-        let releases = visit.may(.releasesRead) ? try releaseSection(visit) : .none
+        let releases = section(.releasesRead, "Releases", id: "releases", of: visit, body: releaseSection)
         let refusals = visit.may(.serverRead) ? refusalSection(visit) : .none
-        let parts = visit.may(.serverRead) ? try partSection(status, visit: visit) : .none
-        let changes = visit.may(.auditRead) ? try changeSection(visit) : .none
+        let parts = section(.serverRead, "Parts", id: "parts", of: visit) { (visit) throws(APIProblem) in
+            try partSection(status, visit: visit)
+        }
+        let changes = section(.auditRead, "Last changes", id: "changes", of: visit, body: changeSection)
         return ConsolePage(
             "Overview",
             body: """
-                \(readiness(status))
+                \(StatusNotices.markup(of: status, visit: visit))
                 \(traffic)
                 <div class="columns">\(releases)\(refusals)</div>
                 \(parts)\(changes)
                 """)
     }
 
-    private static func readiness(_ status: ServerFigures.Status) -> HTML {
-        guard !status.problems.isEmpty else {
-            return "<p class=\"notice good\" role=\"status\" id=\"live-ready\">The server is ready.</p>"
+    /// A section for operators with the scope. While the store cannot be read, the page has the rest.
+    private static func section(
+        _ scope: APIScope, _ title: String, id: String, of visit: ConsoleVisit,
+        body: (ConsoleVisit) throws(APIProblem) -> HTML
+    ) -> HTML {
+        guard visit.may(scope) else { return .none }
+        do throws(APIProblem) {
+            return try body(visit)
+        } catch {
+            return StatusNotices.absence(title, id: id, because: error)
         }
-        let problems: [HTML] = status.problems.map {
-            "<li><strong>\($0.cause)</strong>: \($0.detail)</li>"
-        }
-        return """
-            <div class="notice bad" role="alert" id="live-ready"><p>The server is not ready:</p>
-            <ul>\(problems)</ul></div>
-            """
     }
 
     // MARK: Traffic
@@ -128,6 +130,7 @@ enum OverviewPage {
             ("Replay guard", replay(status.replay)),
             ("Nodes", nodes.isEmpty ? "this one alone" : "\(nodes.count)"),
             ("Certificate", certificate(status.certificateExpiry, now: visit.now)),
+            ("Last backup", lastBackup(visit)),
             (
                 "Rows altered",
                 status.rowFindings == 0
@@ -160,8 +163,29 @@ enum OverviewPage {
     static func certificate(_ expiry: Int64?, now: Int64) -> HTML {
         guard let expiry else { return "no TLS here" }
         let days = (expiry - now) / 86_400
-        let tone: ConsoleMarkup.Tone = days < 7 ? .bad : days < 21 ? .warning : .quiet
+        let tone: ConsoleMarkup.Tone =
+            days < 7 ? .bad : days < ServerFigures.daysBeforeCertificateEnd ? .warning : .quiet
         return ConsoleMarkup.badge(expiry <= now ? "has ended" : "\(days) days left", tone: tone)
+    }
+
+    /// A record that cannot be read is shown, and does not take the page away.
+    private static func lastBackup(_ visit: ConsoleVisit) -> HTML {
+        do throws(APIProblem) {
+            let last = try visit.run("getLastBackup")
+            guard last.isTrue("own") else { return "made with PostgreSQL’s tools" }
+            guard let made = last.number("made") else {
+                return ConsoleMarkup.badge("none was made", tone: .warning)
+            }
+            let age = (last.number("age") ?? 0) / 3600
+            let text = age < 48 ? "\(age) h ago" : "\(age / 24) days ago"
+            let mark =
+                last.isTrue("overdue")
+                ? ConsoleMarkup.badge("overdue: \(text)", tone: .warning)
+                : ConsoleMarkup.badge(text, tone: .good)
+            return "\(mark) \(ConsoleMarkup.time(made))"
+        } catch {
+            return ConsoleMarkup.badge(error.detail, tone: .bad)
+        }
     }
 
     private static func changeSection(_ visit: ConsoleVisit) throws(APIProblem) -> HTML {

@@ -8,7 +8,6 @@ enum ServerPages {
         try visit.require(.serverRead)
         let status = visit.figures.status(at: visit.now)
         let keys = try visit.run("getAnswerKeys")
-        let problems: [HTML] = status.problems.map { "<li><strong>\($0.cause)</strong>: \($0.detail)</li>" }
         let facts: [(name: String, value: HTML)] = [
             ("Version", "\(try visit.run("getVersion").text("version"))"),
             ("Serving since", ConsoleMarkup.time(status.began)),
@@ -22,9 +21,7 @@ enum ServerPages {
         return ConsolePage(
             "Server",
             body: """
-                \(problems.isEmpty
-                    ? ConsoleMarkup.notice("The server is ready.", tone: .good)
-                    : ConsoleMarkup.alert("The server is not ready:", points: problems))
+                \(StatusNotices.markup(of: status, visit: visit))
                 <p class="actions"><a class="button" href="\(ConsolePath.path("doctor"))">Run doctor</a></p>
                 \(visit.actions([("reload", [])]))
                 \(ConsoleMarkup.facts(facts))
