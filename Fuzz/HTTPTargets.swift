@@ -75,7 +75,8 @@ private func head(_ bytes: Span<UInt8>, splitAt cut: Int?) -> (Verdict<Int>, Req
         precondition(areSame(scanned.fields, parsed.fields))
     }
     for answersHEAD in [false, true] {
-        var (scanned, parsed) = (UpstreamResponse(), UpstreamResponse())
+        var scanned = UpstreamResponse()
+        var parsed = UpstreamResponse()
         guard let length = HeadScanner(bytes)?.response(answeringHEAD: answersHEAD, into: &scanned) else {
             continue
         }

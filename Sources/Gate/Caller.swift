@@ -23,9 +23,11 @@ package final class Caller: @unchecked Sendable {
     /// The parts of the request that are not forwarded because they contain a token; nil for callers whose
     /// proof is a signature.
     package let withheld: WithheldToken?
+    /// Whether the caller's proof is an upload ticket.
+    package var bearsTicket: Bool { if let withheld, withheld.ticket != nil { true } else { false } }
 
     /// The name of the caller's proof, for the backend, the log and the assertion.
-    package var schemeName: String { withheld?.ticket == nil ? scheme.rawValue : Caller.ticketScheme }
+    package var schemeName: String { bearsTicket ? Caller.ticketScheme : scheme.rawValue }
     package static let ticketScheme = "upload-ticket"
 
     /// `session` is the proof's own, or the one whose token the request bears.

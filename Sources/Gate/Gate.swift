@@ -1,4 +1,5 @@
 import CountersignSchemes
+import CountersignSeal
 import CountersignWire
 
 /// Decides whether one request may pass, as a fixed list of steps; most steps have a file of their own. Start
@@ -104,10 +105,12 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         do {
+            let now = clock.now
             judgement.fresh = try prove(
-                request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
+                request, recordingIn: judgement, from: network, for: destination, as: effect, at: now,
+                lease: work)
             try headCheck.check(
-                request, recordingIn: judgement, from: network, to: destination, as: effect, at: clock.now)
+                request, recordingIn: judgement, from: network, to: destination, as: effect, at: now)
         } catch {
             judgement.refusal = error
             throw error
@@ -145,17 +148,18 @@ package final class Gate: Sendable {
         lookups?.begin(with: judgement.finding)
         let work = workspaces.take()
         do {
+            let now = clock.now
             var proof = judgement.fresh.take()
             if proof == nil, judgement.token == nil, judgement.ticket == nil {
                 proof = try prove(
-                    request, recordingIn: judgement, from: network, for: destination, as: effect, lease: work)
+                    request, recordingIn: judgement, from: network, for: destination, as: effect, at: now,
+                    lease: work)
             }
             guard let fresh = proof.take() else {
                 let caller = try admitUnsigned(request, recordingIn: judgement, lease: work)
                 workspaces.put(back: work)
                 return caller
             }
-            let now = clock.now
             let whole = try complete(fresh, of: request, recordingIn: judgement, at: now)
             if let lookups {
                 judgement.early = try lookUpEarly(
@@ -224,7 +228,8 @@ package final class Gate: Sendable {
         let work = workspaces.take()
         defer { workspaces.put(back: work) }
         _ = try prove(
-            request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, lease: work)
+            request, recordingIn: judgement, from: { [] }, for: .ownRoute, as: .reads, at: clock.now,
+            lease: work)
     }
 
     /// The first stage: verifies the signature or token and finds the release and session. Nil if the proof
@@ -232,9 +237,8 @@ package final class Gate: Sendable {
     private func prove(
         _ request: Request, recordingIn judgement: Judgement, from network: () -> [UInt8],
         for destination: RequestDestination,
-        as effect: ReleaseCheck.Effect?, lease work: WorkspaceLease
+        as effect: ReleaseCheck.Effect?, at now: Int64, lease work: WorkspaceLease
     ) throws(Refusal) -> FreshProof? {
-        let now = clock.now
         let traces = try judgement.detect(schemes, in: request, keys: keys)
         try allowedHosts.check(request)
         judgement.step = .claim
@@ -330,9 +334,11 @@ package final class Gate: Sendable {
         let release = admitted.fresh.release
         let claim = admitted.fresh.claim
         var session = admitted.fresh.session
-        let early = judgement.early
-        if let early {
+        var deviceKey: P256Point?
+        // Tested first: the value is large, and seldom there.
+        if case .some = judgement.early, let early = judgement.early {
             session = try early.session.get()
+            deviceKey = early.deviceKey
         } else if destination != .login {
             session = try bearers.session(
                 of: release, proven: session, sending: request, claim: claim, lease: work)
@@ -343,7 +349,7 @@ package final class Gate: Sendable {
         if let route, case .device = route.level {
             try devices.check(
                 session, of: release, sending: request, on: route, signed: claim.label, from: network,
-                at: now, key: early?.deviceKey, lease: work)
+                at: now, key: deviceKey, lease: work)
         }
         judgement.step = .end
         return session

@@ -51,7 +51,9 @@ package final class Judgement: @unchecked Sendable {
     /// Whether the request came through a trusted proxy, whose `X-Forwarded-Proto` the gateway accepts.
     package var isProxied = false
     /// Nil unless the request was refused.
-    package internal(set) var refusal: Refusal?
+    package internal(set) var refusal: Refusal? { didSet { hasRefusal = true } }
+    /// Whether ``refusal`` has been set since the judgement began: to look at it costs more.
+    private var hasRefusal = false
 
     init() {}
 
@@ -69,9 +71,7 @@ package final class Judgement: @unchecked Sendable {
     /// Detects signs of schemes in a form body that arrived after the head was judged. Refuses a request with
     /// signs of two schemes, one in the head and one in the body.
     func detectInBody(_ schemes: SchemeRegistry, in request: Request) throws(Refusal) {
-        guard let before = detectedSchemes, before.names.isBodyUnread, request.isBodyWhole, let claim else {
-            return
-        }
+        guard detectedSchemes?.names.isBodyUnread == true, request.isBodyWhole, let claim else { return }
         let found = schemes.detectSchemes(in: request)
         detectedSchemes = found
         guard let second = found.otherScheme(than: claim) else { return }
@@ -102,7 +102,8 @@ package final class Judgement: @unchecked Sendable {
         if case .some = tokenRelease { tokenRelease = nil }
         if case .some = tokenSession { tokenSession = nil }
         isProxied = false
-        if case .some = refusal { refusal = nil }
+        if hasRefusal { refusal = nil }
+        hasRefusal = false
         // Proofs refer to the claim; by now there is none, unless a caller kept it.
         if spareClaim == nil, claim != nil, isKnownUniquelyReferenced(&claim) { swap(&claim, &spareClaim) }
         claim = nil

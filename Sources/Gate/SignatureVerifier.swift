@@ -71,8 +71,9 @@ package final class SignatureVerifier: Sendable {
             throw Refusal(.malformed, detail: ambiguity)
         }
         try release.schemePolicy.requiredFields.check(request, claim: claim)
-        if let contradiction = claim.contradiction(
-            to: release.platform, version: release.version, workspace: workspace)
+        if claim.refersToWorkspace,
+            let contradiction = claim.contradiction(
+                to: release.platform, version: release.version, workspace: workspace)
         {
             throw Refusal(.badSignature, detail: contradiction)
         }
@@ -152,10 +153,8 @@ extension VerificationKey {
     /// The release whose policy applies. A session's request names it beside the token. It must be of the
     /// session's app and platform; otherwise the holder of a session could choose another app's policy.
     fileprivate func callingRelease(_ claim: Claim) throws(Refusal) -> AppRelease {
-        guard case .session(let session, _, let named) = owner else {
-            guard case .release(let release) = owner else { throw Refusal(.unknownKey) }
-            return release
-        }
+        if case .release(let release) = owner { return release }
+        guard case .session(let session, _, let named) = owner else { throw Refusal(.unknownKey) }
         guard let release = named else {
             guard let named = claim.release else {
                 throw Refusal(

@@ -78,6 +78,8 @@ final class Buffer {
         append("\r\n")
     }
 
+    /// Disfavoured, so that a literal is taken as a `StaticString`.
+    @_disfavoredOverload
     private func append(_ text: String) {
         var text = text
         text.withUTF8 { _ = append(UnsafeRawBufferPointer($0)) }
@@ -136,7 +138,7 @@ final class BufferPool {
 
     func take() -> Buffer { spare.popLast() ?? Buffer() }
 
-    func put(_ buffer: Buffer) {
+    func put(_ buffer: consuming Buffer) {
         buffer.clear()
         if spare.count < BufferPool.most { spare.append(buffer) }
     }

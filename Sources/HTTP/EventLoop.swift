@@ -169,6 +169,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// The share that is charged for the current job: that of the last client whose bytes the job touched.
     var charged: AddressTimeShare?
 
+    /// Sets it. Mostly it is that share already, and comparing costs less than counting references.
+    func charge(_ share: AddressTimeShare) { if charged !== share { charged = share } }
+
     /// Runs jobs for about `length` nanoseconds; the remaining jobs run after the next poll. Jobs that a
     /// job enqueues run in the same turn: most are the next step of the same request.
     private func drainJobs(for length: Int64) {

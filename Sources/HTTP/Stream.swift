@@ -130,7 +130,7 @@ final class Stream: @unchecked Sendable {
         let isMeasured = !hasJustWaited
         hasJustWaited = false
         guard !loop.hasUsedTurn(share, isMeasured: isMeasured) else { return true }
-        loop.charged = share
+        loop.charge(share)
         return false
     }
 
@@ -141,7 +141,7 @@ final class Stream: @unchecked Sendable {
         isSuspended = true
         await loop.waitForTurn(share)
         isSuspended = false
-        loop.charged = share
+        loop.charge(share)
         hasJustWaited = true
         unmeasured = 0
         guard !isClosed else { throw .closed }
@@ -278,7 +278,7 @@ final class Stream: @unchecked Sendable {
     /// of the turn. False otherwise: the rest is still in `buffer`, for ``write(_:)``, which also reports
     /// errors.
     func writeIfReady(_ buffer: Buffer) -> Bool {
-        if let share { loop.charged = share }
+        if let share { loop.charge(share) }
         while !buffer.isEmpty {
             guard !isClosed, mayUseTurn, case .done(let count) = writeOnce(buffer.filled) else {
                 return false
@@ -293,7 +293,7 @@ final class Stream: @unchecked Sendable {
     /// Writes all of `buffer` and leaves it empty. Waits while the peer does not read: this is the
     /// back-pressure.
     func write(_ buffer: Buffer) async throws(StreamError) {
-        if let share { loop.charged = share }
+        if let share { loop.charge(share) }
         while !buffer.isEmpty {
             guard !isClosed else { throw .closed }
             if mustShareTurn { try await shareTurn(until: writeDeadline) }
@@ -369,7 +369,7 @@ final class Stream: @unchecked Sendable {
     private func settle(_ wake: Wake) throws(StreamError) {
         hasJustWaited = true
         isSuspended = false
-        if let share { loop.charged = share }
+        if let share { loop.charge(share) }
         switch wake {
         case .ready:
             // The stream may have been closed after it became ready and before its task ran: what the task
@@ -396,8 +396,7 @@ final class Stream: @unchecked Sendable {
     }
 
     private func resumeReader(_ wake: Wake) {
-        if let waiter {
-            self.waiter = nil
+        if let waiter = waiter.take() {
             hasJustWaited = true
             isSuspended = false
             return waiter.didWake(stream: self, by: wake)

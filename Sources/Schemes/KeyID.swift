@@ -32,10 +32,10 @@ package struct KeyID: Sendable, Hashable, CustomStringConvertible {
             var word = UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
             // Bytes behind the end count as visible.
             if count - index < 8 { word |= (ones &* 0x21) << UInt64(8 * (count - index)) }
-            let delete = word ^ (ones &* 0x7F)
-            // The top bit of some byte, exactly if any byte is below 0x21, is 0x7F, or is above.
-            hidden |= (word &- ones &* 0x21) & ~word | (delete &- ones) & ~delete | word
-            index += 8
+            // The top bit of some byte, exactly if any byte is below 0x21, is 0x7F, or is above: without such
+            // a byte, there is no borrow and no carry.
+            hidden |= (word &- ones &* 0x21) | (word &+ ones) | word
+            index &+= 8
         }
         return hidden & (ones &* 0x80) == 0
     }

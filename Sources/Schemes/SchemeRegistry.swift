@@ -52,7 +52,8 @@ package final class SchemeRegistry: Sendable {
         let parameters = traces.names.evidence
         for index in entries.indices
         where entries[index].evidence.isPossible(in: request, parameters: parameters) {
-            traces.note(entries[index].scheme.detect(in: request, names: traces.names), at: index)
+            let entry = entries[index]
+            traces.note(entry.scheme.detect(in: request, names: traces.names), at: index)
         }
         return traces
     }
@@ -73,9 +74,9 @@ package final class SchemeRegistry: Sendable {
         in request: Request, traces: DetectedSchemes, workspace: inout Workspace
     ) throws(Refusal) -> Claim? {
         for index in entries.indices where traces.mayClaim(index) {
+            let entry = entries[index]
             guard
-                let claim = try entries[index].scheme.claim(
-                    in: request, names: traces.names, workspace: &workspace)
+                let claim = try entry.scheme.claim(in: request, names: traces.names, workspace: &workspace)
             else { continue }
             if let other = traces.firstPresent(after: index) {
                 throw Refusal(

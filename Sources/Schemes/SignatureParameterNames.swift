@@ -27,7 +27,7 @@ package struct SignatureParameterNames: Sendable {
 
     package init() {}
 
-    fileprivate init(inQueryOf request: Request) {
+    fileprivate init(inQueryOf request: borrowing Request) {
         let query = request.query ?? .empty
         self.init(in: request.head.span.extracting(query.range))
     }

@@ -28,7 +28,7 @@ class CallerIdentityFields {
     /// signature covers. Source: docs/protocol.md, "To the upstream".
     func lines(
         for caller: Caller, sending request: Request, leaving unsigned: [UInt8], over exchange: any Exchange,
-        event: EventID, at now: Int64
+        event: EventID, at now: @autoclosure () -> Int64
     ) throws(Refusal) -> [UInt8] {
         let client = ClientAddressFields.lines(for: exchange, sending: request, behind: proxies)
         var lines: [UInt8]
@@ -50,7 +50,7 @@ class CallerIdentityFields {
         }
         if caller.release.policy.assertion == .signed {
             try asserter.append(
-                for: request, caller: caller, from: client.address, event: event, at: now, to: &lines)
+                for: request, caller: caller, from: client.address, event: event, at: now(), to: &lines)
         }
         return lines
     }
@@ -70,9 +70,9 @@ class CallerIdentityFields {
     /// The lines that are the same for all requests of a caller over one connection, and cookies.
     private func compose(for caller: Caller, client: ClientAddressFields) -> [UInt8] {
         let release =
-            caller.withheld?.ticket == nil
-            ? releaseLines(for: caller.release)
-            : CallerIdentityFields.text(of: caller.release, scheme: Caller.ticketScheme)
+            caller.bearsTicket
+            ? CallerIdentityFields.text(of: caller.release, scheme: Caller.ticketScheme)
+            : releaseLines(for: caller.release)
         var lines: [UInt8] = []
         lines.reserveCapacity(release.count + client.bytes.count + CallerIdentityFields.roomForSession)
         lines.append(contentsOf: release)
@@ -127,17 +127,17 @@ class CallerIdentityFields {
     /// names, and those that may go uncovered (``FieldTraits/isHarmless``); never the fields that only a
     /// proxy may set.
     func forwardedFields(of request: borrowing Request, caller: Caller) -> FieldMask {
-        let named = caller.release.policy.forwardedFields
+        let namesFields = !caller.release.policy.forwardedFields.isEmpty
         // Do not forward a bearer token of this authority, even if the signature covers it.
         let isBearer =
-            caller.session?.kind == .bearer && (caller.withheld == nil || caller.withheld?.ticket != nil)
+            caller.session?.kind == .bearer && (caller.withheld == nil || caller.bearsTicket)
         var forwarded = caller.coveredFields.mask
         for index in request.fields.indices {
             let field = request.fields[index]
             if isBearer && field.known == .authorization || callerFields.isRemoved(field, of: request) {
                 forwarded.remove(index)
             } else if field.traits.contains(.isHarmless)
-                || !named.isEmpty && named.contains(request.text(field.name))
+                || namesFields && caller.release.policy.forwardedFields.contains(request.text(field.name))
             {
                 forwarded.insert(index)
             }

@@ -146,7 +146,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Ends a request: its response was sent, or cannot be.
-    private func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
+    fileprivate func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
         // A refusal is counted as it is written.
         if event.refusal == nil { countEnd(of: event, on: exchange) }
         didEnd(event, of: exchange, after: judgement)
@@ -411,16 +411,22 @@ final class Gateway: Handler, @unchecked Sendable {
     /// Sets the body's state: a body whose stated length is over the limit for held bodies streams; any
     /// other body is held once it is read.
     private func announceBody(of exchange: any Exchange, request: inout Request) throws(Refusal) {
-        switch request.framing {
-        case .none, .length(0): return
+        let state = try bodyState(of: request.framing)
+        guard state != .whole else { return }
+        request.bodyState = state
+        exchange.request.bodyState = state
+    }
+
+    private func bodyState(of framing: Request.Framing) throws(Refusal) -> Request.BodyState {
+        switch framing {
+        case .none, .length(0): return .whole
         case .length(let length) where length > limits.heldBodyBytes:
             guard length <= limits.bodyBytes else {
                 throw Refusal(.tooLarge, detail: "a body is limited to \(limits.bodyBytes) bytes")
             }
-            request.bodyState = .streaming
-        case .length, .chunked: request.bodyState = .awaited
+            return .streaming
+        case .length, .chunked: return .awaited
         }
-        exchange.request.bodyState = request.bodyState
     }
 
     func readBody(
@@ -655,9 +661,9 @@ final class Gateway: Handler, @unchecked Sendable {
         // Part by part: a caller is large, and is not copied here.
         if let release = event.caller?.release, let edition = event.caller?.edition {
             event.counted =
-                event.caller?.withheld?.ticket == nil
-                ? requestCounter.countAccepted(release, under: edition)
-                : requestCounter.acceptTicket(of: release)
+                event.caller?.bearsTicket == true
+                ? requestCounter.acceptTicket(of: release)
+                : requestCounter.countAccepted(release, under: edition)
         } else if let passage = event.passage {
             event.counted = requestCounter.pass(passage)
         } else if let release = event.namedRelease {
@@ -689,20 +695,34 @@ final class Gateway: Handler, @unchecked Sendable {
 extension Gateway {
     func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome {
         guard decider == nil, case .upstream(let pool) = backend else { return .declined }
-        var request = exchange.request
-        guard case .elsewhere = routes.find(request), isOfNoLegacyRoute(request),
+        // Handed on as a constant: of a variable, each step would get a copy of its own.
+        let head = exchange.request
+        guard case .elsewhere = routes.find(head), isOfNoLegacyRoute(head),
             // It may be a preflight request.
-            !request.matches(request.method, text: "OPTIONS"),
-            (try? announceBody(of: exchange, request: &request)) != nil, request.bodyState != .streaming
+            !head.matches(head.method, text: "OPTIONS"),
+            let bodyState = try? bodyState(of: head.framing), bodyState != .streaming
         else { return .declined }
-        let judgement = beginJudgement(of: request, on: exchange)
-        let event = RequestEvent(id: EventID(&events))
-        let caller: Caller
+        let judgement = beginJudgement(of: head, on: exchange)
+        let event = ImmediateRequestEvent(id: EventID(&events), gateway: self, judgement: judgement)
         do throws(Refusal) {
             try screen(exchange, event: event)
         } catch {
-            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
+            return answerAtOnce(error, on: exchange, request: head, judgement: judgement, event: event)
         }
+        var request = consume head
+        if bodyState != .whole {
+            request.bodyState = bodyState
+            exchange.request.bodyState = bodyState
+        }
+        return serveAtOnce(exchange, to: pool, request: &request, event: event)
+    }
+
+    /// Judges a request for the backend, and forwards it.
+    private func serveAtOnce(
+        _ exchange: any Exchange, to pool: UpstreamPool, request: inout Request, event: ImmediateRequestEvent
+    ) -> ImmediateOutcome {
+        let judgement = event.judgement
+        let caller: Caller
         do throws(Refusal) {
             guard
                 let admitted = try admitIfReady(
@@ -720,23 +740,30 @@ extension Gateway {
             return refuseAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
         }
         // A ticket is spent in the store.
-        guard caller.withheld?.ticket == nil else {
+        guard !caller.bearsTicket else {
             return finish(
                 exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
         }
         event.caller = caller
+        return forwardAtOnce(exchange, to: pool, request: request, from: caller, event: event)
+    }
+
+    private func forwardAtOnce(
+        _ exchange: any Exchange, to pool: UpstreamPool, request: Request, from caller: Caller,
+        event: ImmediateRequestEvent
+    ) -> ImmediateOutcome {
+        let judgement = event.judgement
         do throws(Refusal) {
             if let rules = caller.release.traffic {
                 try checkTraffic(by: rules, of: request, from: caller, over: exchange, event: event)
             }
             try Gateway.checkForwardable(request, from: caller)
-            let report = ForwardReport(gateway: self, judgement: judgement, event: event)
             if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
-                return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, reportingTo: report)
+                return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, event: event)
             }
             let forwarding = try forwarding(
                 of: request, from: caller, judgement: judgement, over: exchange, event: event)
-            exchange.forward(forwarding, to: pool, reportingTo: report)
+            exchange.forward(forwarding, to: pool, reportingTo: event)
             return .forwarded
         } catch {
             return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
@@ -823,34 +850,33 @@ extension Gateway {
     }
 
     /// Answers with a refusal, and ends the request.
-    private func end(
+    fileprivate func end(
         _ judgement: Judgement, refusing refusal: Refusal, event: RequestEvent, on exchange: any Exchange
     ) async {
         event.refusal = refusal
         await answer(refusal, on: exchange, judgement: judgement, event: event)
         end(judgement, event: event, of: exchange)
     }
+}
 
-    /// Ends a request that was begun without a task. Confined to the loop.
-    final class ForwardReport: ForwardObserver {
-        let gateway: Gateway
-        let judgement: Judgement
-        let event: RequestEvent
+/// The event of a request that is begun without a task; it ends the request when that has been forwarded.
+final class ImmediateRequestEvent: RequestEvent, ForwardObserver, @unchecked Sendable {
+    let gateway: Gateway
+    let judgement: Judgement
 
-        init(gateway: Gateway, judgement: Judgement, event: RequestEvent) {
-            self.gateway = gateway
-            self.judgement = judgement
-            self.event = event
-        }
+    init(id: EventID, gateway: Gateway, judgement: Judgement) {
+        self.gateway = gateway
+        self.judgement = judgement
+        super.init(id: id)
+    }
 
-        func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
-            gateway.end(judgement, event: event, of: exchange)
-            return nil
-        }
+    func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
+        gateway.end(judgement, event: self, of: exchange)
+        return nil
+    }
 
-        func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
-            await gateway.end(judgement, refusing: refusal, event: event, on: exchange)
-        }
+    func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
+        await gateway.end(judgement, refusing: refusal, event: self, on: exchange)
     }
 }
 

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// A class, because it has a copy of what a refusal or a proxy's question needs, and most steps pass it on.
 /// Confined to the loop of its request.
-final class RequestEvent: @unchecked Sendable {
+class RequestEvent: @unchecked Sendable {
     let id: EventID
     /// When the request began, in nanoseconds of the monotonic clock.
     let began: UInt64

@@ -141,9 +141,8 @@ package enum Base64 {
             let (first, second) = (value(of: letters, in: table), value(of: letters >> 8, in: table))
             let (third, fourth) = (value(of: letters >> 16, in: table), value(of: letters >> 24, in: table))
             guard first | second | third | fourth < 64 else { return false }
-            let group = UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6 | UInt32(fourth)
-            guard emit(group, 3) else { return false }
-            index += 4
+            guard emit(first &<< 18 | second &<< 12 | third &<< 6 | fourth, 3) else { return false }
+            index &+= 4
         }
         guard tail > 0 else { return true }
         let (first, second) = (
@@ -153,7 +152,7 @@ package enum Base64 {
         guard first | second | third < 64 else { return false }
         // The remaining bits must be zeros; otherwise the value would have a second encoding.
         guard (tail == 3 ? third & 3 : second & 15) == 0 else { return false }
-        return emit(UInt32(first) << 18 | UInt32(second) << 12 | UInt32(third) << 6, tail - 1)
+        return emit(first &<< 18 | second &<< 12 | third &<< 6, tail - 1)
     }
 
     /// Whether `byte` is a letter of the standard alphabet.
@@ -179,9 +178,9 @@ package enum Base64 {
 
     /// Six bits, for the lowest byte of `letter`; 64 or more if that is not in the alphabet.
     @inline(__always)
-    private static func value(of letter: UInt32, in table: UnsafePointer<UInt8>) -> UInt8 {
+    private static func value(of letter: UInt32, in table: UnsafePointer<UInt8>) -> UInt32 {
         // The table has an entry for each byte.
-        table[Int(letter & 0xFF)] &- 48
+        UInt32(table[Int(letter & 0xFF)]) &- 48
     }
 
     private static let standardLetters: StaticString =

@@ -80,14 +80,16 @@
             UnsafeMutableBufferPointer(rebasing: memory[start..<used]))
         var index = 0
         while index < written.count {
-            if index + 8 <= written.count {
-                let word = written.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            // The last word overlaps the one before it.
+            let start = min(index, written.count - 8)
+            if start >= 0 {
+                let word = written.loadUnaligned(fromByteOffset: start, as: UInt64.self)
                 // The top bit of each byte from `A` to `Z`; also of some beyond ASCII, which are looked at
                 // one by one like these.
                 let low = word & (ones &* 0x7F)
                 let letters = (low &+ ones &* 0x3F) & ~(low &+ ones &* 0x25) & (ones &* 0x80)
                 if letters == 0 {
-                    index += 8
+                    index = start + 8
                     continue
                 }
             }

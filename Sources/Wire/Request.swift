@@ -34,7 +34,7 @@
     }
 
     /// How much of the body is available when the request is judged.
-    package enum BodyState: Sendable {
+    @usableFromInline package enum BodyState: Sendable {
         /// `body` is all of it.
         case whole
         /// A body was announced and will be buffered; it has not been read yet, and `body` is empty.
@@ -74,10 +74,10 @@
     package var minorVersion = 1
     /// The whole body if it was read before the gate judges the request; empty otherwise.
     package var body: [UInt8] = []
-    package var bodyState = BodyState.whole
+    @usableFromInline package var bodyState = BodyState.whole
     /// Whether `body` is complete. Setting this to false means that the body is too large to buffer, and
     /// streams.
-    package var isBodyWhole: Bool {
+    @inlinable package var isBodyWhole: Bool {
         get { bodyState == .whole }
         set { bodyState = newValue ? .whole : .streaming }
     }

@@ -160,14 +160,12 @@ extension Span<UInt8> {
         var position = start
         while position + 8 <= raw.byteCount {
             let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // The top bit of each such byte. A borrow can set one too many, but only above a true one, and
-            // the lowest is taken.
+            // The top bit of each such byte; for those beyond ASCII, any term may set it. A borrow or carry
+            // can set one too many, but only above a true one, and the lowest is taken.
             let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
             let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
-            let delete = word ^ (ones &* 0x7F)
             let found =
-                (word &- ones &* 0x20) & ~word | (quote &- ones) & ~quote | (backslash &- ones) & ~backslash
-                | (delete &- ones) & ~delete | word
+                (word &- ones &* 0x20) | (quote &- ones) | (backslash &- ones) | (word &+ ones) | word
             let hits = found & (ones &* 0x80)
             guard hits == 0 else { return position + hits.trailingZeroBitCount >> 3 }
             position += 8

@@ -195,7 +195,7 @@ private struct ResponseReading: Equatable {
     private var numbers: [Int?]
     private var passedOn: FieldMask
 
-    init(_ response: UpstreamResponse, length: Int) {
+    init(_ response: borrowing UpstreamResponse, length: Int) {
         head = response.head
         fields = response.fields.map(FieldReading.init)
         names = response.names

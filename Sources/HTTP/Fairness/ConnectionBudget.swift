@@ -39,7 +39,7 @@ final class ConnectionBudget {
 
     func beginExchange() {
         proof = nil
-        source = peer
+        if source !== peer { source = peer }
         inFlight = peer.usage
         peer.usage.count(1, of: .requests)
     }

@@ -152,10 +152,10 @@ extension Connection {
     /// Appends the first `count` bytes of `piece` as part of a body of known length, and removes them from
     /// `piece`; false, and nothing is done, if the output has no room for them.
     func appendIfRoom(_ piece: Buffer, upTo count: Int) -> Bool {
-        guard case .sized(let remaining) = answer, count <= remaining, takeOutput().space >= count else {
-            return false
-        }
-        takeOutput().append(UnsafeRawBufferPointer(rebasing: piece.filled.prefix(count)))
+        guard case .sized(let remaining) = answer, count <= remaining else { return false }
+        let output = takeOutput()
+        guard output.space >= count else { return false }
+        output.append(UnsafeRawBufferPointer(rebasing: piece.filled.prefix(count)))
         piece.take(count)
         answeredBytes += count
         answer = .sized(remaining: remaining == .max ? .max : remaining - count)
@@ -169,11 +169,13 @@ extension Connection {
         case .sized(remaining: 0), .bodyless: break
         default: return false
         }
-        guard let output else { return false }
+        guard let output = output.take() else { return false }
         stream.writeDeadline = loop.seconds + Int64(deadlines.stall)
-        guard stream.writeIfReady(output) else { return false }
+        guard stream.writeIfReady(output) else {
+            self.output = output
+            return false
+        }
         loop.outputs.put(output)
-        self.output = nil
         answer = .finished
         return true
     }

@@ -333,9 +333,8 @@ final class Connection: Exchange, @unchecked Sendable {
 
     /// Gives an input buffer without bytes back to the loop, before a long wait.
     func releaseEmptyInput() {
-        guard let buffer = input, buffer.isEmpty else { return }
+        guard input?.isEmpty == true, let buffer = input.take() else { return }
         loop.buffers.put(buffer)
-        input = nil
     }
 
     private func takeInput() -> Buffer {
@@ -359,7 +358,7 @@ final class Connection: Exchange, @unchecked Sendable {
     /// Waits for ``resumeTask(with:)``, unless it has been called.
     private func park() async -> ConnectionStep {
         if step == nil { await withUnsafeContinuation { parked = $0 } }
-        if let share = stream.share { loop.charged = share }
+        if let share = stream.share { loop.charge(share) }
         defer { step = nil }
         return step ?? .close
     }

@@ -1,7 +1,8 @@
 import CountersignWire
 
-/// The head of an upstream's response: bytes and offsets as in ``Request``.
-struct UpstreamResponse {
+/// The head of an upstream's response: bytes and offsets as in ``Request``. Not copyable, so that it is
+/// read where a connection has it.
+struct UpstreamResponse: ~Copyable {
     enum Framing: Equatable {
         case none
         case length(Int)

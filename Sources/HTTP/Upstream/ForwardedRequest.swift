@@ -59,14 +59,15 @@ package protocol BodyInspector: AnyObject {
 extension ForwardedRequest {
     /// The fields of `request` that are forwarded: ``fields`` without hop-by-hop fields and those reserved
     /// for the gateway.
-    package func selected(of request: borrowing Request) -> FieldMask {
+    @inline(__always) package func selected(of request: borrowing Request) -> FieldMask {
         var selected = FieldLines.passedOn(request.fields, except: request.hopByHopFields)
         selected.formIntersection(fields)
         return selected
     }
 
-    /// Writes the request's head for the upstream: the same method and the same target bytes.
-    func writeHead(of request: borrowing Request, to output: Buffer) {
+    /// Writes the request's head for the upstream: the same method and the same target bytes. Inlined, so
+    /// that the connection's request is read where it is.
+    @inline(__always) func writeHead(of request: borrowing Request, to output: Buffer) {
         let head = request.head.span
         let fieldStart = Int(request.fields.first?.name.start ?? 0)
         let targetEnd = Int(request.target.end)
@@ -238,7 +239,7 @@ package struct UpstreamResponseFields: Sendable {
     private var fields: [Request.Field]
     private let passedOn: FieldMask
 
-    init(_ response: UpstreamResponse) {
+    init(_ response: borrowing UpstreamResponse) {
         (head, fields, passedOn) = (response.head, response.fields, response.passedOn)
     }
 

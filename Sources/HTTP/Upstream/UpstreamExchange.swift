@@ -353,19 +353,19 @@ final class UpstreamExchange: @unchecked Sendable {
     }
 
     private func beginAnswer(_ framing: UpstreamResponse.Framing) -> Bool {
-        let response = connection.upstreamResponse
+        let status = connection.upstreamResponse.status
         let answerFraming: ResponseFraming =
             switch framing {
-            case .none where response.hasBody: .length(0)
+            case .none where connection.upstreamResponse.hasBody: .length(0)
             // Source: RFC 9110 §8.6.
-            case .none where response.status == 204: .bodyless
-            case .none: response.declaredLength.map { .bodylessOfLength($0) } ?? .bodyless
+            case .none where status == 204: .bodyless
+            case .none: connection.upstreamResponse.declaredLength.map { .bodylessOfLength($0) } ?? .bodyless
             case .length(let length): .length(length)
             case .chunked, .untilClose: .chunked
             }
-        return connection.begin(status: response.status, framing: answerFraming, hasDate: response.hasDate) {
-            output in
-            response.writeFields(to: output)
+        let hasDate = connection.upstreamResponse.hasDate
+        return connection.begin(status: status, framing: answerFraming, hasDate: hasDate) { output in
+            connection.upstreamResponse.writeFields(to: output)
             output.append(forwarding.addedToAnswer)
         }
     }

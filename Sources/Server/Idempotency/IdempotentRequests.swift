@@ -15,7 +15,8 @@ enum IdempotencyKeyParser {
     /// forwarded without idempotency. A token signs nothing, and any holder of the token could send any key:
     /// there the key counts as sent.
     static func read(
-        _ request: Request, from caller: Caller, calling address: () -> ClientAddress, at now: Int64
+        _ request: Request, from caller: Caller, calling address: () -> ClientAddress,
+        at now: @autoclosure () -> Int64
     ) throws(Refusal) -> IdempotentRequest? {
         guard request.names.contains(.idempotencyKey), !request.isSafe else { return nil }
         var value: ByteRange?
@@ -38,7 +39,7 @@ enum IdempotencyKeyParser {
         return IdempotentRequest(
             scope: scope(of: caller), from: caller.session == nil ? address() : .unknown, key: bytes(of: key),
             digest: try digest(of: request, expected: caller.body),
-            begun: now)
+            begun: now())
     }
 
     private static func scope(of caller: Caller) -> IdempotencyScope {

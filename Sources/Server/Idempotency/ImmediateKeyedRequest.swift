@@ -8,15 +8,15 @@ extension Gateway {
     /// task: it is resumed only if there is something else to wait for than the store and the backend.
     func forwardOnce(
         _ keyed: IdempotentRequest, exchange: any Exchange, to pool: UpstreamPool, from caller: Caller,
-        reportingTo report: ForwardReport
+        event: ImmediateRequestEvent
     ) -> ImmediateOutcome {
         let immediate = ImmediateKeyedRequest(
-            keyed, exchange: exchange, pool: pool, caller: caller, report: report)
+            keyed, exchange: exchange, pool: pool, caller: caller, event: event)
         if idempotency.beginIfReady(keyed, reportingTo: immediate) { return .suspended }
         return immediate.finish { [self] () async throws(Refusal) in
             try await forwardOnce(
                 keyed, exchange: exchange, request: exchange.request, from: caller,
-                judgement: report.judgement, event: report.event)
+                judgement: event.judgement, event: event)
         }
     }
 }
@@ -30,24 +30,24 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
     private let exchange: any Exchange
     private let pool: UpstreamPool
     private let caller: Caller
-    private let report: Gateway.ForwardReport
+    private let event: ImmediateRequestEvent
     private let recorder: ResponseRecorder
     /// What the store says; written before the loop is asked to go on, and read after.
     private var state: Result<IdempotencyState, Refusal>?
 
     init(
         _ keyed: IdempotentRequest, exchange: any Exchange, pool: UpstreamPool, caller: Caller,
-        report: Gateway.ForwardReport
+        event: ImmediateRequestEvent
     ) {
         self.keyed = keyed
         self.exchange = exchange
         self.pool = pool
         self.caller = caller
-        self.report = report
-        recorder = ResponseRecorder(keeping: report.gateway.idempotency.largestKeptBody)
+        self.event = event
+        recorder = ResponseRecorder(keeping: event.gateway.idempotency.largestKeptBody)
     }
 
-    private var gateway: Gateway { report.gateway }
+    private var gateway: Gateway { event.gateway }
 
     /// On the store's thread.
     func didBegin(_ result: Result<IdempotencyState, Refusal>) {
@@ -59,8 +59,8 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
         guard case .success(.begun)? = state else { return finish(goOnOtherwise) }
         do throws(Refusal) {
             var forwarding = try gateway.forwarding(
-                of: exchange.request, from: caller, judgement: report.judgement, over: exchange,
-                event: report.event)
+                of: exchange.request, from: caller, judgement: event.judgement, over: exchange,
+                event: event)
             forwarding.observer = recorder
             exchange.forward(forwarding, to: pool, reportingTo: self)
             return .forwarded
@@ -74,7 +74,7 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
         let state = state ?? .failure(Refusal(.unavailable, detail: "the log did not take the request"))
         try await gateway.goOn(
             with: keyed, after: gateway.idempotency.decide(keyed, after: state), exchange: exchange,
-            request: exchange.request, from: caller, judgement: report.judgement, event: report.event)
+            request: exchange.request, from: caller, judgement: event.judgement, event: event)
     }
 
     /// Does the rest on the connection's task.
@@ -83,23 +83,23 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
             do throws(Refusal) {
                 try await rest()
             } catch {
-                return await report.didFail(error, on: exchange)
+                return await event.didFail(error, on: exchange)
             }
-            _ = report.didForward(exchange)
+            _ = event.didForward(exchange)
         }
     }
 
     func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
         let outcome = recorder.outcome
-        if gateway.idempotency.endIfReady(keyed, with: outcome) { return report.didForward(exchange) }
+        if gateway.idempotency.endIfReady(keyed, with: outcome) { return event.didForward(exchange) }
         return { [self] in
             await gateway.idempotency.end(keyed, with: outcome)
-            _ = report.didForward(exchange)
+            _ = event.didForward(exchange)
         }
     }
 
     func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
         await gateway.idempotency.end(keyed, with: recorder.outcome)
-        await report.didFail(refusal, on: exchange)
+        await event.didFail(refusal, on: exchange)
     }
 }

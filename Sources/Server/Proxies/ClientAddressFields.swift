@@ -54,8 +54,7 @@ final class ClientAddressFields {
 
     /// Whether the lines of the last request are those of this caller's, too.
     func keepsLines(of caller: Caller) -> Bool {
-        guard let kept else { return false }
-        return kept.release === caller.release && kept.session === caller.session
+        kept?.release === caller.release && kept?.session === caller.session
     }
 
     /// Keeps lines that end with the one of an event.

@@ -7,10 +7,10 @@
     final class ClientWrittenIdentityFields: CallerIdentityFields {
         override func lines(
             for caller: Caller, sending request: Request, leaving unsigned: [UInt8],
-            over exchange: any Exchange, event: EventID, at now: Int64
+            over exchange: any Exchange, event: EventID, at now: @autoclosure () -> Int64
         ) throws(Refusal) -> [UInt8] {
             let lines = try super.lines(
-                for: caller, sending: request, leaving: unsigned, over: exchange, event: event, at: now)
+                for: caller, sending: request, leaving: unsigned, over: exchange, event: event, at: now())
             return ClientWrittenIdentityFields.replaced(lines, by: request)
         }
 
