@@ -10,10 +10,12 @@ import hashlib
 import http.server
 import json
 import pathlib
+import queue
 import re
 import smtplib
 import sqlite3
 import ssl
+import sys
 import threading
 import time
 import urllib.error
@@ -23,6 +25,8 @@ import urllib.request
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+# One bare address: the name of an account may be any text, and a mailer reads lists and display names out of it.
+ADDRESS = re.compile(r"[a-z0-9][a-z0-9._+-]{0,63}@(?:[a-z0-9-]{1,63}\.)+[a-z]{2,63}")
 COMPONENTS = ["@method", "@target-uri", "content-type", "content-digest", "countersign-event"]
 # Seconds.
 OLDEST_DELIVERY, PAUSE_OF_MAILS = 300, 60
@@ -66,13 +70,13 @@ class Webhooks:
 
 
 class Authority:
-    """The admin API, with a token of the scope accounts:recover."""
+    """The admin API, with a token of the scopes accounts:verify and accounts:recover."""
 
     def __init__(self, url: str, token: str, app: str):
         self.url, self.token, self.app = url, token, app
 
     def _post(self, account: str, place: str, body: dict) -> dict | None:
-        """None if there is no such account, or if it is in no state for that."""
+        """None if there is no such account (404), or if it is locked or not verified (409)."""
         path = f"/api/v1/apps/{self.app}/accounts/{urllib.parse.quote(account, safe='')}/{place}"
         request = urllib.request.Request(self.url + path, json.dumps(body).encode(), {
             "Authorization": f"Bearer {self.token}", "Content-Type": "application/json"})
@@ -90,7 +94,7 @@ class Authority:
 
     def verify(self, account: str, code: str) -> bool:
         """Uses the code up. A wrong one costs one of its tries."""
-        if not re.fullmatch(r"\d{8}", code):
+        if not re.fullmatch("[0-9]{8}", code):
             return False
         outcome = self._post(account, "codes/redeem", {"purpose": "verify", "code": code})
         return bool(outcome) and outcome["accepted"]
@@ -130,10 +134,14 @@ class Memory:
             CREATE TABLE IF NOT EXISTS handled (event TEXT PRIMARY KEY, at INTEGER NOT NULL);
             CREATE TABLE IF NOT EXISTS mailed (account TEXT PRIMARY KEY, at INTEGER NOT NULL);""")
 
-    def begins(self, event: str) -> bool:
-        """Whether the event is new: deliveries may come twice."""
+    def knows(self, event: str) -> bool:
+        """Whether the event was handled: deliveries may come twice."""
         with self.lock:
-            return self.database.execute("INSERT OR IGNORE INTO handled VALUES (?, ?)", (event, int(time.time()))).rowcount == 1
+            return self.database.execute("SELECT 1 FROM handled WHERE event = ?", (event,)).fetchone() is not None
+
+    def remember(self, event: str) -> None:
+        with self.lock:
+            self.database.execute("INSERT OR IGNORE INTO handled VALUES (?, ?)", (event, int(time.time())))
 
     def may_be_mailed(self, account: str) -> bool:
         """Whether the account had no mail in the last minute; counts this one."""
@@ -160,6 +168,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             status, answer = self.server.respond(self.path, {name.lower(): value for name, value in self.headers.items()}, self.rfile.read(length))
         except Refused as error:
             status, answer = error.status, {"error": str(error)}
+        except (OSError, smtplib.SMTPException):
+            # Of the mail server or of the API. Countersign sends an event again.
+            status, answer = 503, {"error": "try again later"}
         except (ValueError, KeyError):
             status, answer = 400, {"error": "the request is malformed"}
         body = json.dumps(answer).encode()
@@ -173,21 +184,32 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class Backend:
     def __init__(self, webhooks: Webhooks, authority: Authority, mailer: Mailer, memory: Memory):
         self.webhooks, self.authority, self.mailer, self.memory = webhooks, authority, mailer, memory
+        # One at a time, and not more than wait here: the API serves the operators, too.
+        self.resets = queue.Queue(maxsize=1_000)
+        threading.Thread(target=self.mail_resets, daemon=True).start()
 
     def hook(self, path: str, fields: dict[str, str], body: bytes) -> tuple[int, dict]:
         """From Countersign, over HTTPS."""
         event = self.webhooks.event(path, fields, body)
-        if not self.memory.begins(event["id"]):
-            return 200, {"handled": "before"}
         account = event.get("account", "").removeprefix("name:")
+        # An endpoint may be told of other apps, whose accounts are other people's.
+        if event.get("app") != self.authority.app or not ADDRESS.fullmatch(account):
+            return 200, {"handled": "not ours"}
+        if self.memory.knows(event["id"]):
+            return 200, {"handled": "before"}
         if event["type"] == "account.registered":
-            if code := self.authority.verification_code(account):
-                self.mailer.send(account, "Your address", f"Enter this code in the app: {code}")
+            self.mail_code(account)
         elif event["type"] == "account.password-changed":
             self.mailer.send(account, "Your password", "Your password was changed. If that was not you, answer this mail.")
         elif event["type"] == "account.removed":
             self.memory.forget(account)
+        # Only now: a mail that could not be sent is tried again with the next delivery.
+        self.memory.remember(event["id"])
         return 200, {"handled": event["type"]}
+
+    def mail_code(self, account: str) -> None:
+        if code := self.authority.verification_code(account):
+            self.mailer.send(account, "Your address", f"Enter this code in the app: {code}")
 
     def call(self, path: str, fields: dict[str, str], body: bytes) -> tuple[int, dict]:
         """From the app, through the gateway, which says who calls."""
@@ -195,11 +217,26 @@ class Backend:
         if path == "/verify":
             account = fields["countersign-account"].removeprefix("name:")
             return (200, {"verified": True}) if self.authority.verify(account, str(members["code"])) else (403, {"verified": False})
+        if path == "/code":
+            account = fields["countersign-account"].removeprefix("name:")
+            if ADDRESS.fullmatch(account) and self.memory.may_be_mailed(account):
+                self.mail_code(account)
+            return 202, {}
         if path == "/forgot":
-            # The answer is the same for every name, and comes before the work: it tells nobody who has an account.
-            threading.Thread(target=self.mail_reset, args=(str(members["account"]),), daemon=True).start()
+            # The answer is the same for every name, and comes before the work: it tells nobody who has an account. The spelling of
+            # an account's name is in lower case.
+            account = str(members["account"]).strip().lower()
+            if ADDRESS.fullmatch(account) and not self.resets.full():
+                self.resets.put(account)
             return 202, {}
         return 404, {}
+
+    def mail_resets(self) -> None:
+        while True:
+            try:
+                self.mail_reset(self.resets.get())
+            except (OSError, smtplib.SMTPException) as error:
+                print(f"a reset code was not mailed: {error}", file=sys.stderr)
 
     def mail_reset(self, account: str) -> None:
         # The pause comes first: another code would replace the one that was just mailed.

@@ -9,7 +9,7 @@ extension FailingStore {
     }
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
-    ) throws(OperationalError) -> ChangeOutcome {
+    ) throws(OperationalError) -> AccountCodeInsertOutcome {
         try check()
         return try base.add(code, of: account, at: now, recording: draft)
     }

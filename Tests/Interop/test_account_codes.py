@@ -111,32 +111,59 @@ def test_what_is_wrong_is_named(served, words, reason):
     assert done.returncode in (1, 2) and reason in done.err, done.err
 
 
-def test_the_api_with_the_scope_to_recover_alone(served):
+def test_the_api_with_the_least_scopes(served):
     served.admin("account", "add", "demo", "emil")
-    token = served.token_for("recovery", ["accounts:recover"])
+    tokens = {scope: served.token_for(scope.replace(":", "-"), [scope])
+              for scope in ("accounts:verify", "accounts:recover", "accounts:write", "accounts:read")}
     path = "/api/v1/apps/demo/accounts/emil"
 
-    def call(method: str, place: str, body: object = None, token: str = token) -> tuple[int, dict]:
-        return served.call(method, place, body, token=token)[:2]
+    def call(scope: str, method: str, place: str, body: object = None) -> tuple[int, dict]:
+        return served.call(method, place, body, token=tokens[f"accounts:{scope}"])[:2]
 
-    assert call("POST", f"{path}/reset", {"if_verified": True})[0] == 409
-    status, made = call("POST", f"{path}/codes", {"valid": "5m"})
+    assert call("recover", "POST", f"{path}/reset", {"if_verified": True})[0] == 409
+    status, made = call("verify", "POST", f"{path}/codes", {"valid": "5m"})
     assert status == 201
-    assert call("POST", f"{path}/codes/redeem", {"code": other(made["code"])})[1]["tries_left"] == 4
-    assert call("POST", f"{path}/codes/redeem", {"code": made["code"]}) == (200, {
+    assert call("verify", "POST", f"{path}/codes/redeem", {"code": other(made["code"])})[1]["tries_left"] == 4
+    assert call("verify", "POST", f"{path}/codes/redeem", {"code": made["code"]}) == (200, {
         "app": "demo", "account": "emil", "purpose": "verify", "accepted": True, "reason": None, "tries_left": None})
-    assert call("POST", f"{path}/codes/redeem", {"code": "x"})[0] == 400
-    assert call("POST", f"{path}/codes/redeem", {})[0] == 400
-    assert call("POST", f"{path}/reset", {"if_verified": True})[1]["reset_code"]
-    assert call("DELETE", f"{path}/verification")[1]["verified"] is None
-    assert call("PUT", f"{path}/verification")[1]["verified"]
-    # It does nothing else.
-    for method, place in (("GET", path), ("DELETE", path), ("PUT", f"{path}/lock"), ("POST", f"{path}/erase"), ("GET", "/api/v1/apps")):
-        status, problem = call(method, place)
-        assert (status, problem["code"]) == (403, "scope-missing"), place
-    # A token to write accounts has it, too, and one to read them has not.
-    assert call("POST", f"{path}/codes", {}, served.token_for("writer", ["accounts:write"]))[0] == 201
-    assert call("POST", f"{path}/codes", {}, served.token_for("reader", ["accounts:read"]))[0] == 403
+    assert call("verify", "POST", f"{path}/codes/redeem", {"code": "x"})[0] == 400
+    assert call("verify", "POST", f"{path}/codes/redeem", {})[0] == 400
+    assert call("recover", "POST", f"{path}/reset", {"if_verified": True})[1]["reset_code"]
+    assert call("write", "DELETE", f"{path}/verification")[1]["verified"] is None
+    assert call("write", "PUT", f"{path}/verification")[1]["verified"]
+    # Neither does anything else, the other's work included.
+    no = (403, "scope-missing")
+    for scope in ("verify", "recover"):
+        for method, place in (("GET", path), ("DELETE", path), ("PUT", f"{path}/lock"), ("PUT", f"{path}/verification"), ("GET", "/api/v1/apps")):
+            status, problem = call(scope, method, place)
+            assert (status, problem["code"]) == no, (scope, place)
+    for scope, place in (("verify", "reset"), ("recover", "codes"), ("recover", "codes/redeem"), ("read", "codes"), ("read", "reset")):
+        status, problem = call(scope, "POST", f"{path}/{place}", {"code": "12345678"} if "redeem" in place else {})
+        assert (status, problem["code"]) == no, (scope, place)
+    assert call("write", "POST", f"{path}/codes", {})[0] == 201 and call("write", "POST", f"{path}/reset", {})[0] == 201
+
+
+def test_a_locked_account_has_no_codes(served):
+    served.admin("account", "add", "demo", "lotte")
+    code = code_of(served, "lotte", "--purpose", "sign-in")
+    served.admin("account", "lock", "demo", "lotte")
+    for words in (("code", "demo", "lotte"), ("redeem", "demo", "lotte", "--code-stdin", "--purpose", "sign-in")):
+        refused = run("account", *words, "--data", served.data, stdin=code)
+        assert refused.returncode == 1 and "is locked" in refused.err
+    served.admin("account", "unlock", "demo", "lotte")
+    assert redeem(served, "lotte", code, "--purpose", "sign-in")["reason"] == "none", "the lock has ended it"
+
+
+def test_an_account_has_eight_codes(served):
+    served.admin("account", "add", "demo", "otto")
+    for number in range(8):
+        code_of(served, "otto", "--purpose", f"purpose-{number}")
+    refused = run("account", "code", "demo", "otto", "--purpose", "ninth", "--data", served.data)
+    assert refused.returncode == 1 and "has 8 codes" in refused.err and "purpose-7" in refused.err
+    code = code_of(served, "otto", "--purpose", "purpose-0")
+    for number in range(5):
+        redeem(served, "otto", other(code, number + 1), "--purpose", "purpose-0")
+    code_of(served, "otto", "--purpose", "ninth")
 
 
 def test_rows_of_another_program_count_as_none(tmp_path):

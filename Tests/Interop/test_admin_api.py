@@ -22,7 +22,7 @@ from signing import ReleaseKey
 from test_metrics import Administered
 from vaults import until
 
-ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "accounts:recover", "sessions:read",
+ALL = ["apps:read", "apps:write", "releases:read", "releases:write", "accounts:read", "accounts:write", "accounts:verify", "accounts:recover", "sessions:read",
        "sessions:write", "audit:read", "webhooks:read", "webhooks:write", "server:read", "server:write"]
 
 DOCUMENT = json.loads(run("openapi").out)
@@ -325,7 +325,10 @@ def test_commands_of_another_machine(served, tmp_path):
                         (("app", "list", "--data", "/etc"), "--data: `countersign app list` does not take this option over the API"),
                         (("release", "add", "shop", "--platform", "ios", "--version", "1", "--secret-file", "/etc/passwd"),
                          "--secret-file: "),
-                        (("account", "erase", "shop", "anna"), "do not run over the API")]:
+                        (("account", "erase", "shop", "anna"), "over the API expected `--yes`"),
+                        (("app", "messages", "shop", "--language", "de"), "over the API expected"),
+                        (("app", "messages", "shop", "--language", "de", "--file", "/etc/passwd"), "expected `-` in place of `/etc/passwd`"),
+                        (("pins", "publish", "/etc/passwd", "--public-key", "x"), "expected `-` in place of `/etc/passwd`")]:
         done = run(*at, *words)
         assert done.returncode == 2 and says in done.err, (words, done.err)
     reader = tmp_path / "reader"
@@ -346,6 +349,76 @@ def test_commands_of_another_machine(served, tmp_path):
     assert "https" in run("--api", "http://192.0.2.1:1", "--token-file", file, "app", "list").err
     file.chmod(0o644)
     assert "0600" in run(*at, "app", "list").err
+
+
+def test_texts_of_refusals(served, tmp_path):
+    served.call("POST", "/api/v1/apps", {"app": "shop"})
+    path = "/api/v1/apps/shop/messages"
+    assert served.call("GET", path)[1] == {"app": "shop", "messages": []}
+    status, changed, _ = served.call("PUT", path, {"language": "de", "texts": {"session-ended": "Bitte neu anmelden <b>."}})
+    assert (status, changed["texts"]) == (200, 1)
+    listed = served.call("GET", path)[1]["messages"]
+    assert listed == [{"release": None, "language": "de", "texts": {"session-ended": "Bitte neu anmelden <b>."}}]
+    for body in ({"language": "de"}, {"language": "de", "texts": []}, {"language": "de", "texts": "/etc/passwd"}, {"language": "de", "texts": {"x": 1}}):
+        assert served.code("PUT", path, body) == (400, "invalid"), body
+    file = tmp_path / "token"
+    file.write_text(served.all)
+    file.chmod(0o600)
+    at = ("--api", f"http://127.0.0.1:{served.admin_port}", "--token-file", file)
+    done = run(*at, "app", "messages", "shop", "--language", "fr", "--file", "-", stdin='{"session-ended": "Reconnectez-vous."}')
+    assert done.returncode == 0, done.err
+    assert "Reconnectez-vous." in run(*at, "app", "messages", "shop").out
+    assert served.call("DELETE", f"{path}?language=de")[0] == 200
+    assert [entry["language"] for entry in served.call("GET", path)[1]["messages"]] == ["fr"]
+
+
+def test_pin_manifests(served, tmp_path):
+    """A caller of the API publishes newer manifests, and cannot replace the key, by which an old one could be put back."""
+    served.call("POST", "/api/v1/apps", {"app": "shop"})
+    keys, signed = {}, {}
+    for name in ("own", "attacker"):
+        keys[name] = json.loads(run("pins", "keygen", tmp_path / name, "--json").out)["public_key"]
+    now = int(time.time())
+    for name, version, end in (("own", 1, 9_000), ("own", 2, 9_000), ("own", 3, 9_000), ("attacker", 1, 9_000), ("own", 4, -5)):
+        text = json.dumps({"app": "shop", "version": version, "not_before": now - 100, "not_after": now + end, "hosts": [
+            {"pattern": "**.example.com", "pins": [f"sha256/{base64.b64encode(bytes(32)).decode()}"], "backups": [f"sha256/{base64.b64encode(bytes([1]) * 32).decode()}"]}]})
+        (tmp_path / "manifest").write_text(text)
+        signed[name, version] = json.loads(run("pins", "sign", tmp_path / "manifest", "--key", tmp_path / name).out)
+
+    def publish(name: str, version: int) -> tuple[int, str]:
+        return served.code("POST", "/api/v1/pins", {"manifest": signed[name, version], "public_key": keys[name]})
+
+    assert served.call("GET", "/api/v1/pins")[1] == {"manifests": []}
+    assert publish("own", 2) == (201, "")
+    assert publish("own", 1) == (409, "conflict") and publish("own", 2) == (409, "conflict"), "only a newer one"
+    assert publish("own", 4) == (409, "conflict"), "it has expired"
+    status, problem, _ = served.call("POST", "/api/v1/pins", {"manifest": signed["attacker", 1], "public_key": keys["attacker"]})
+    assert status == 409 and "another key" in problem["detail"]
+    changed = signed["own", 3] | {"signature": signed["own", 2]["signature"]}
+    assert served.code("POST", "/api/v1/pins", {"manifest": changed, "public_key": keys["own"]}) == (409, "conflict")
+    assert publish("own", 3) == (201, "")
+    shown = served.call("GET", "/api/v1/pins")[1]["manifests"]
+    assert [(entry["app"], entry["version"]) for entry in shown] == [("shop", 3)]
+    # On the server's machine a person replaces it.
+    (tmp_path / "signed").write_text(json.dumps(signed["attacker", 1]))
+    served.admin("pins", "publish", tmp_path / "signed", "--public-key", keys["attacker"])
+    assert "shop" in served.admin("pins", "list").out
+
+
+def test_a_tokens_calls_leave_room_for_others(served):
+    """A program whose own callers are many does not keep the operators out."""
+    busy, operator = served.token_for("busy", ["audit:read"]), served.token_for("operator", ["apps:read"])
+
+    def call(_: int) -> int:
+        return served.call("GET", "/api/v1/audit/verification", token=busy)[0]
+
+    with concurrent.futures.ThreadPoolExecutor(40) as pool:
+        calls = [pool.submit(call, number) for number in range(200)]
+        time.sleep(0.1)
+        own = [served.call("GET", "/api/v1/apps", token=operator)[0] for _ in range(10)]
+        statuses = [each.result() for each in calls]
+    assert own == [200] * 10
+    assert set(statuses) == {200, 503}, "it had as many as it may have"
 
 
 def test_over_postgresql(server, tmp_path):

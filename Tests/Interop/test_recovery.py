@@ -32,7 +32,7 @@ class Shop:
         admin("webhook", "add", url, "--app", "demo", "--allow-private", "--ca", authority.path, "--events",
               "account.registered,account.password-changed,account.removed")
         (folder / "hook-keys.json").write_text(admin("webhook", "key", "--json").out)
-        (folder / "api-token").write_text(admin("token", "add", "recovery", "--scope", "accounts:recover").out)
+        (folder / "api-token").write_text(admin("token", "add", "recovery", "--scope", "accounts:verify,accounts:recover").out)
         self.backend = subprocess.Popen(
             [sys.executable, "-B", ROOT / "Examples/recovery/backend.py", "--app", "demo", "--port", str(self.port), "--hook-port", str(self.hook_port),
              "--hook-url", url, "--certificate", certificate, "--key", key, "--hook-keys", folder / "hook-keys.json", "--api",
@@ -99,6 +99,30 @@ def test_a_stranger_learns_nothing(shop, tmp_path):
     # Without a live release of the app, nothing reaches the backend.
     port = shop.gateway.port
     assert shop.gateway.send(f"POST /forgot HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 2\r\n\r\n{{}}".encode()).status == 401
+
+
+def test_other_spellings_and_lists_of_addresses_get_nothing(shop, tmp_path):
+    anna = Person(shop.gateway, tmp_path / "anna", "mike@mail.example").signs_up().logs_in()
+    code = re.search(r"\b\d{8}\b", shop.mail(anna.name, 0))[0]
+    assert posts(anna, "/verify", {"code": code}) == 200
+    for name in ("mi\u212ae@mail.example", "Mike@mail.example", "mike@mail.example, x@evil.example", '"mike@mail.example" <x@evil.example>'):
+        assert posts(anna, "/forgot", {"account": name}) == 202
+    shop.mail(anna.name, 1)
+    time.sleep(1)
+    assert len(list(shop.mails.iterdir())) == 2, "one code, to the account's own spelling"
+    Person(shop.gateway, tmp_path / "list", "a@x.example, b@y.example").signs_up()
+    time.sleep(1)
+    assert len(list(shop.mails.iterdir())) == 2
+
+
+def test_a_lost_code_is_sent_again(shop, tmp_path):
+    dora = Person(shop.gateway, tmp_path / "dora", "dora@mail.example").signs_up().logs_in()
+    first = re.search(r"\b\d{8}\b", shop.mail(dora.name, 0))[0]
+    assert posts(dora, "/code", {}) == 202
+    second = re.search(r"\b\d{8}\b", shop.mail(dora.name, 1))[0]
+    assert posts(dora, "/code", {}) == 202
+    assert first == second or posts(dora, "/verify", {"code": first}) == 403
+    assert posts(dora, "/verify", {"code": second}) == 200 and len(list(shop.mails.iterdir())) == 2
 
 
 def test_codes_are_guessed_five_times(shop, tmp_path):

@@ -47,7 +47,7 @@ extension StoreContract {
             guard case .wrong(let rest) = verdict else {
                 throw OperationalError(.failed, message: "\(verdict)")
             }
-            #expect(rest.tries == left && isRecorded)
+            #expect(rest.triesLeft == left && isRecorded)
         }
         let (verdict, isRecorded) = try redeem("1234 5678", of: account, under: key)
         #expect(verdict == .right && isRecorded)
@@ -63,21 +63,21 @@ extension StoreContract {
     }
 
     private func codesAreBounded(_ account: Account, under key: AccountCodeKey) throws {
-        func add(_ number: Int, until expires: Int64, at now: Int64) throws -> ChangeOutcome {
+        func add(_ number: Int, until expires: Int64, at now: Int64) throws -> AccountCodeInsertOutcome {
             let purpose = try #require(CodePurpose("purpose-\(number)"))
             let code = key.store(try entered("11111111"), for: purpose, of: account.number, until: expires)
             return try make().add(code, of: account.number, at: now, recording: .counting)
         }
-        // With the one that is left of .verify.
-        for number in 1..<StoredAccountCode.mostOfAccount {
+        // The one of .verify was deleted with its last try.
+        for number in 1...StoredAccountCode.mostOfAccount {
             #expect(try add(number, until: Int64(300 + number), at: 100) == .yes)
         }
-        #expect(try add(99, until: 300, at: 100) == .missing, "there are as many as there may be")
+        #expect(try add(99, until: 300, at: 100) == .full, "there are as many as there may be")
         #expect(try add(1, until: 301, at: 100) == .yes, "it replaces one")
-        #expect(try add(99, until: 500, at: 250) == .yes, "one has expired")
-        #expect(try make().forgetAccountCodes(expiredBefore: 303, limit: 1) == 1)
-        #expect(try make().forgetAccountCodes(expiredBefore: 303, limit: 9) == 1)
-        #expect(try make().accountCodes(of: account.number).map(\.expires).min() == 303)
+        #expect(try add(99, until: 500, at: 301) == .yes, "one has expired")
+        #expect(try make().forgetAccountCodes(expiredBefore: 304, limit: 1) == 1)
+        #expect(try make().forgetAccountCodes(expiredBefore: 304, limit: 9) == 1)
+        #expect(try make().accountCodes(of: account.number).map(\.expires).min() == 304)
         #expect(
             try make().add(
                 key.store(try entered("11111111"), for: .verify, of: .max, until: 9), of: .max, at: 1,

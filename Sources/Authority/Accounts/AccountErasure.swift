@@ -72,7 +72,7 @@ package struct AccountHoldings: Sendable {
     package var tickets: [UploadTicketRecord]
     /// When the account was verified, in whole Unix seconds; nil if it was not.
     package var verified: Int64?
-    /// All that the store has, also those that have expired.
+    /// Also those that have expired.
     package var codes: [StoredAccountCode]
     /// The records of the audit log that name the account or one of its sessions, oldest first.
     package var records: [AuditRow]
@@ -96,8 +96,8 @@ extension Deployment {
             requests: try store.idempotentRequests(of: account.number)
                 + (requestLog()?.requests(of: account.number) ?? []),
             tickets: try store.uploadTickets(of: account.number),
-            verified: try verified(account: account.number),
-            codes: try store.accountCodes(of: account.number), records: [],
+            verified: try verificationTime(ofAccount: account.number),
+            codes: try authenticCodes(ofAccount: account.number), records: [],
             altered: try store.alteredRows(of: account.number))
         let sessions = Set(holdings.sessions.map(\.id.description))
         try forEachAuditRow { (row) throws(OperationalError) in

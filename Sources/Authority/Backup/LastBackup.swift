@@ -19,8 +19,14 @@ package struct LastBackup: Sendable, Equatable {
         (self.made, self.bytes, self.key, self.auditHead) = (made, bytes, key, auditHead)
     }
 
-    /// Whether it is too old at `now`, in whole Unix seconds.
-    package func isOverdue(at now: Int64) -> Bool { now - made > LastBackup.longestAge }
+    /// Whether it is too old at `now`, in whole Unix seconds, or from the future: then a clock was ahead when
+    /// it was made, and its age is not known.
+    package func isOverdue(at now: Int64) -> Bool {
+        now - made > LastBackup.longestAge || made - now > LastBackup.mostAhead
+    }
+
+    /// Seconds by which two clocks of a deployment may differ.
+    private static let mostAhead: Int64 = 300
 
     /// Nil for anything but what ``json`` is.
     fileprivate init?(_ text: [UInt8]) {

@@ -10,6 +10,7 @@ package enum APIScope: String, Sendable, CaseIterable {
     case releasesWrite = "releases:write"
     case accountsRead = "accounts:read"
     case accountsWrite = "accounts:write"
+    case accountsVerify = "accounts:verify"
     case accountsRecover = "accounts:recover"
     case sessionsRead = "sessions:read"
     case sessionsWrite = "sessions:write"
@@ -21,13 +22,14 @@ package enum APIScope: String, Sendable, CaseIterable {
 
     package var meaning: String {
         switch self {
-        case .appsRead: "apps, their policies, routes and maintenance"
-        case .appsWrite: "add apps; change policies, routes and maintenance"
+        case .appsRead: "apps, their policies, routes, maintenance, texts of refusals and pin manifests"
+        case .appsWrite: "add apps; change policies, routes, maintenance and texts; publish pin manifests"
         case .releasesRead: "releases, their policies, and what a retirement would cut off"
         case .releasesWrite: "add releases, whose secrets it is shown; change keys, policies and retirements"
         case .accountsRead: "accounts and their devices, and all that is kept about one person"
         case .accountsWrite: "add, lock, reset, remove and erase accounts: a reset code opens an account"
-        case .accountsRecover: "make codes, also for a new password, which opens an account; verify accounts"
+        case .accountsVerify: "make and redeem codes, which verify accounts"
+        case .accountsRecover: "make reset codes alone: such a code opens an account"
         case .sessionsRead: "sessions"
         case .sessionsWrite: "end sessions, and forget devices"
         case .auditRead: "the record of changes, and its verification"

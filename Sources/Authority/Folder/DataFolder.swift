@@ -99,6 +99,12 @@ package struct DataFolder: Sendable, Equatable {
     package var keyedRequestsFrom: String { file("keyed-requests-from") }
     package var tls: String { file("tls") }
 
+    /// Throws if there is no folder at the path.
+    package static func requireThere(_ path: String) throws(OperationalError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw missingFolder(path, code: errno) }
+    }
+
     private static func missingFolder(_ path: String, code: Int32) -> OperationalError {
         if code == ENOENT {
             return OperationalError(

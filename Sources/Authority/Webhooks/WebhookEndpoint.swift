@@ -19,6 +19,8 @@ package struct WebhookEndpoint: Sendable, Equatable {
     package var app: AppName?
     /// Empty for all types.
     package var types: Set<WebhookEventType>
+    /// The names among them that this version does not know: a node of a later one has written them.
+    private(set) var laterTypes: [String] = []
     package var reach: Reach
     /// PEM text of the authorities that its certificate is verified by; nil for the system's.
     package var authorities: String?
@@ -40,14 +42,18 @@ package struct WebhookEndpoint: Sendable, Equatable {
     }
 
     func wants(_ notice: WebhookNotice) -> Bool {
-        (app == nil || app == notice.app) && (types.isEmpty || types.contains(notice.type))
+        (app == nil || app == notice.app) && (wantsAll || types.contains(notice.type))
     }
+
+    /// Names of later versions count: an endpoint that asks for them does not ask for all.
+    private var wantsAll: Bool { types.isEmpty && laterTypes.isEmpty }
 
     /// As commands show it.
     package var members: [(name: String, value: JSONValue)] {
         [
             ("id", .string(id)), ("url", .string(url)), ("app", .optional(app?.description)),
-            ("events", .strings(types.map(\.rawValue).sorted())), ("addresses", .string(reach.rawValue)),
+            ("events", .strings((types.map(\.rawValue) + laterTypes).sorted())),
+            ("addresses", .string(reach.rawValue)),
             ("created", .integer(created)),
         ]
     }
@@ -66,6 +72,7 @@ package struct WebhookEndpoint: Sendable, Equatable {
             id: id, url: url, app: app.flatMap { AppName($0) },
             types: Set(names.compactMap(WebhookEventType.init)), reach: reach,
             authorities: value["ca"]?.string, created: Int64(created))
+        laterTypes = names.filter { WebhookEventType(rawValue: $0) == nil }
     }
 }
 

@@ -15,6 +15,21 @@ package protocol StoreWriter: Sendable {
     func writeLater(_ change: @escaping @Sendable (any Store) throws(OperationalError) -> Void)
 }
 
+/// The most rows of a table that one transaction deletes; other writers wait for it.
+private let mostExpiredRows = 500
+
+extension StoreWriter {
+    /// Deletes upload tickets and codes of accounts that have expired before `time`, in whole Unix seconds,
+    /// in batches.
+    package func forgetExpiredRows(before time: Int64) {
+        writeLater { (store) throws(OperationalError) in
+            let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: mostExpiredRows)
+            let codes = try store.forgetAccountCodes(expiredBefore: time, limit: mostExpiredRows)
+            if max(tickets, codes) == mostExpiredRows { forgetExpiredRows(before: time) }
+        }
+    }
+}
+
 /// Group commit: one thread takes all waiting changes and makes them durable with one disk sync. During the
 /// sync the next changes gather; each sync therefore serves all that are there, and no change waits for
 /// more to come.

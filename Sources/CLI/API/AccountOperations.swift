@@ -49,7 +49,7 @@ extension APIOperation {
                 .app, .account, .optional("valid", as: .option("valid"), meaning: "30m, 1h, at most 24h"),
                 .optional(
                     "if_verified", as: .flag("if-verified"), schema: .boolean,
-                    meaning: "409 if the account is not verified"),
+                    meaning: "refuse if the account is not verified"),
             ],
             status: 201,
             response: .object([
@@ -58,15 +58,15 @@ extension APIOperation {
             ])),
         APIOperation(
             "verifyAccount", method: .put, path: "/apps/{app}/accounts/{account}/verification",
-            scope: .accountsWrite, orScope: .accountsRecover, command: .accountVerify,
+            scope: .accountsWrite, command: .accountVerify,
             inputs: [.app, .account], response: verification),
         APIOperation(
             "undoVerification", method: .delete, path: "/apps/{app}/accounts/{account}/verification",
-            scope: .accountsWrite, orScope: .accountsRecover, command: .accountVerify,
+            scope: .accountsWrite, command: .accountVerify,
             inputs: [.app, .account], fixedWords: ["--undo"], response: verification),
         APIOperation(
             "makeCode", method: .post, path: "/apps/{app}/accounts/{account}/codes",
-            scope: .accountsWrite, orScope: .accountsRecover, command: .accountCode,
+            scope: .accountsWrite, orScope: .accountsVerify, command: .accountCode,
             inputs: [
                 .app, .account, purpose,
                 .optional("valid", as: .option("valid"), meaning: "30m, 1h, at most 24h (default: 15m)"),
@@ -79,7 +79,7 @@ extension APIOperation {
             ])),
         APIOperation(
             "redeemCode", method: .post, path: "/apps/{app}/accounts/{account}/codes/redeem",
-            scope: .accountsWrite, orScope: .accountsRecover, command: .accountRedeem,
+            scope: .accountsWrite, orScope: .accountsVerify, command: .accountRedeem,
             inputs: [
                 .app, .account, purpose,
                 .required("code", as: .standardInput(flag: "code-stdin"), meaning: "what was entered"),
@@ -87,7 +87,7 @@ extension APIOperation {
             response: .object([
                 APIMember("app", schema: .text), APIMember("account", schema: .text),
                 APIMember("purpose", schema: .text), APIMember("accepted", schema: .boolean),
-                APIMember("reason", schema: .nullable(.text)),
+                APIMember("reason", schema: .nullable(.choice(["wrong", "none"]))),
                 APIMember("tries_left", schema: .nullable(.count)),
             ])),
         APIOperation(

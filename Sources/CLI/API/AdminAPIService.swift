@@ -14,6 +14,10 @@ final class AdminAPIService: AdminAPI {
     private let pool: WorkPool
     private let tokens = APITokenCheck()
     private let kept = KeptAnswerTable()
+    /// How many calls of each token wait or run, by its id.
+    private let calls = Locked<[String: Int]>([:])
+    /// Half of the queue: a program whose own callers are many must not keep the operators out.
+    private static let mostCallsOfToken = 16
 
     /// `pool` has one thread: commands are written for a process of their own.
     init(environment: Environment, pool: WorkPool) {
@@ -133,6 +137,9 @@ final class AdminAPIService: AdminAPI {
         for caller: Caller, work: @escaping @Sendable () -> ServerResponse
     ) async -> ServerResponse {
         let tokens = tokens
+        let id = caller.token.id
+        guard calls.with({ AdminAPIService.begin(id, in: &$0) }) else { return AdminAPIService.busy.response }
+        defer { calls.with { AdminAPIService.end(id, in: &$0) } }
         do {
             return try await pool.run {
                 guard tokens.isCurrent(caller.token, configuration: caller.host.configuration) else {
@@ -141,10 +148,22 @@ final class AdminAPIService: AdminAPI {
                 return work()
             }
         } catch {
-            let problem = APIProblem(
-                503, code: "unavailable", detail: "too many calls wait; try again later")
-            return problem.response
+            return AdminAPIService.busy.response
         }
+    }
+
+    private static let busy = APIProblem(
+        503, code: "unavailable", detail: "too many calls wait; try again later")
+
+    private static func begin(_ id: String, in calls: inout [String: Int]) -> Bool {
+        guard calls[id, default: 0] < mostCallsOfToken else { return false }
+        calls[id, default: 0] += 1
+        return true
+    }
+
+    private static func end(_ id: String, in calls: inout [String: Int]) {
+        let rest = calls[id, default: 1] - 1
+        calls[id] = rest > 0 ? rest : nil
     }
 
     // MARK: Bodies

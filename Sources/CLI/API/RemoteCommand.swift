@@ -68,12 +68,10 @@ struct RemoteCommand: Sendable {
                 }
         }
         guard !allowed.isEmpty else {
+            let forms = operations.map(\.remoteForm).joined(separator: ", or ")
             throw APIProblem(
                 400, code: "invalid",
-                detail:
-                    "`countersign \(command.name)`: these options together, or what is left out, "
-                    + "do not run over the API"
-            )
+                detail: "`countersign \(command.name)`: over the API expected \(forms)")
         }
         // A path would be one of the server.
         for place in allowed.compactMap(\.documentPlace) {
@@ -94,6 +92,21 @@ struct RemoteCommand: Sendable {
 }
 
 extension APIOperation {
+    /// The options that the command needs to run as this operation.
+    fileprivate var remoteForm: String {
+        let required = inputs.filter(\.isRequired).compactMap { input -> String? in
+            switch input.use {
+            case .positional, .document(.positional): nil
+            case .document(.option(let name)): "--\(name) -"
+            case .option(let name), .flag(let name), .joined(let name), .assignments(let name),
+                .standardInput(let name):
+                "--\(name)"
+            }
+        }
+        let words = required + fixedWords.filter { $0.hasPrefix("--") }
+        return words.isEmpty ? "no option that changes something" : "`\(words.joined(separator: " "))`"
+    }
+
     /// Whether the options of all required inputs are given; the parser has made sure of the positionals.
     fileprivate func isComplete(_ arguments: Arguments) -> Bool {
         inputs.allSatisfy { input in
@@ -112,7 +125,8 @@ extension APIOperation {
             || inputs.contains { input in
                 switch input.use {
                 case .positional, .document(.positional): false
-                case .option(let option), .document(.option(let option)), .flag(let option), .joined(let option), .assignments(let option),
+                case .option(let option), .document(.option(let option)), .flag(let option),
+                    .joined(let option), .assignments(let option),
                     .standardInput(let option):
                     option == name
                 }

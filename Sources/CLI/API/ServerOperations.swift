@@ -5,7 +5,8 @@ import CountersignWire
 extension APIOperation {
     /// Every operation. Routing, validation, authorization and the OpenAPI document read this table alone.
     static let all: [APIOperation] =
-        apps + routes + messages + pins + releases + retirements + accounts + sessions + audit + webhooks + server
+        apps + routes + messages + pins + releases + retirements + accounts + sessions + audit + webhooks
+        + server
 
     static let audit: [APIOperation] = [
         APIOperation(

@@ -7,15 +7,20 @@ extension Command {
         positionals: [Positional(name: "APP"), Positional(name: "NAME")],
         options: [.flag("undo", meaning: "the account is not verified any longer"), .data, .json],
         notes: """
-            Verified means that the owner has shown to receive what is sent to the account's address. A code
+            Verified means that the owner has proved to receive messages sent to the account's address. A code
             of the purpose verify does the same when it is redeemed. The gate treats verified accounts like
             others; `account reset --if-verified` and your backend go by it.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
-        let isVerified = !run.arguments.has("undo")
-        let verified = try run.deployment().setVerified(isVerified, of: name, in: app, at: run.now)
+        let deployment = try run.deployment()
+        var verified: Int64?
+        if run.arguments.has("undo") {
+            try deployment.revokeVerification(of: name, in: app)
+        } else {
+            verified = try deployment.verify(name, of: app, at: run.now)
+        }
         let json: JSONValue = [
             "app": .string(app.description), "account": .string(name.description),
             "verified": verified.map { .integer($0) } ?? .null,
@@ -66,8 +71,8 @@ extension Command {
         ],
         notes: """
             The right code is used up. One of the purpose verify verifies the account. Status 1 if the code is
-            not accepted: `wrong`, with how many tries are left, or `none`, where there is no code to compare
-            with: it was used, replaced or tried too often, or it has expired.
+            not accepted: `wrong`, with how many tries are left, or `none`: there is no valid code for the
+            purpose, because none was made, or it was used, replaced or tried too often, or it has expired.
             """
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
@@ -85,7 +90,11 @@ extension Command {
             switch outcome {
             case .accepted: "accepted"
             case .wrong(let left): "wrong; tries left: \(left)"
-            case .none: "none: it was used, replaced or tried too often, or it has expired"
+            case .none:
+                """
+                none: there is no valid code for \(purpose): none was made, or it was used, replaced or \
+                tried too often, or it has expired
+                """
             }
         }
         return outcome == .accepted ? .success : .failed

@@ -189,7 +189,7 @@ extension Invocation {
         _ accounts: [ListedRow<Account>], of app: AppName
     ) throws(OperationalError) -> [Int64: Int64] {
         guard let first = accounts.first?.number, let last = accounts.last?.number else { return [:] }
-        return try deployment().verified(of: app, numbered: first...last)
+        return try deployment().verificationTimes(of: app, numbered: first...last)
     }
 
     /// Says on standard error that a listing has altered rows, or lacks them.

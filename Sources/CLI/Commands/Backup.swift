@@ -54,6 +54,7 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let configuration = try run.configuration()
+        try DataFolder.requireThere(configuration.data)
         let last = try configuration.lastBackup()
         let age = last.map { max(0, run.now - $0.made) }
         let isOverdue = configuration.hasOwnBackups && (last?.isOverdue(at: run.now) ?? true)

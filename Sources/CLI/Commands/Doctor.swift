@@ -12,9 +12,10 @@ extension Command {
         notes: """
             Give it the settings that `serve` is given. It looks at the settings, the clock (beside the \
             store and the backend's answer), the disk, who may read the data folder, the master key, \
-            every page, row and record of the store, the backend, the certificate, the listener, and \
-            policies that are wider than usual. It mends nothing, and changes no row; it sends the \
-            backend one HEAD request. Status 1 if something is wrong.
+            every page, row and record of the store, the backend, the certificate, the listener, \
+            policies that are wider than usual, events that wait for webhooks, and pin manifests. It \
+            mends nothing, and changes no row; it sends the backend one HEAD request. Status 1 if \
+            something is wrong.
             """
     ) { (run) throws(OperationalError) in
         var doctor = Doctor(

@@ -12,6 +12,7 @@ extension Command {
             """
     ) { (run) throws(OperationalError) in
         let folder = try run.dataFolder()
+        try DataFolder.requireThere(folder)
         let record = try LabRecord.read(inFolder: folder)
         try run.print(["run": record?.json ?? .null]) {
             guard let record else { return "no run was recorded: countersign lab --record --data \(folder)" }
@@ -19,7 +20,8 @@ extension Command {
                 [row.name.description] + LabRecord.order.map { mark in "\(row.marks.count { $0 == mark })" }
             }
             return """
-                \(TimeText.text(record.began)), version \(record.version), \(record.seconds) s
+                \(TimeText.text(record.began)), version \(record.version), \(record.seconds) s; \
+                attacks: \(record.attacks.count), schemes: \(record.rows.count)
 
                 \(Table.text(head: ["SCHEME"] + LabRecord.order.map { $0.word.uppercased() }, rows: rows))
                 """

@@ -204,10 +204,13 @@ extension KnownDeviceEntry {
 }
 
 extension StoredAccountCode {
-    fileprivate var text: String { "\(purpose), until \(TimeText.text(expires)), tries left: \(tries)" }
+    fileprivate var text: String { "\(purpose), until \(TimeText.text(expires)), tries left: \(triesLeft)" }
 
     fileprivate var json: JSONValue {
-        ["purpose": .string(purpose.description), "until": .integer(expires), "tries_left": .integer(tries)]
+        [
+            "purpose": .string(purpose.description), "until": .integer(expires),
+            "tries_left": .integer(triesLeft),
+        ]
     }
 }
 

@@ -63,6 +63,12 @@ struct VerifiedManifest {
         try self.init(try Console.readFile(path, limit: SignedManifest.longest), at: path, signedWith: key)
     }
 
+    /// Where the manifest comes from, for people.
+    static func place(givenTo run: Invocation) throws(OperationalError) -> String {
+        let path = try run.required("FILE")
+        return path == "-" ? "standard input" : path
+    }
+
     /// From the file that the command is given, which is standard input if it is `-`.
     init(givenTo run: Invocation, signedWith key: [UInt8]) throws(OperationalError) {
         let path = try run.required("FILE")
@@ -176,7 +182,8 @@ extension Command {
         words: ["pins", "list"], summary: "show the pin manifests that clients are handed",
         options: [.data, .json],
         notes: """
-            Their signatures are not verified: the deployment has no key to do so. `pins show FILE` verifies one.
+            Their signatures are not verified: the deployment has no key to do so. `pins show FILE`
+            verifies one.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
@@ -197,7 +204,8 @@ extension Command {
                 rows: shown.map { manifest in
                     [
                         manifest.app, String(manifest.version), TimeText.text(manifest.validity.lowerBound),
-                        TimeText.text(manifest.validity.upperBound),
+                        TimeText.text(manifest.validity.upperBound)
+                            + (manifest.validity.upperBound <= run.now ? " (expired)" : ""),
                         manifest.rules.map(\.pattern.description).joined(separator: ", "),
                     ]
                 })
@@ -211,27 +219,33 @@ extension Command {
         words: ["pins", "publish"], summary: "hand a signed pin manifest to clients that ask",
         positionals: [Positional(name: "FILE")], options: [PinKey.publicOption, .data, .json],
         notes: """
-            FILE is what `pins sign` wrote; `-` is standard input. The server returns it unchanged at `pins/APP` below the authority's prefix, from the next
-            request on. Its app must exist, its validity must not be over, and its version must be above
-            that of the manifest served now. Publishing an old manifest has no effect on apps: they accept
-            only a newer one than theirs.
+            FILE is what `pins sign` wrote; `-` is standard input. The server returns it unchanged at
+            `pins/APP` below the authority's prefix, from the next request on. Its app must exist, its
+            validity must not be over, and its version must be above that of the manifest served now, if
+            that was signed with the same key. Over the API the key cannot be replaced.
             """
     ) { (run) throws(OperationalError) in
-        let path = try run.required("FILE")
         let key = try PinKey.publicKey(run)
+        let place = try VerifiedManifest.place(givenTo: run)
         let new = try VerifiedManifest(givenTo: run, signedWith: key)
         guard let app = AppName(new.manifest.app) else {
             throw OperationalError(
                 .failed,
-                message: "\(path): it is for the app `\(new.manifest.app)`, which no app here can be called")
+                message: "\(place): it is for the app `\(new.manifest.app)`, which no app here can be called")
         }
         guard new.manifest.validity.upperBound >= run.now else {
             throw OperationalError(
-                .failed, message: "\(path): \(ManifestError.expired(at: new.manifest.validity.upperBound))")
+                .failed, message: "\(place): \(ManifestError.expired(at: new.manifest.validity.upperBound))")
+        }
+        guard new.manifest.version <= 1 << 53 else {
+            throw OperationalError(
+                .failed, message: "\(place): version \(new.manifest.version); expected at most \(1 << 53)")
         }
         let deployment = try run.deployment()
         let earlier = try deployment.pinManifests().text(of: app)
-        if let earlier { try require(new.manifest, above: earlier, key: key, path: path) }
+        if let earlier {
+            try require(new.manifest, above: earlier, key: key, place: place, isRemote: run.host != nil)
+        }
         try deployment.publish(pinManifest: new.text, version: new.manifest.version, of: app, after: earlier)
         let version = new.manifest.version
         try run.print(["app": .string(app.description), "version": .integer(Int64(version))]) {
@@ -241,9 +255,10 @@ extension Command {
     }
 
     /// One that was signed with an earlier key is not asked for its version: to replace the key is what two
-    /// are for.
+    /// are for. That is for a person on the server's machine: a caller of the API could replace the key, and
+    /// then put back an old manifest of the former one.
     private static func require(
-        _ new: PinManifest, above earlier: String, key: [UInt8], path: String
+        _ new: PinManifest, above earlier: String, key: [UInt8], place: String, isRemote: Bool
     ) throws(OperationalError) {
         let inForce: Int
         do {
@@ -252,12 +267,18 @@ extension Command {
             guard error == .badSignature else {
                 throw OperationalError(.failed, message: "what is served: \(error)")
             }
+            guard !isRemote else {
+                throw OperationalError(
+                    .failed,
+                    message: "\(place): what is served was signed with another key; expected "
+                        + "`countersign pins publish` on the server's machine to replace the key")
+            }
             return
         }
         guard new.version > inForce else {
             throw OperationalError(
                 .failed,
-                message: "\(path): \(ManifestError.notNewer(version: new.version, inForce: inForce))")
+                message: "\(place): \(ManifestError.notNewer(version: new.version, inForce: inForce))")
         }
     }
 }

@@ -99,7 +99,7 @@ struct ConsoleAction: Sendable {
             consequence: "Refused callers are told the texts of another language, or our own words."),
         ConsoleAction(
             "publishPins", title: "Publish a pin manifest", subject: [], page: pins,
-            consequence: "Clients of its app are handed it from the next request on. The offline key has signed it."
+            consequence: "Clients of its app are handed it from the next request on."
         ),
         ConsoleAction(
             "setRoute", title: "Set a route", subject: ["app"], page: app,

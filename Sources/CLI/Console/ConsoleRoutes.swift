@@ -24,7 +24,7 @@ enum ConsoleRoutes {
         case (2, "apps", _): return .page(try AppPages.app(segments[1], of: visit))
         case (3, "apps", "policy"): return .page(try AppPages.policy(segments[1], of: visit))
         case (3, "apps", "messages"):
-            return .page(try HandedOutPages.messages(of: segments[1], visit: visit))
+            return .page(try RefusalTextPage.page(of: segments[1], visit: visit))
         case (3, "apps", "accounts"):
             return .page(try AccountPages.list(segments[1], request: request, of: visit))
         case (4, "apps", "accounts"):
@@ -38,7 +38,7 @@ enum ConsoleRoutes {
         case (1, "audit", _): return .page(try AuditPages.list(request, of: visit))
         case (2, "audit", _) where segments[1] == "verification":
             return .page(try AuditPages.verification(visit))
-        case (1, "pins", _): return .page(try HandedOutPages.pins(visit))
+        case (1, "pins", _): return .page(try PinPage.page(visit))
         case (1, "webhooks", _): return .page(try WebhookPages.list(visit))
         case (1, "server", _): return .page(try ServerPages.server(visit))
         case (1, "lab", _): return .page(try LabPages.lab(visit))

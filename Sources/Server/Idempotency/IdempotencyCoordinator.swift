@@ -200,7 +200,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
     /// timer; `now` is in whole Unix seconds.
     func forget(at now: Int64) {
         store.forget(before: now - IdempotencyCoordinator.keptSeconds)
-        IdempotencyCoordinator.forgetTicketsAndCodes(expiredBefore: now, writer: writer)
+        writer.forgetExpiredRows(before: now)
     }
 
     private static func restored(_ request: IdempotentRequest, until start: Int64) -> Refusal {

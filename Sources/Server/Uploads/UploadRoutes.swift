@@ -172,8 +172,6 @@ private final class UploadProgress: UpstreamResponseObserver {
 
 /// Ensures that an upload ticket is used once. Source: docs/protocol.md, "Upload tickets".
 extension IdempotencyCoordinator {
-    /// Tickets that one transaction deletes; other writers wait for it.
-    private static let forgottenAtOnce = 500
 
     /// Claims the ticket durably before the upload reaches the backend; returns the number of the attempt.
     func claim(_ ticket: UploadTicketRecord, at now: Int64) async throws(Refusal) -> Int {
@@ -198,18 +196,6 @@ extension IdempotencyCoordinator {
         let id = ticket.id
         try? await writer.write { (store) throws(OperationalError) in
             try store.abandonUploadTicket(id, attempt: attempt)
-        }
-    }
-
-    /// Deletes upload tickets and codes of accounts in batches, so that other writers can run in between;
-    /// `time` is in whole Unix seconds.
-    static func forgetTicketsAndCodes(expiredBefore time: Int64, writer: any StoreWriter) {
-        writer.writeLater { (store) throws(OperationalError) in
-            let tickets = try store.forgetUploadTickets(expiredBefore: time, limit: forgottenAtOnce)
-            let codes = try store.forgetAccountCodes(expiredBefore: time, limit: forgottenAtOnce)
-            if max(tickets, codes) == forgottenAtOnce {
-                forgetTicketsAndCodes(expiredBefore: time, writer: writer)
-            }
         }
     }
 }

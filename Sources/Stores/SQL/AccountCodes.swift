@@ -12,22 +12,22 @@ extension SQLStore {
 
     package func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
-    ) throws(OperationalError) -> ChangeOutcome {
+    ) throws(OperationalError) -> AccountCodeInsertOutcome {
         try write(recording: draft) { (database) throws(OperationalError) in
-            guard try SQLStore.isKept(account, in: database) else { return .missing }
+            guard try SQLStore.isActive(account, in: database) else { return .missing }
             let purpose = SQLValue.text(code.purpose.description)
             try database.run(
                 "DELETE FROM account_code WHERE account = ? AND (purpose = ? OR expires <= ?)",
                 binding: .integer(account), purpose, .integer(now))
             let count = try database.integer(
                 "SELECT count(*) FROM account_code WHERE account = ?", binding: .integer(account))
-            guard count ?? 0 < StoredAccountCode.mostOfAccount else { return .missing }
+            guard count ?? 0 < StoredAccountCode.mostOfAccount else { return .full }
             try database.run(
                 """
                 INSERT INTO account_code (account, purpose, digest, expires, tries, tag)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """, binding: .integer(account), purpose, .blob(code.digest), .integer(code.expires),
-                .integer(code.tries), .blob(code.tag))
+                .integer(code.triesLeft), .blob(code.tag))
             return .yes
         }
     }
@@ -38,21 +38,21 @@ extension SQLStore {
         try write { (database) throws(OperationalError) in
             let account = SQLValue.integer(attempt.account)
             let purpose = SQLValue.text(attempt.purpose.description)
-            guard try SQLStore.isKept(attempt.account, in: database) else { return .none }
+            guard try SQLStore.isActive(attempt.account, in: database) else { return .none }
             let found = try SQLStore.codes(
                 in: database, where: "account = ? AND purpose = ?", binding: account, purpose)
             let verdict = attempt.verdict(by: found.first)
             switch verdict {
             case .right:
-                try database.run(
-                    "DELETE FROM account_code WHERE account = ? AND purpose = ?", binding: account, purpose)
+                try SQLStore.forgetCode(of: attempt.account, for: attempt.purpose, in: database)
                 if let verification = attempt.verification {
                     try SQLStore.add(verification, of: attempt.account, in: database)
                 }
-            case .wrong(let rest):
+            case .wrong(let tried) where tried.triesLeft > 0:
                 try database.run(
                     "UPDATE account_code SET tries = ?, tag = ? WHERE account = ? AND purpose = ?",
-                    binding: .integer(rest.tries), .blob(rest.tag), account, purpose)
+                    binding: .integer(tried.triesLeft), .blob(tried.tag), account, purpose)
+            case .wrong: try SQLStore.forgetCode(of: attempt.account, for: attempt.purpose, in: database)
             case .none: break
             }
             if let draft = draft(verdict) { try SQLStore.add(draft, to: database) }
@@ -87,7 +87,7 @@ extension SQLStore {
                 """
                 SELECT number, verified, tag FROM account
                 JOIN account_verification ON account_verification.account = account.number
-                WHERE app = ? AND number BETWEEN ? AND ?
+                WHERE app = ? AND state <> 'removed' AND number BETWEEN ? AND ?
                 """, binding: .text(app.description), .integer(range.lowerBound), .integer(range.upperBound)
             ) { ($0.integer(0), StoredVerification(verified: $0.integer(1), tag: $0.blob(2))) }
             return Dictionary(rows) { first, _ in first }
@@ -98,7 +98,7 @@ extension SQLStore {
         _ verification: StoredVerification?, of account: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> ChangeOutcome {
         try write(recording: draft) { (database) throws(OperationalError) in
-            guard try SQLStore.isKept(account, in: database) else { return .missing }
+            guard try SQLStore.remains(account, in: database) else { return .missing }
             if let verification {
                 try SQLStore.add(verification, of: account, in: database)
                 return .yes
@@ -119,19 +119,34 @@ extension SQLStore {
             """, binding: .integer(account), .integer(verification.verified), .blob(verification.tag))
     }
 
-    /// For accounts that are removed or erased.
-    static func forgetCodes(of account: Int64, in database: Database) throws(OperationalError) {
-        for table in ["account_code", "account_verification"] {
-            try database.run("DELETE FROM \(table) WHERE account = ?", binding: .integer(account))
-        }
+    private static func forgetCode(
+        of account: Int64, for purpose: CodePurpose, in database: Database
+    ) throws(OperationalError) {
+        try database.run(
+            "DELETE FROM account_code WHERE account = ? AND purpose = ?", binding: .integer(account),
+            .text(purpose.description))
     }
 
-    private static func isKept(_ account: Int64, in database: Database) throws(OperationalError) -> Bool {
+    /// For accounts that are removed or erased.
+    static func forgetCodes(of account: Int64, in database: Database) throws(OperationalError) {
+        try forgetOpenCodes(of: account, in: database)
+        try database.run("DELETE FROM account_verification WHERE account = ?", binding: .integer(account))
+    }
+
+    static func forgetOpenCodes(of account: Int64, in database: Database) throws(OperationalError) {
+        try database.run("DELETE FROM account_code WHERE account = ?", binding: .integer(account))
+    }
+
+    private static func remains(_ account: Int64, in database: Database) throws(OperationalError) -> Bool {
         guard let account = try AccountRows.account(account, in: database) else { return false }
         return account.state != .removed
     }
 
-    /// A row whose purpose is none was altered, and is left out.
+    private static func isActive(_ account: Int64, in database: Database) throws(OperationalError) -> Bool {
+        try AccountRows.account(account, in: database)?.state == .active
+    }
+
+    /// Rows with a malformed purpose were altered, and are skipped.
     private static func codes(
         in database: Database, where condition: String, binding values: SQLValue...
     ) throws(OperationalError) -> [StoredAccountCode] {
@@ -141,7 +156,7 @@ extension SQLStore {
         ) { row in
             CodePurpose(row.text(0)).map {
                 StoredAccountCode(
-                    purpose: $0, digest: row.blob(1), expires: row.integer(2), tries: row.integer(3),
+                    purpose: $0, digest: row.blob(1), expires: row.integer(2), triesLeft: row.integer(3),
                     tag: row.blob(4))
             }
         }.compactMap { $0 }

@@ -215,7 +215,9 @@ extension SQLStore {
         let number = SQLValue.integer(account.number)
         let row = "account \(account.number)"
         switch change {
-        case .lock: try setState(.locked, of: account.number, in: database)
+        case .lock:
+            try setState(.locked, of: account.number, in: database)
+            try forgetOpenCodes(of: account.number, in: database)
         case .unlock: try setState(.active, of: account.number, in: database)
         case .remove:
             try setState(.removed, of: account.number, in: database)

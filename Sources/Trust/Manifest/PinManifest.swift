@@ -203,7 +203,7 @@ public struct SignedManifest: Sendable {
         throw .badSignature
     }
 
-    /// What it says, whoever has signed it: to be shown, not to be followed.
+    /// What it says, without a look at the signature: to be shown, not to be followed.
     package var unverified: PinManifest {
         get throws(ManifestError) { try PinManifest(json: manifest) }
     }

@@ -66,6 +66,7 @@ enum AccountPages {
             ("Added", ConsoleMarkup.time(account.number("created"))),
             ("Reset code until", ConsoleMarkup.time(account.number("reset_until"), empty: "none")),
             ("Verified", ConsoleMarkup.time(account.number("verified"), empty: "no")),
+            ("Codes", codes(account)),
             ("Upload tickets", "\(account.text("upload_tickets"))"),
             ("Pseudonym in the audit log", ConsoleMarkup.code(account.text("pseudonym"))),
         ]
@@ -84,6 +85,15 @@ enum AccountPages {
                 \(try sessions(of: name, app: app, visit: visit))
                 \(try devices(of: name, app: app, visit: visit))
                 """)
+    }
+
+    private static func codes(_ account: ConsoleRecord) -> HTML {
+        let codes: [HTML] = account.records("codes").map { code in
+            let (purpose, tries) = (ConsoleMarkup.code(code.text("purpose")), code.text("tries_left"))
+            return
+                "<li>\(purpose) until \(ConsoleMarkup.time(code.number("until"))), tries left: \(tries)</li>"
+        }
+        return codes.isEmpty ? "none" : "<ul>\(codes)</ul>"
     }
 
     private static func sessions(

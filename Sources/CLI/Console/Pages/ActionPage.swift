@@ -262,14 +262,18 @@ enum ActionPage {
         of action: ConsoleAction, by operation: APIOperation, result: ConsoleRecord, values: [String: String]
     ) -> ConsolePage {
         let times = Set(operation.response.declaredMembers.filter(\.schema.isTime).map(\.name))
-        let secrets = ["secret", "private_key", "reset_code"]
+        let secrets = ["secret", "private_key", "reset_code", "code"]
         let shown = result.members.filter { !$0.text.isEmpty }
         let once = ConsoleMarkup.notice("Copy the secret now: it is not shown again.", tone: .warning)
+        // A code that was redeemed, and is not the right one.
+        let isRefused = result.has("accepted") && !result.isTrue("accepted")
         let isSecret = shown.contains { secrets.contains($0.name) }
         return ConsolePage(
             action.title, trail: [(title: "Back", path: action.page(values))],
             body: """
-                \(ConsoleMarkup.notice("Done.", tone: .good))
+                \(isRefused
+                    ? ConsoleMarkup.notice("Not accepted.", tone: .bad)
+                    : ConsoleMarkup.notice("Done.", tone: .good))
                 \(isSecret ? once : .none)
                 \(ConsoleMarkup.facts(shown.map { member in
                     (

@@ -1,21 +1,20 @@
 import CountersignAuthority
 import CountersignServer
-import CountersignTrust
 import CountersignWire
 
-/// What clients are handed: the texts of refusals, and pin manifests.
 extension APIOperation {
     static let messages: [APIOperation] = [
         APIOperation(
             "listMessages", method: .get, path: "/apps/{app}/messages", scope: .appsRead,
-            command: .appMessages, inputs: [.app, release], fixedWords: ["--list"],
+            command: .appMessages, inputs: [.app, release],
             response: .object([
                 APIMember("app", schema: .text),
                 APIMember(
                     "messages",
                     schema: .list(
                         .object([
-                            APIMember("release", schema: .nullable(.text)), APIMember("language", schema: .text),
+                            APIMember("release", schema: .nullable(.text)),
+                            APIMember("language", schema: .text),
                             APIMember("texts", schema: .map(.text)),
                         ]))),
             ])),
@@ -32,32 +31,6 @@ extension APIOperation {
             "removeMessages", method: .delete, path: "/apps/{app}/messages", scope: .appsWrite,
             command: .appMessages, inputs: [.app, language, release], fixedWords: ["--remove"],
             response: changed),
-    ]
-
-    static let pins: [APIOperation] = [
-        APIOperation(
-            "listPins", method: .get, path: "/pins", scope: .appsRead, command: .pinsList,
-            response: .object([
-                APIMember(
-                    "manifests",
-                    schema: .list(
-                        .object([
-                            APIMember("app", schema: .text), APIMember("version", schema: .count),
-                            APIMember("not_before", schema: .time), APIMember("not_after", schema: .time),
-                            APIMember("hosts", schema: .list(.record)),
-                        ])))
-            ])),
-        APIOperation(
-            "publishPins", method: .post, path: "/pins", scope: .appsWrite, command: .pinsPublish,
-            inputs: [
-                .required(
-                    "manifest", as: .document(.positional("FILE")), schema: .record,
-                    meaning: "what `countersign pins sign` wrote"),
-                .required(
-                    "public_key", as: .option("public-key"),
-                    meaning: "the key that has signed it, as `countersign pins keygen` printed it"),
-            ], status: 201,
-            response: .object([APIMember("app", schema: .text), APIMember("version", schema: .count)])),
     ]
 
     private static let language = APIInput.required(

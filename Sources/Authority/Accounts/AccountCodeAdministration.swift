@@ -1,0 +1,148 @@
+import CountersignGate
+import CountersignWire
+
+/// Codes for the owners of accounts, and which accounts are verified. Countersign sends nothing: a backend
+/// delivers the codes. Source: docs/decisions/0089-account-codes.md.
+extension Deployment {
+    package enum CodeRedemption: Sendable, Equatable {
+        case accepted
+        case wrong(triesLeft: Int64)
+        /// There is no valid code of that purpose.
+        case none
+    }
+
+    /// Makes a code in place of an earlier one of the same purpose. It is good for `lifetime` seconds.
+    package func makeCode(
+        for purpose: CodePurpose, of name: AccountName, in app: AppName, lifetime: Int64, at now: Int64
+    ) throws(OperationalError) -> (code: AccountCode, until: Int64) {
+        let number = try unlockedAccount(name, of: app).number
+        let code = AccountCode()
+        let until = now + lifetime
+        let stored = try codeKey().store(code, for: purpose, of: number, until: until)
+        let draft = auditDraft(
+            for: .accountCode, on: .account(name, of: app),
+            details: [("purpose", .string(purpose.description)), ("until", .integer(until))])
+        switch try store.add(stored, of: number, at: now, recording: draft) {
+        case .yes: return (code, until)
+        case .missing:
+            throw OperationalError(.failed, message: "account \(name): was removed or locked meanwhile")
+        case .full:
+            let codes = try store.accountCodes(of: number)
+            let purposes = codes.map(\.purpose.description).joined(separator: ", ")
+            let end = codes.map(\.expires).min() ?? until
+            throw OperationalError(
+                .failed,
+                message: "account \(name): has \(codes.count) codes that can be redeemed (\(purposes)), the "
+                    + "most allowed; the first expires at \(CivilTime.rfc3339Text(end))")
+        }
+    }
+
+    /// Uses the code up if it is right. One of the purpose ``CodePurpose/verify`` verifies the account.
+    package func redeem(
+        _ code: AccountCode, for purpose: CodePurpose, of name: AccountName, in app: AppName, at now: Int64
+    ) throws(OperationalError) -> CodeRedemption {
+        let number = try unlockedAccount(name, of: app).number
+        let attempt = AccountCodeAttempt(code, for: purpose, of: number, under: try codeKey(), at: now)
+        // Without a code nothing is written: strangers may ask for a backend's sake.
+        guard try store.accountCodes(of: number).contains(where: { $0.purpose == purpose }) else {
+            return .none
+        }
+        let verdict = try store.redeem(attempt) { verdict in
+            switch verdict {
+            case .none: return nil
+            case .right where purpose == .verify:
+                return auditDraft(
+                    for: .accountVerify, on: .account(name, of: app),
+                    details: [("verified", true), ("by", "code")])
+            case .right, .wrong:
+                return auditDraft(
+                    for: .accountRedeem, on: .account(name, of: app),
+                    details: [
+                        ("purpose", .string(purpose.description)), ("accepted", .bool(verdict == .right)),
+                    ])
+            }
+        }
+        switch verdict {
+        case .right: return .accepted
+        case .wrong(let tried): return .wrong(triesLeft: tried.triesLeft)
+        case .none: return .none
+        }
+    }
+
+    /// Marks the account as verified. Returns when it was, in whole Unix seconds; an account that is verified
+    /// already keeps its time.
+    package func verify(
+        _ name: AccountName, of app: AppName, at now: Int64
+    ) throws(OperationalError) -> Int64 {
+        let number = try remainingAccount(name, of: app).number
+        if let before = try verificationTime(ofAccount: number) { return before }
+        try set(try codeKey().verification(at: now, of: number), of: name, numbered: number, in: app)
+        return now
+    }
+
+    /// Does nothing if the account is not verified.
+    package func revokeVerification(of name: AccountName, in app: AppName) throws(OperationalError) {
+        let number = try remainingAccount(name, of: app).number
+        guard try store.verification(of: number) != nil else { return }
+        try set(nil, of: name, numbered: number, in: app)
+    }
+
+    private func set(
+        _ verification: StoredVerification?, of name: AccountName, numbered number: Int64, in app: AppName
+    ) throws(OperationalError) {
+        let draft = auditDraft(
+            for: .accountVerify, on: .account(name, of: app),
+            details: [("verified", .bool(verification != nil)), ("by", "administrator")])
+        // Missing: another command was faster, or has removed the account.
+        _ = try store.set(verification, of: number, recording: draft)
+    }
+
+    /// The account's codes, those that have expired among them, without altered rows.
+    func authenticCodes(ofAccount number: Int64) throws(OperationalError) -> [StoredAccountCode] {
+        let found = try store.accountCodes(of: number)
+        guard !found.isEmpty else { return [] }
+        let key = try codeKey()
+        return found.filter { key.isAuthentic($0, of: number) }
+    }
+
+    /// Throws if the account is not verified.
+    package func requireVerified(_ name: AccountName, of app: AppName) throws(OperationalError) {
+        guard try verificationTime(ofAccount: remainingAccount(name, of: app).number) != nil else {
+            throw OperationalError(.failed, message: "account \(name): is not verified")
+        }
+    }
+
+    /// When the account of that number was verified, in whole Unix seconds; nil if it was not, or if the row
+    /// was altered.
+    package func verificationTime(ofAccount number: Int64) throws(OperationalError) -> Int64? {
+        guard let found = try store.verification(of: number) else { return nil }
+        return try codeKey().isAuthentic(found, of: number) ? found.verified : nil
+    }
+
+    /// The same for the accounts of a page.
+    package func verificationTimes(
+        of app: AppName, numbered range: ClosedRange<Int64>
+    ) throws(OperationalError) -> [Int64: Int64] {
+        let found = try store.verifications(of: app, numbered: range)
+        guard !found.isEmpty else { return [:] }
+        let key = try codeKey()
+        return found.filter { key.isAuthentic($0.value, of: $0.key) }.mapValues(\.verified)
+    }
+
+    /// A code may be what a backend signs in with.
+    private func unlockedAccount(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
+        let account = try remainingAccount(name, of: app)
+        guard account.state == .active else {
+            throw OperationalError(.failed, message: "account \(name): is locked")
+        }
+        return account
+    }
+
+    private func remainingAccount(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
+        let account = try account(name, of: app)
+        guard account.state != .removed else {
+            throw OperationalError(.failed, message: "account \(name): was removed; that is for good")
+        }
+        return account
+    }
+}
