@@ -21,7 +21,9 @@ extension StoreContract {
             "addresses":"public","created":1,"ca":null},\
             {"id":"w_2","url":"https://b.example/","app":null,"events":[],"addresses":"any","created":1,"ca":null},\
             {"id":"w_3","url":"https://c.example/","app":"other","events":[],"addresses":"any","created":1,\
-            "ca":null}]}
+            "ca":null},\
+            {"id":"w_4","url":"https://d.example/","app":null,"events":["later.version"],"addresses":"any",\
+            "created":1,"ca":null}]}
             """
         try make().set(.webhooks, to: [UInt8](repeating: 0, count: 32) + Array(document.utf8))
         try eventsOfSessions(account)
