@@ -79,10 +79,10 @@ package struct GateBench: Sendable {
             sample = drafts.last.map { Sample(request: $0, keyID: subject.signer.keyID, secret: secret) }
             let before = AllocationCounter.count
             let start = GateBench.clock()
-            try GateBench.judgeEach(requests, by: subject.gate)
+            let isMeasured = try await GateBench.judgeEach(requests, by: subject.gate)
             let end = GateBench.clock()
             let after = AllocationCounter.count
-            guard round >= warmUp else { continue }
+            guard round >= warmUp, isMeasured else { continue }
             times.append(Double(end - start) / Double(requestsARound))
             if let before, let after { allocations.append(Double(after - before) / Double(requestsARound)) }
         }
@@ -92,26 +92,28 @@ package struct GateBench: Sendable {
             sample: key == nil && regions == .one && holder == .release ? sample : nil)
     }
 
-    static func judgeEach(_ requests: [Request], by gate: Gate) throws {
-        for request in requests { try judgeOnce(request, by: gate) }
-    }
-
-    /// A profiler counts the instructions of this function: see `Benchmarks/verdicts.py`.
-    @inline(never)
-    private static func judgeOnce(_ request: Request, by gate: Gate) throws {
-        // The replay file may have to grow, which its own thread does; the median of many rounds does not
-        // show it.
-        for _ in 0..<mostAttempts {
-            let judgement = gate.beginJudgement()
-            let caller = try gate.judgeIfReady(request, recordingIn: judgement)
-            gate.endJudgement(judgement)
-            guard caller == nil else { return }
-            usleep(1_000)
+    /// False if the replay file had to grow meanwhile, for which a request waits: no time was measured then.
+    static func judgeEach(_ requests: [Request], by gate: Gate) async throws -> Bool {
+        var isMeasured = true
+        for request in requests {
+            guard let waiting = try judgeOnce(request, by: gate) else { continue }
+            isMeasured = false
+            _ = try await gate.judgeAfterWaiting(
+                request, recordingIn: waiting, from: { [] }, for: .backend)
+            gate.endJudgement(waiting)
         }
-        throw OperationalError(.failed, message: "bench: the replay file waits")
+        return isMeasured
     }
 
-    private static let mostAttempts = 1_000
+    /// The judgement if the request has to wait. A profiler counts the instructions of this function: see
+    /// `Benchmarks/verdicts.py`.
+    @inline(never)
+    private static func judgeOnce(_ request: Request, by gate: Gate) throws -> Judgement? {
+        let judgement = gate.beginJudgement()
+        guard try gate.judgeIfReady(request, recordingIn: judgement) != nil else { return judgement }
+        gate.endJudgement(judgement)
+        return nil
+    }
 
     /// CPU time of this thread, which excludes other work on the machine.
     static func clock() -> UInt64 {
@@ -140,7 +142,7 @@ extension GateBench {
         let subject = try await subject(kind)
         for _ in 0..<2 { try GateBench.warmUp(subject.requests(count: requestsARound), by: subject.gate) }
         for _ in 0..<rounds {
-            try GateBench.judgeEach(subject.requests(count: requestsARound), by: subject.gate)
+            _ = try await GateBench.judgeEach(subject.requests(count: requestsARound), by: subject.gate)
         }
     }
 
