@@ -27,7 +27,7 @@ final class Gateway: Handler, @unchecked Sendable {
     private let signing: ResponseSigner
     let backend: Backend
     let routes: RouteTable
-    private var decider: DecideEndpoint?
+    private(set) var decider: DecideEndpoint?
     private(set) var limits: Limits
     private(set) var proxies: TrustedProxies
     private let log: EventLog?
@@ -39,11 +39,11 @@ final class Gateway: Handler, @unchecked Sendable {
     private(set) var identity: CallerIdentityFields
     let idempotency: IdempotencyCoordinator
     let requestCounter: LoopRequestCounter
-    private var events: SplitMix64
+    var events: SplitMix64
     private var logClock = LogClock()
     private var line: [UInt8] = []
     /// The response to a refusal while it is written, and the signature base of its signature.
-    private let response = ResponseBytes()
+    let response = ResponseBytes()
     private var signatureBase = StringToSign()
     var legacyScreen: LegacyPathFilter?
 
@@ -132,7 +132,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// Counts the request as one in flight until ``end(_:event:of:)``, and returns its judgement. If a
     /// trusted proxy names the client, the request is attributed to that one.
-    private func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
+    func beginJudgement(of request: Request, on exchange: any Exchange) -> Judgement {
         requestCounter.begin()
         let judgement = gate.beginJudgement()
         if proxies.areNamed, !exchange.isClientUnnamed,
@@ -146,7 +146,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Ends a request: its response was sent, or cannot be.
-    fileprivate func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
+    func end(_ judgement: Judgement, event: RequestEvent, of exchange: any Exchange) {
         // A refusal is counted as it is written.
         if event.refusal == nil { countEnd(of: event, on: exchange) }
         didEnd(event, of: exchange, after: judgement)
@@ -205,7 +205,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// How far the admission of a request for the backend has come.
-    private enum Admission {
+    enum Admission {
         case notBegun
         /// It waits for the request's body or for the replay guard.
         case waiting
@@ -216,7 +216,7 @@ final class Gateway: Handler, @unchecked Sendable {
 
     /// Admits the request, and forwards it.
     @inline(never)
-    private func finishBackendRequest(
+    func finishBackendRequest(
         _ exchange: any Exchange, request: inout Request, judgement: Judgement, event: RequestEvent,
         from admission: Admission
     ) async throws(Refusal) {
@@ -329,7 +329,7 @@ final class Gateway: Handler, @unchecked Sendable {
     /// wait. Never inlined: the values of a judgement would take several kilobytes of every caller's
     /// asynchronous frame, which lives as long as its connection.
     @inline(never)
-    private func admitIfReady(
+    func admitIfReady(
         _ exchange: any Exchange, request: inout Request, judgement: Judgement,
         for destination: RequestDestination, as effect: ReleaseCheck.Effect?
     ) throws(Refusal) -> Caller? {
@@ -417,7 +417,7 @@ final class Gateway: Handler, @unchecked Sendable {
         exchange.request.bodyState = state
     }
 
-    private func bodyState(of framing: Request.Framing) throws(Refusal) -> Request.BodyState {
+    func bodyState(of framing: Request.Framing) throws(Refusal) -> Request.BodyState {
         switch framing {
         case .none, .length(0): return .whole
         case .length(let length) where length > limits.heldBodyBytes:
@@ -454,7 +454,7 @@ final class Gateway: Handler, @unchecked Sendable {
             exchange, request: request, from: caller, judgement: judgement, event: event, observer: nil)
     }
 
-    private func keyedRequest(
+    func keyedRequest(
         of request: Request, from caller: Caller, over exchange: any Exchange
     ) throws(Refusal) -> IdempotentRequest? {
         try IdempotencyKeyParser.read(
@@ -511,13 +511,13 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// A signed field must arrive; `Connection` would have it removed.
-    private static func checkForwardable(_ request: Request, from caller: Caller) throws(Refusal) {
+    static func checkForwardable(_ request: Request, from caller: Caller) throws(Refusal) {
         if case .only(let signed) = caller.coveredFields, request.hopByHopFields.intersects(signed) {
             throw Refusal(.malformed, detail: "the Connection field names a field that is signed")
         }
     }
 
-    private func answer(
+    func answer(
         _ refusal: Refusal, on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) async {
         let request = exchange.request
@@ -533,7 +533,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// Counts a refusal, and writes the response to it.
-    private func writeResponse(
+    func writeResponse(
         to refusal: Refusal, disclosing disclosure: RefusalResponse.Disclosure, of request: Request,
         on exchange: any Exchange, judgement: Judgement, event: RequestEvent
     ) {
@@ -609,7 +609,7 @@ final class Gateway: Handler, @unchecked Sendable {
     }
 
     /// For a token alone there is nothing to explain but the reason.
-    private static func disclosure(toTokenOf release: AppRelease) -> RefusalResponse.Disclosure {
+    static func disclosure(toTokenOf release: AppRelease) -> RefusalResponse.Disclosure {
         release.policy.detail == .exact ? .reason : .code
     }
 
@@ -687,196 +687,6 @@ final class Gateway: Handler, @unchecked Sendable {
         let isFailed = event.refusal != nil || event.failure != nil
         log.write(line, urgency: isFailed ? .now : .soon)
         if isFailed, let refusals { refusals.record(event, of: exchange, after: judgement, line: line) }
-    }
-}
-
-/// Requests for the backend that need not wait: the same steps as those of ``Gateway/handle(_:)``, without a
-/// task.
-extension Gateway {
-    func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome {
-        guard decider == nil, case .upstream(let pool) = backend else { return .declined }
-        // Handed on as a constant: of a variable, each step would get a copy of its own.
-        let head = exchange.request
-        guard case .elsewhere = routes.find(head), isOfNoLegacyRoute(head),
-            // It may be a preflight request.
-            !head.matches(head.method, text: "OPTIONS"),
-            let bodyState = try? bodyState(of: head.framing), bodyState != .streaming
-        else { return .declined }
-        let judgement = beginJudgement(of: head, on: exchange)
-        let event = ImmediateRequestEvent(id: EventID(&events), gateway: self, judgement: judgement)
-        do throws(Refusal) {
-            try screen(exchange, event: event)
-        } catch {
-            return answerAtOnce(error, on: exchange, request: head, judgement: judgement, event: event)
-        }
-        var request = consume head
-        if bodyState != .whole {
-            request.bodyState = bodyState
-            exchange.request.bodyState = bodyState
-        }
-        return serveAtOnce(exchange, to: pool, request: &request, event: event)
-    }
-
-    /// Judges a request for the backend, and forwards it.
-    private func serveAtOnce(
-        _ exchange: any Exchange, to pool: UpstreamPool, request: inout Request, event: ImmediateRequestEvent
-    ) -> ImmediateOutcome {
-        let judgement = event.judgement
-        let caller: Caller
-        do throws(Refusal) {
-            guard
-                let admitted = try admitIfReady(
-                    exchange, request: &request, judgement: judgement, for: .backend, as: nil)
-            else {
-                return finish(
-                    exchange, request: request, judgement: judgement, event: event, from: .waiting)
-            }
-            caller = admitted
-        } catch {
-            if let lookup = gate.takeDeferredLookup() {
-                return finish(
-                    exchange, request: request, judgement: judgement, event: event, from: .lookingUp(lookup))
-            }
-            return refuseAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
-        }
-        // A ticket is spent in the store.
-        guard !caller.bearsTicket else {
-            return finish(
-                exchange, request: request, judgement: judgement, event: event, from: .admitted(caller))
-        }
-        event.caller = caller
-        return forwardAtOnce(exchange, to: pool, request: request, from: caller, event: event)
-    }
-
-    private func forwardAtOnce(
-        _ exchange: any Exchange, to pool: UpstreamPool, request: Request, from caller: Caller,
-        event: ImmediateRequestEvent
-    ) -> ImmediateOutcome {
-        let judgement = event.judgement
-        do throws(Refusal) {
-            if let rules = caller.release.traffic {
-                try checkTraffic(by: rules, of: request, from: caller, over: exchange, event: event)
-            }
-            try Gateway.checkForwardable(request, from: caller)
-            if let keyed = try keyedRequest(of: request, from: caller, over: exchange) {
-                return forwardOnce(keyed, exchange: exchange, to: pool, from: caller, event: event)
-            }
-            let forwarding = try forwarding(
-                of: request, from: caller, judgement: judgement, over: exchange, event: event)
-            exchange.forward(forwarding, to: pool, reportingTo: event)
-            return .forwarded
-        } catch {
-            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
-        }
-    }
-
-    /// Answers a request that the gate has refused, unless it goes on without an identity.
-    private func refuseAtOnce(
-        _ refusal: Refusal, on exchange: any Exchange, request: Request, judgement: Judgement,
-        event: RequestEvent
-    ) -> ImmediateOutcome {
-        do throws(Refusal) {
-            guard let passage = try gate.passThrough(for: request, judgement: judgement, after: refusal)
-            else {
-                return answerAtOnce(
-                    refusal, on: exchange, request: request, judgement: judgement, event: event)
-            }
-            return .waits { [self] in
-                var request = request
-                do throws(Refusal) {
-                    try await forwardUnproven(exchange, request: &request, by: passage, event: event)
-                } catch {
-                    return await end(judgement, refusing: error, event: event, on: exchange)
-                }
-                end(judgement, event: event, of: exchange)
-            }
-        } catch {
-            return answerAtOnce(error, on: exchange, request: request, judgement: judgement, event: event)
-        }
-    }
-
-    /// Answers with a refusal, unless its reason has to be searched for.
-    private func answerAtOnce(
-        _ refusal: Refusal, on exchange: any Exchange, request: Request, judgement: Judgement,
-        event: RequestEvent
-    ) -> ImmediateOutcome {
-        event.refusal = refusal
-        let disclosure: RefusalResponse.Disclosure
-        if let release = judgement.tokenRelease {
-            disclosure = Gateway.disclosure(toTokenOf: release)
-        } else if gate.releaseToExplain(for: request, judgement: judgement) == nil {
-            disclosure = .code
-        } else {
-            // The search takes long: the task waits for a turn first.
-            return .waits { [self] in
-                await end(judgement, refusing: refusal, event: event, on: exchange)
-            }
-        }
-        writeResponse(
-            to: refusal, disclosing: disclosure, of: request, on: exchange, judgement: judgement,
-            event: event)
-        guard exchange.respondAtOnce(response) else {
-            let whole = ServerResponse(response)
-            return .waits { [self] in
-                await exchange.respond(whole)
-                end(judgement, event: event, of: exchange)
-            }
-        }
-        end(judgement, event: event, of: exchange)
-        return .answered
-    }
-
-    /// Whether no legacy route can be called; false if that cannot be found out now.
-    private func isOfNoLegacyRoute(_ request: Request) -> Bool {
-        guard let legacy = routes.legacy else { return true }
-        return (try? legacy.mayBeCalled(by: request, keeping: &legacyScreen)) == false
-    }
-
-    /// Goes on where the admission stands, on the connection's task.
-    private func finish(
-        _ exchange: any Exchange, request: Request, judgement: Judgement, event: RequestEvent,
-        from admission: Admission
-    ) -> ImmediateOutcome {
-        .waits { [self] in
-            var request = request
-            do throws(Refusal) {
-                try await finishBackendRequest(
-                    exchange, request: &request, judgement: judgement, event: event, from: admission)
-            } catch {
-                return await end(judgement, refusing: error, event: event, on: exchange)
-            }
-            end(judgement, event: event, of: exchange)
-        }
-    }
-
-    /// Answers with a refusal, and ends the request.
-    fileprivate func end(
-        _ judgement: Judgement, refusing refusal: Refusal, event: RequestEvent, on exchange: any Exchange
-    ) async {
-        event.refusal = refusal
-        await answer(refusal, on: exchange, judgement: judgement, event: event)
-        end(judgement, event: event, of: exchange)
-    }
-}
-
-/// The event of a request that is begun without a task; it ends the request when that has been forwarded.
-final class ImmediateRequestEvent: RequestEvent, ForwardObserver, @unchecked Sendable {
-    let gateway: Gateway
-    let judgement: Judgement
-
-    init(id: EventID, gateway: Gateway, judgement: Judgement) {
-        self.gateway = gateway
-        self.judgement = judgement
-        super.init(id: id)
-    }
-
-    func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
-        gateway.end(judgement, event: self, of: exchange)
-        return nil
-    }
-
-    func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
-        await gateway.end(judgement, refusing: refusal, event: self, on: exchange)
     }
 }
 

@@ -2,7 +2,7 @@ import CountersignSchemes
 import CountersignWire
 import Testing
 
-/// A key id is 1 to 64 visible characters, wherever in it a byte stands that is none.
+/// A key id consists of 1 to 64 visible ASCII characters. Any other byte is refused, at every position.
 @Suite struct KeyIDTests {
     @Test func takesVisibleCharactersOnly() {
         var wrong: [UInt8]?

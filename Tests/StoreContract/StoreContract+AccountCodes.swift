@@ -35,7 +35,7 @@ extension StoreContract {
     private func codesAreRedeemed(_ account: Account, under key: AccountCodeKey) throws {
         #expect(try make().accountCodes(of: account.number) == [])
         #expect(try redeem("12345678", of: account, under: key).verdict == .none)
-        let code = key.store(try entered("12345678"), for: .verify, of: account.number, until: 200)
+        let code = key.stored(try entered("12345678"), for: .verify, of: account.number, until: 200)
         #expect(try make().add(code, of: account.number, at: 100, recording: .counting) == .yes)
         #expect(try make().accountCodes(of: account.number) == [code])
         let other = try #require(CodePurpose("sign-in"))
@@ -55,7 +55,7 @@ extension StoreContract {
         #expect(try redeem("12345678", of: account, under: key) == (.none, false), "it is used up")
         // A replaced code is wrong, and after the last try the right one is refused, too.
         #expect(try make().add(code, of: account.number, at: 100, recording: .counting) == .yes)
-        let next = key.store(try entered("00000000"), for: .verify, of: account.number, until: 200)
+        let next = key.stored(try entered("00000000"), for: .verify, of: account.number, until: 200)
         #expect(try make().add(next, of: account.number, at: 100, recording: .counting) == .yes)
         for _ in 0..<StoredAccountCode.mostTries { _ = try redeem("12345678", of: account, under: key) }
         #expect(try redeem("00000000", of: account, under: key) == (.none, false))
@@ -65,7 +65,7 @@ extension StoreContract {
     private func codesAreBounded(_ account: Account, under key: AccountCodeKey) throws {
         func add(_ number: Int, until expires: Int64, at now: Int64) throws -> AccountCodeInsertOutcome {
             let purpose = try #require(CodePurpose("purpose-\(number)"))
-            let code = key.store(try entered("11111111"), for: purpose, of: account.number, until: expires)
+            let code = key.stored(try entered("11111111"), for: purpose, of: account.number, until: expires)
             return try make().add(code, of: account.number, at: now, recording: .counting)
         }
         // The one of .verify was deleted with its last try.
@@ -80,7 +80,7 @@ extension StoreContract {
         #expect(try make().accountCodes(of: account.number).map(\.expires).min() == 304)
         #expect(
             try make().add(
-                key.store(try entered("11111111"), for: .verify, of: .max, until: 9), of: .max, at: 1,
+                key.stored(try entered("11111111"), for: .verify, of: .max, until: 9), of: .max, at: 1,
                 recording: .counting) == .missing)
     }
 

@@ -1,7 +1,7 @@
 import CountersignWire
 import Testing
 
-/// What reads eight bytes at a time says of each byte, at each place, what one byte at a time says.
+/// Code that reads eight bytes at a time finds the same as code that reads one byte at a time.
 @Suite struct ByteWordTests {
     /// Texts of up to two words and a rest, of `filler` and two bytes: `byte` at each place, and `next` behind
     /// it, which a borrow or a carry may reach.

@@ -37,9 +37,10 @@ package struct AccountCode: Sendable, CustomStringConvertible, CustomReflectable
         }
     }
 
-    func digest(by key: HMACSHA256, over place: [UInt8]) -> [UInt8] {
+    /// The MAC over `context` and the digits.
+    func digest(by key: HMACSHA256, in context: [UInt8]) -> [UInt8] {
         digits.withExposedBytes { digits in
-            let mac = key.authenticate((place + (0..<digits.count).map { digits[$0] }).span)
+            let mac = key.authenticate((context + (0..<digits.count).map { digits[$0] }).span)
             return mac.indices.map { mac[$0] }
         }
     }
@@ -48,8 +49,8 @@ package struct AccountCode: Sendable, CustomStringConvertible, CustomReflectable
     package var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a code is good for: 1 to 32 lower-case letters, digits and `-`. A code for one purpose is wrong for
-/// every other.
+/// What a code is good for: 1 to 32 lower-case letters, digits and `-`. A code made for one purpose is not
+/// accepted for another.
 package struct CodePurpose: Sendable, Hashable, CustomStringConvertible {
     package static let expected = "1 to 32 lower-case letters, digits and `-`"
     /// Redeeming such a code marks the account as verified.

@@ -18,7 +18,7 @@ extension Deployment {
         let number = try unlockedAccount(name, of: app).number
         let code = AccountCode()
         let until = now + lifetime
-        let stored = try codeKey().store(code, for: purpose, of: number, until: until)
+        let stored = try codeKey().stored(code, for: purpose, of: number, until: until)
         let draft = auditDraft(
             for: .accountCode, on: .account(name, of: app),
             details: [("purpose", .string(purpose.description)), ("until", .integer(until))])
@@ -43,7 +43,7 @@ extension Deployment {
     ) throws(OperationalError) -> CodeRedemption {
         let number = try unlockedAccount(name, of: app).number
         let attempt = AccountCodeAttempt(code, for: purpose, of: number, under: try codeKey(), at: now)
-        // Without a code nothing is written: strangers may ask for a backend's sake.
+        // Looked up first: a request without a code to compare with does not wait for the writer's lock.
         guard try store.accountCodes(of: number).contains(where: { $0.purpose == purpose }) else {
             return .none
         }
@@ -93,8 +93,11 @@ extension Deployment {
         let draft = auditDraft(
             for: .accountVerify, on: .account(name, of: app),
             details: [("verified", .bool(verification != nil)), ("by", "administrator")])
-        // Missing: another command was faster, or has removed the account.
-        _ = try store.set(verification, of: number, recording: draft)
+        let outcome = try store.set(verification, of: number, recording: draft)
+        // Only a removed account cannot be verified. A verification that is missing was already taken back.
+        guard outcome == .yes || verification == nil else {
+            throw OperationalError(.failed, message: "account \(name): was removed meanwhile")
+        }
     }
 
     /// The account's codes, those that have expired among them, without altered rows.
@@ -129,7 +132,7 @@ extension Deployment {
         return found.filter { key.isAuthentic($0.value, of: $0.key) }.mapValues(\.verified)
     }
 
-    /// A code may be what a backend signs in with.
+    /// Throws for a locked account, because a backend may sign people in by a code.
     private func unlockedAccount(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
         let account = try remainingAccount(name, of: app)
         guard account.state == .active else {
@@ -138,6 +141,7 @@ extension Deployment {
         return account
     }
 
+    /// Throws for a removed account.
     private func remainingAccount(_ name: AccountName, of app: AppName) throws(OperationalError) -> Account {
         let account = try account(name, of: app)
         guard account.state != .removed else {

@@ -10,8 +10,8 @@ package struct AccountCodeKey: Sendable {
         hmac = derived.withExposedBytes { HMACSHA256(key: $0) }
     }
 
-    /// What a MAC is computed over begins with its use, and has parts of a fixed length, or the purpose, in
-    /// which there is no zero byte.
+    /// The first byte of what a MAC is computed over. The other parts have a fixed length, except the
+    /// purpose, which a zero byte ends.
     private enum Use: UInt8 { case code = 1, codeRow, verificationRow }
 
     private static func context(_ use: Use, account: Int64, purpose: CodePurpose?) -> [UInt8] {
@@ -22,7 +22,8 @@ package struct AccountCodeKey: Sendable {
         withUnsafeBytes(of: number.bigEndian) { Array($0) }
     }
 
-    package func store(
+    /// The stored form of a code that was just made.
+    package func stored(
         _ code: AccountCode, for purpose: CodePurpose, of account: Int64, until expires: Int64
     ) -> StoredAccountCode {
         var stored = StoredAccountCode(
@@ -33,7 +34,7 @@ package struct AccountCodeKey: Sendable {
     }
 
     func digest(of code: AccountCode, for purpose: CodePurpose, of account: Int64) -> [UInt8] {
-        code.digest(by: hmac, over: AccountCodeKey.context(.code, account: account, purpose: purpose))
+        code.digest(by: hmac, in: AccountCodeKey.context(.code, account: account, purpose: purpose))
     }
 
     func tag(of code: StoredAccountCode, account: Int64) -> [UInt8] {
@@ -50,21 +51,21 @@ package struct AccountCodeKey: Sendable {
     }
 
     package func isAuthentic(_ code: StoredAccountCode, of account: Int64) -> Bool {
-        AccountCodeKey.isSame(tag(of: code, account: account), code.tag)
+        AccountCodeKey.isSame(tag(of: code, account: account), as: code.tag)
     }
 
     package func isAuthentic(_ verification: StoredVerification, of account: Int64) -> Bool {
         let expected = self.verification(at: verification.verified, of: account)
-        return AccountCodeKey.isSame(expected.tag, verification.tag)
+        return AccountCodeKey.isSame(expected.tag, as: verification.tag)
     }
 
-    /// Compares digests and tags in constant time.
-    static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-        ConstantTime.equals(left.span, right.span) == .equal
+    /// Compares two digests or tags in constant time.
+    static func isSame(_ computed: [UInt8], as stored: [UInt8]) -> Bool {
+        ConstantTime.equals(computed.span, stored.span) == .equal
     }
 }
 
-/// A code that was entered, for the store, which judges it within the transaction that counts the try.
+/// A code that was entered. The store asks for the verdict within the transaction that counts the try.
 package struct AccountCodeAttempt: Sendable {
     package let account: Int64
     package let purpose: CodePurpose
@@ -93,13 +94,14 @@ package struct AccountCodeAttempt: Sendable {
         case none
     }
 
-    /// Judges the code by the account's row of the purpose; nil if there is none.
+    /// Compares the code with the one that the store has for the account and the purpose. `stored` is nil if
+    /// the store has none.
     package func verdict(by stored: StoredAccountCode?) -> Verdict {
         guard let stored, stored.purpose == purpose, key.isAuthentic(stored, of: account),
             now < stored.expires,
             stored.triesLeft > 0
         else { return .none }
-        if AccountCodeKey.isSame(digest, stored.digest) { return .right }
+        if AccountCodeKey.isSame(digest, as: stored.digest) { return .right }
         var tried = stored
         tried.triesLeft -= 1
         tried.tag = key.tag(of: tried, account: account)

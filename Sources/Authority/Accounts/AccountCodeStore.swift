@@ -43,7 +43,9 @@ package protocol AccountCodeStore: Sendable {
     func add(
         _ code: StoredAccountCode, of account: Int64, at now: Int64, recording draft: AuditDraft
     ) throws(OperationalError) -> AccountCodeInsertOutcome
-    /// Uses the code up if it is right, and counts the try otherwise; `draft` gives the record.
+    /// Uses the code up if it is right, and counts the try otherwise. A right code of the purpose
+    /// ``CodePurpose/verify`` sets the time of verification anew. `draft` gives the audit record for a
+    /// verdict; nil for none.
     func redeem(
         _ attempt: AccountCodeAttempt, recording draft: (AccountCodeAttempt.Verdict) -> AuditDraft?
     ) throws(OperationalError) -> AccountCodeAttempt.Verdict

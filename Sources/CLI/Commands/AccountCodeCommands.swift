@@ -51,7 +51,7 @@ extension Command {
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
         let purpose = try run.codePurpose()
-        let lifetime = try run.lifetime() ?? AccountCode.lifetime
+        let lifetime = try run.validity() ?? AccountCode.lifetime
         let (code, until) = try run.deployment().makeCode(
             for: purpose, of: name, in: app, lifetime: lifetime, at: run.now)
         let json: JSONValue = [
@@ -143,22 +143,13 @@ extension Invocation {
     }
 
     /// The option --valid in seconds; nil without it.
-    func lifetime() throws(OperationalError) -> Int64? {
+    func validity() throws(OperationalError) -> Int64? {
         guard let text = arguments.value("valid") else { return nil }
-        let unit: Int64? =
-            switch text.last {
-            case "s": 1
-            case "m": 60
-            case "h": 3600
-            default: nil
-            }
-        let digits = unit == nil ? text : String(text.dropLast())
-        guard !digits.isEmpty, digits.utf8.allSatisfy(ASCII.isDigit), let count = Int64(digits),
-            (1...86_400).contains(count), (1...86_400).contains(count * (unit ?? 1))
-        else {
+        // A number without a unit is in seconds.
+        guard let seconds = PolicyKey.seconds(text[...]) ?? PolicyKey.seconds("\(text)s") else {
             throw OperationalError(
                 .usage, message: "--valid `\(text)`: expected 1s to 24h, such as 30m or 1h")
         }
-        return count * (unit ?? 1)
+        return Int64(seconds)
     }
 }

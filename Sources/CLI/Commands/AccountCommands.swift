@@ -313,7 +313,7 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let app = try run.appName()
         let name = try Invocation.accountName(run.required("NAME"))
-        let lifetime = try run.lifetime() ?? ResetCode.lifetime
+        let lifetime = try run.validity() ?? ResetCode.lifetime
         let deployment = try run.deployment()
         if run.arguments.has("if-verified") { try deployment.requireVerified(name, of: app) }
         let (code, until) = try deployment.resetAccount(name, of: app, lifetime: lifetime, at: run.now)

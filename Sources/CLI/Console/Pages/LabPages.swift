@@ -74,14 +74,17 @@ enum LabPages {
         guard record.rows.contains(where: \.name.isOurs) else {
             return ConsoleMarkup.notice("Countersign’s own protocol was not attacked.", tone: .warning)
         }
-        guard record.rows.filter(\.name.isOurs).allSatisfy({ $0.marks.contains(.held) }) else {
+        let ours = record.rows.filter(\.name.isOurs)
+        guard ours.allSatisfy({ $0.marks.contains(.held) }) else {
             return ConsoleMarkup.notice("No attack applied to Countersign’s own protocol.", tone: .warning)
         }
         guard record.count(of: .notStaged) == 0 else {
             return ConsoleMarkup.notice("Some attacks could not be staged.", tone: .warning)
         }
+        // Attacks that apply to none of our rows are not counted.
+        let count = record.attacks.indices.count { place in ours.contains { $0.marks[place] == .held } }
         return ConsoleMarkup.notice(
-            "Countersign’s own protocol held against \(record.attacks.count) attacks.", tone: .good)
+            "Countersign’s own protocol held against \(count) attacks.", tone: .good)
     }
 
     /// That schemes of others fall is what the lab shows, and no alarm.

@@ -4,7 +4,7 @@ import CountersignWire
 enum PinPage {
     static func page(_ visit: ConsoleVisit) throws(APIProblem) -> ConsolePage {
         let rows: [[HTML]] = try visit.run("listPins").records("manifests").map { manifest in
-            let isOver = manifest.number("not_after").map { $0 <= visit.now } ?? false
+            let hasExpired = manifest.number("not_after").map { $0 <= visit.now } ?? false
             let hosts: [HTML] = manifest.records("hosts").map { host in
                 let mode: HTML =
                     host.text("mode") == "enforce"
@@ -15,7 +15,7 @@ enum PinPage {
                 "\(manifest.text("app"))", "\(manifest.text("version"))",
                 ConsoleMarkup.time(manifest.number("not_before")),
                 ConsoleMarkup.time(manifest.number("not_after"))
-                    + (isOver ? ConsoleMarkup.badge("over", tone: .warning) : .none),
+                    + (hasExpired ? ConsoleMarkup.badge("expired", tone: .warning) : .none),
                 "<ul>\(hosts)</ul>",
             ]
         }
