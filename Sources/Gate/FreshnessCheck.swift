@@ -141,9 +141,5 @@ package protocol TimeSource: Sendable {
 package struct SystemTime: TimeSource {
     package init() {}
 
-    package var now: Int64 {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return Int64(time.tv_sec)
-    }
+    package var now: Int64 { Int64(time(nil)) }
 }

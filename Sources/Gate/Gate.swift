@@ -178,7 +178,7 @@ package final class Gate: Sendable {
                 admitted, sending: request, recordingIn: judgement, from: network, to: destination, at: now,
                 lease: work)
             workspaces.put(back: work)
-            return Caller(admitted, session: session, update: judgement.update)
+            return judgement.admit(admitted, session: session)
         } catch {
             workspaces.put(back: work)
             judgement.refusal = error
@@ -202,7 +202,7 @@ package final class Gate: Sendable {
             let session = try finish(
                 admitted, sending: request, recordingIn: judgement, from: network, to: destination,
                 at: clock.now, lease: work)
-            return Caller(admitted, session: session, update: judgement.update)
+            return judgement.admit(admitted, session: session)
         } catch {
             judgement.refusal = error
             throw error

@@ -25,6 +25,8 @@ package final class Judgement: @unchecked Sendable {
     package internal(set) var claim: Claim?
     /// The claim of an earlier request, for reuse.
     var spareClaim: Claim?
+    /// The caller of the request, or of an earlier one, for reuse.
+    private var caller: Caller?
     /// The key that the claim names, with its owner; not yet proven.
     package internal(set) var verificationKey: VerificationKey?
     /// The key that verified the signature; nil before verification and if it failed.
@@ -83,6 +85,18 @@ package final class Judgement: @unchecked Sendable {
     func record(_ claim: Claim, key candidate: VerificationKey) {
         self.claim = claim
         self.verificationKey = candidate
+    }
+
+    /// The caller of a request that has passed. Another request gets the same object only if nothing holds it
+    /// any more.
+    func admit(_ proof: consuming CompleteProof, session: Session?) -> Caller {
+        if case .some = caller, isKnownUniquelyReferenced(&caller), let caller {
+            caller.renew(proof, session: session, update: update)
+            return caller
+        }
+        let caller = Caller(proof, session: session, update: update)
+        self.caller = caller
+        return caller
     }
 
     func reset() {

@@ -38,6 +38,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var wakeEvent: OpaquePointer?
     private var tickEvent: OpaquePointer?
     private var sweeps: [() -> Void] = []
+    private var poll = PollRecord()
 
     /// Jobs enqueued on the loop's own thread, and those of them that run now.
     private var local: [UnownedJob] = []
@@ -124,8 +125,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         drainInbox()
         while !isStopping {
             turn &+= 1
+            poll.begin(on: base)
             let isBusy = !local.isEmpty || schedule.hasWaiting
             event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
+            poll.end(on: base)
+            serveReadable()
             if !local.isEmpty { drainJobs(for: LoopTimeScheduler.turnLength) }
             resumeWaiting()
         }
@@ -164,7 +168,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     // MARK: Turns
 
     /// When the current job began, and when its part of the turn ends: nanoseconds of the monotonic clock.
-    private(set) var jobBegan: Int64 = 0
+    package private(set) var jobBegan: Int64 = 0
     private var partEnds: Int64 = 0
     /// The share that is charged for the current job: that of the last client whose bytes the job touched.
     var charged: AddressTimeShare?
@@ -263,6 +267,29 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Whole seconds of the monotonic clock, which cannot be set.
     package static func monotonicSeconds() -> Int64 { nanoseconds() / 1_000_000_000 }
+
+    // MARK: Polls
+
+    /// Streams whose waiters are called when all callbacks of the poll have run, and those whose waiters are
+    /// called now.
+    private var readable: [Stream] = []
+    private var serving: [Stream] = []
+
+    /// Called once for each descriptor whose input the poller reports.
+    func didReportInput() { poll.didReportInput() }
+
+    /// See ``PollRecord/isComplete``.
+    var hasReportedAllInput: Bool { poll.isComplete }
+
+    /// Calls the waiter of `stream` after the callbacks of the poll.
+    func deferWaiter(of stream: Stream) { readable.append(stream) }
+
+    private func serveReadable() {
+        guard !readable.isEmpty else { return }
+        swap(&readable, &serving)
+        for stream in serving { stream.callDeferredWaiter() }
+        serving.removeAll(keepingCapacity: true)
+    }
 
     // MARK: Work from elsewhere
 

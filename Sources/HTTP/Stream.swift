@@ -22,6 +22,7 @@ final class Stream: @unchecked Sendable {
     private var reader: UnsafeContinuation<Wake, Never>?
     /// Waits in the place of `reader`, without a task.
     private var waiter: (any StreamWaiter)?
+    private var waiterOrder = WaiterOrder.atOnce
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
     /// Whether the stream's task waits for the socket or for a turn, or has been resumed and not yet run.
@@ -260,11 +261,12 @@ final class Stream: @unchecked Sendable {
     /// Calls `waiter` when input has arrived, the read deadline has passed or the stream has been closed;
     /// false, and nothing is done, if there is nothing to wait for. Do not call it while OpenSSL has pending
     /// input, which the poller does not see.
-    func awaitInput(for waiter: any StreamWaiter) -> Bool {
+    func awaitInput(for waiter: any StreamWaiter, called order: WaiterOrder) -> Bool {
         guard !isClosed, !awaitsInput, readDeadline > loop.seconds else { return false }
         armRead()
         isSuspended = true
         self.waiter = waiter
+        waiterOrder = order
         return true
     }
 
@@ -389,11 +391,16 @@ final class Stream: @unchecked Sendable {
     }
 
     private func didBecomeReadable() {
+        loop.didReportInput()
+        if waiter != nil, waiterOrder == .afterPoll { return loop.deferWaiter(of: self) }
         if awaitsInput { return resumeReader(.ready) }
         hasUnreadSignal = true
         isReadArmed = false
         if let readEvent { event_del(readEvent) }
     }
+
+    /// Does nothing if the wait has ended meanwhile.
+    func callDeferredWaiter() { if waiter != nil { resumeReader(.ready) } }
 
     private func resumeReader(_ wake: Wake) {
         if let waiter = waiter.take() {
@@ -414,9 +421,18 @@ final class Stream: @unchecked Sendable {
     }
 }
 
+/// When a ``StreamWaiter`` is called for input.
+enum WaiterOrder {
+    /// By the poller, as it reports the input.
+    case atOnce
+    /// When the loop has been told of all that its poll has found: a request that is served then knows which
+    /// upstream connections have been closed.
+    case afterPoll
+}
+
 /// Waits for a stream's input without a task. Confined to the stream's loop.
 protocol StreamWaiter: AnyObject {
-    /// Called once for each ``Stream/awaitInput(for:)``. By the poller for `.ready`, and then as the only
+    /// Called once for each ``Stream/awaitInput(for:)``. By the loop for `.ready`, and then as the only
     /// code that runs; for the other cases from within any code that closes streams or ends waits, so that
     /// the waiter may only schedule work.
     func didWake(stream: Stream, by wake: Stream.Wake)

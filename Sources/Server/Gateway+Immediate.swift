@@ -17,7 +17,7 @@ extension Gateway {
             let bodyState = try? bodyState(of: head.framing), bodyState != .streaming
         else { return .declined }
         let judgement = beginJudgement(of: head, on: exchange)
-        let event = ImmediateRequestEvent(id: EventID(&events), gateway: self, judgement: judgement)
+        let event = beginEvent(judgement, on: exchange)
         do throws(Refusal) {
             try screen(exchange, event: event)
         } catch {
@@ -29,6 +29,23 @@ extension Gateway {
             exchange.request.bodyState = bodyState
         }
         return serveAtOnce(exchange, to: pool, request: &request, event: event)
+    }
+
+    private func beginEvent(_ judgement: Judgement, on exchange: any Exchange) -> ImmediateRequestEvent {
+        let (id, began) = (EventID(&events), exchange.loop.jobBegan)
+        // One that something still holds is left to it.
+        guard var event = spareEvents.popLast(), isKnownUniquelyReferenced(&event) else {
+            return ImmediateRequestEvent(id: id, began: began, gateway: self, judgement: judgement)
+        }
+        event.renew(id: id, began: began, gateway: self, judgement: judgement)
+        return event
+    }
+
+    /// Spare events at most.
+    private static let mostEvents = 64
+
+    fileprivate func keep(_ event: ImmediateRequestEvent) {
+        if spareEvents.count < Gateway.mostEvents { spareEvents.append(event) }
     }
 
     /// Judges a request for the backend, and forwards it.
@@ -178,21 +195,30 @@ extension Gateway {
 ///
 /// Unchecked, as its superclass is: confined to the loop of its request.
 final class ImmediateRequestEvent: RequestEvent, ForwardObserver, @unchecked Sendable {
-    let gateway: Gateway
-    let judgement: Judgement
+    /// Nil between two requests, while the gateway keeps the event.
+    private(set) var gateway: Gateway?
+    private(set) var judgement: Judgement
 
-    init(id: EventID, gateway: Gateway, judgement: Judgement) {
+    init(id: EventID, began: Int64, gateway: Gateway, judgement: Judgement) {
         self.gateway = gateway
         self.judgement = judgement
-        super.init(id: id)
+        super.init(id: id, began: began)
+    }
+
+    func renew(id: EventID, began: Int64, gateway: Gateway, judgement: Judgement) {
+        self.gateway = gateway
+        self.judgement = judgement
+        renew(id: id, began: began)
     }
 
     func didForward(_ exchange: any Exchange) -> (() async -> Void)? {
+        guard let gateway = gateway.take() else { return nil }
         gateway.end(judgement, event: self, of: exchange)
+        gateway.keep(self)
         return nil
     }
 
     func didFail(_ refusal: Refusal, on exchange: any Exchange) async {
-        await gateway.end(judgement, refusing: refusal, event: self, on: exchange)
+        await gateway?.end(judgement, refusing: refusal, event: self, on: exchange)
     }
 }

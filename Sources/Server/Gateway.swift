@@ -42,6 +42,8 @@ final class Gateway: Handler, @unchecked Sendable {
     var events: SplitMix64
     private var logClock = LogClock()
     private var line: [UInt8] = []
+    /// Events of earlier requests, for the next ones.
+    var spareEvents: [ImmediateRequestEvent] = []
     /// The response to a refusal while it is written, and the signature base of its signature.
     let response = ResponseBytes()
     private var signatureBase = StringToSign()
@@ -100,7 +102,7 @@ final class Gateway: Handler, @unchecked Sendable {
         // One copy for all steps; it includes the body once that has arrived.
         var request = exchange.request
         let judgement = beginJudgement(of: request, on: exchange)
-        let event = RequestEvent(id: EventID(&events))
+        let event = RequestEvent(id: EventID(&events), began: exchange.loop.jobBegan)
         do {
             if let decider, decider.isCalled(by: request, from: exchange.peer) {
                 await decide(
@@ -150,6 +152,7 @@ final class Gateway: Handler, @unchecked Sendable {
         // A refusal is counted as it is written.
         if event.refusal == nil { countEnd(of: event, on: exchange) }
         didEnd(event, of: exchange, after: judgement)
+        event.caller = nil
         gate.endJudgement(judgement)
         requestCounter.end()
     }
@@ -172,7 +175,7 @@ final class Gateway: Handler, @unchecked Sendable {
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {
         // What a proxy said of the previous request does not apply to this one.
         exchange.attachment = nil
-        let event = RequestEvent(id: EventID(&events))
+        let event = RequestEvent(id: EventID(&events), began: exchange.loop.jobBegan)
         event.refusal = refusal
         let judgement = gate.beginJudgement()
         await answer(refusal, on: exchange, judgement: judgement, event: event)

@@ -10,9 +10,9 @@ import Glibc
 /// A class, because it has a copy of what a refusal or a proxy's question needs, and most steps pass it on.
 /// Confined to the loop of its request.
 class RequestEvent: @unchecked Sendable {
-    let id: EventID
+    private(set) var id: EventID
     /// When the request began, in nanoseconds of the monotonic clock.
-    let began: UInt64
+    private(set) var began: UInt64
     /// How long the request took; 0 while it goes on.
     private(set) var nanoseconds: UInt64 = 0
     /// The request's place in a trace of the gateway's; nil as long as it has none.
@@ -43,9 +43,29 @@ class RequestEvent: @unchecked Sendable {
     /// Whether anything was proved about the caller. Other lines are sampled.
     var isProven: Bool { caller != nil || isSignedIn }
 
-    init(id: EventID) {
+    /// `began` is when the loop began to serve the request, in nanoseconds of the monotonic clock.
+    init(id: EventID, began: Int64) {
         self.id = id
-        began = RequestEvent.nanoseconds()
+        self.began = UInt64(began)
+    }
+
+    /// Makes it the event of another request.
+    func renew(id: EventID, began: Int64) {
+        self.id = id
+        self.began = UInt64(began)
+        nanoseconds = 0
+        // What most requests do not have is compared first, which costs less than to destroy nothing.
+        if trace != nil { trace = nil }
+        if !trafficFields.isEmpty { trafficFields = [] }
+        counted = nil
+        if operation != nil { operation = nil }
+        if case .some = caller { caller = nil }
+        if refusal != nil { refusal = nil }
+        if failure != nil { failure = nil }
+        if passage != nil { passage = nil }
+        if original != nil { original = nil }
+        isSignedIn = false
+        if case .some = namedRelease { namedRelease = nil }
     }
 
     /// Ends the request.

@@ -119,10 +119,29 @@ extension Span<UInt8> {
     package var text: String { withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// Whether both hold the same bytes; they are equally long. The C library's compare reads words, not bytes.
-@usableFromInline func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>)
-    -> Bool
-{
+/// Whether both hold the same bytes; they are equally long. A call of the C library would cost more than most
+/// comparisons of names.
+@inlinable @inline(__always)
+package func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let first = left.baseAddress, let second = right.baseAddress else { return true }
-    return memcmp(first, second, left.count) == 0
+    switch left.count {
+    case 8...16: return areSame(first, second, count: left.count, as: UInt64.self)
+    case 4..<8: return areSame(first, second, count: left.count, as: UInt32.self)
+    default: return areSame(first, second, count: left.count)
+    }
+}
+
+/// The same for one or two words of bytes: the second word overlaps the first where there are fewer.
+@inlinable @inline(__always)
+package func areSame<Word: FixedWidthInteger & BitwiseCopyable>(
+    _ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int, as _: Word.Type
+) -> Bool {
+    let last = count &- MemoryLayout<Word>.size
+    return left.loadUnaligned(as: Word.self) == right.loadUnaligned(as: Word.self)
+        && left.loadUnaligned(fromByteOffset: last, as: Word.self)
+            == right.loadUnaligned(fromByteOffset: last, as: Word.self)
+}
+
+@usableFromInline func areSame(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
+    memcmp(left, right, count) == 0
 }

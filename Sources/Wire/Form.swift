@@ -31,22 +31,10 @@ package enum Form {
                     || (position == text.count && position > 0 && text[position - 1] == ampersand)
             else { return nil }
             let start = position
-            var end = start
-            var equals = -1
-            var spelling = Encoding.plain
-            while end < text.count {
-                let byte = text[end]
-                // Nothing above "=" matters here, and most bytes are above.
-                if byte <= UInt8(ascii: "=") {
-                    if byte == ampersand { break }
-                    if byte == UInt8(ascii: "=") {
-                        if equals < 0 { equals = end }
-                    } else if byte == UInt8(ascii: "%") || byte == UInt8(ascii: "+") || byte == 0 {
-                        spelling = .escaped
-                    }
-                }
-                end += 1
-            }
+            var extent = Extent(end: start)
+            extent.find(in: text)
+            let end = extent.end
+            var equals = extent.equals
             guard end > start, equals != start else {
                 throw ParseError(offset: start, reason: "expected a name")
             }
@@ -54,7 +42,41 @@ package enum Form {
             if equals < 0 { equals = end }
             return Pair(
                 name: ByteRange(from: start, to: equals),
-                value: ByteRange(from: Swift.min(equals + 1, end), to: end), encoding: spelling)
+                value: ByteRange(from: Swift.min(equals + 1, end), to: end), encoding: extent.encoding)
+        }
+    }
+
+    /// How far a pair reaches that has been looked at up to `end`.
+    private struct Extent {
+        var end: Int
+        /// The place of the first `=`; negative for none.
+        var equals = -1
+        var encoding = Encoding.plain
+
+        /// Moves `end` to the pair's end: the next `&`, or the end of the text.
+        mutating func find(in text: borrowing Span<UInt8>) {
+            while end &+ 16 <= text.count {
+                let block = ByteBlock(of: text, uncheckedAt: end)
+                let length = ByteBlock.firstIndex(block.equals(ampersand))
+                if equals < 0 {
+                    let index = ByteBlock.firstIndex(block.equals(UInt8(ascii: "=")))
+                    if index < length { equals = end &+ index }
+                }
+                let escapes =
+                    block.equals(UInt8(ascii: "%")) .| block.equals(UInt8(ascii: "+")) .| block.equals(0)
+                if ByteBlock.firstIndex(escapes) < length { encoding = .escaped }
+                end &+= length
+                guard length == 16 else { return }
+            }
+            while end < text.count {
+                switch text[end] {
+                case ampersand: return
+                case UInt8(ascii: "="): if equals < 0 { equals = end }
+                case UInt8(ascii: "%"), UInt8(ascii: "+"), 0: encoding = .escaped
+                default: break
+                }
+                end += 1
+            }
         }
     }
 

@@ -82,10 +82,7 @@ extension StructuredField {
     /// Source: RFC 9651 §4.2.7. Checks only the letters; the decoder checks the rest.
     private mutating func byteSequence() throws(ParseError) -> ByteRange {
         let start = offset + 1
-        var index = start
-        while index < text.count, Base64.isLetter(text[index]) || text[index] == UInt8(ascii: "=") {
-            index += 1
-        }
+        let index = text.endOfBase64(from: start)
         guard index < text.count, text[index] == UInt8(ascii: ":") else {
             throw ParseError(offset: index, reason: "expected Base64 and a closing \":\"")
         }
@@ -153,24 +150,34 @@ extension StructuredField {
 
 extension Span<UInt8> {
     /// The first byte from `start` on that has a meaning in a quoted string or may not stand in one: a quote,
-    /// a backslash, a control character, or a byte beyond ASCII. Reads eight bytes at a time.
+    /// a backslash, a control character, or a byte beyond ASCII.
     package func endOfPlainText(from start: Int) -> Int {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let raw = bytes
-        var position = start
-        while position + 8 <= raw.byteCount {
-            let word = raw.unsafeLoadUnaligned(fromByteOffset: position, as: UInt64.self)
-            // The top bit of each such byte; for those beyond ASCII, any term may set it. A borrow or carry
-            // can set one too many, but only above a true one, and the lowest is taken.
-            let quote = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
-            let backslash = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
-            let found =
-                (word &- ones &* 0x20) | (quote &- ones) | (backslash &- ones) | (word &+ ones) | word
-            let hits = found & (ones &* 0x80)
-            guard hits == 0 else { return position + hits.trailingZeroBitCount >> 3 }
-            position += 8
+        end(from: start, isIn: Span.isPlain) { block in
+            ByteBlock.isBetween(block.bytes, first: 0x20, last: 0x7E)
+                .& .!(block.equals(UInt8(ascii: "\"")) .| block.equals(UInt8(ascii: "\\")))
         }
-        while position < count, Span.isPlain(self[position]) { position += 1 }
+    }
+
+    /// The first byte from `start` on that is neither of the standard alphabet of Base64 nor its padding.
+    fileprivate func endOfBase64(from start: Int) -> Int {
+        end(from: start, isIn: { Base64.isLetter($0) || $0 == UInt8(ascii: "=") }) { block in
+            block.areLetters .| block.areDigits .| block.equals(UInt8(ascii: "+"))
+                .| block.equals(UInt8(ascii: "/")) .| block.equals(UInt8(ascii: "="))
+        }
+    }
+
+    /// The first byte from `start` on that is not of a class. Looks at sixteen bytes at a time.
+    @inline(__always)
+    private func end(
+        from start: Int, isIn: (UInt8) -> Bool, areIn: (ByteBlock) -> ByteBlock.Mask
+    ) -> Int {
+        var position = start
+        while position + 16 <= count {
+            let length = ByteBlock.firstIndex(.!areIn(ByteBlock(of: self, uncheckedAt: position)))
+            position += length
+            guard length == 16 else { return position }
+        }
+        while position < count, isIn(self[position]) { position += 1 }
         return position
     }
 

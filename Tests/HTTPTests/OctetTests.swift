@@ -13,8 +13,8 @@ import Testing
         for byte in UInt8.min...UInt8.max {
             var bytes = SIMD16<UInt8>(repeating: UInt8(ascii: "x"))
             bytes[place] = byte
-            let block = OctetBlock(bytes: bytes)
-            func expect(_ mask: OctetBlock.Mask, _ isMember: (UInt8) -> Bool, line: Int = #line) {
+            let block = ByteBlock(bytes: bytes)
+            func expect(_ mask: ByteBlock.Mask, _ isMember: (UInt8) -> Bool, line: Int = #line) {
                 #expect((0..<16).allSatisfy { mask[$0] == isMember(bytes[$0]) }, "\(byte), line \(line)")
             }
             expect(block.areControls) { !OctetClass.isFieldValue($0) || $0 == OctetClass.tab }
@@ -22,8 +22,8 @@ import Testing
             expect(block.areOfTargets, OctetClass.isTarget)
             expect(block.areOfHosts, OctetClass.isHost)
             expect(block.equals(byte)) { $0 == byte }
-            #expect(OctetBlock.isAny(block.areControls) == (byte < 0x20 || byte == 0x7F))
-            let first = OctetBlock.firstIndex(block.areControls)
+            #expect(ByteBlock.isAny(block.areControls) == (byte < 0x20 || byte == 0x7F))
+            let first = ByteBlock.firstIndex(block.areControls)
             #expect(first == (byte < 0x20 || byte == 0x7F ? place : 16))
         }
     }

@@ -4,13 +4,15 @@ import Testing
 
 /// Requests that anybody can make, to be as slow to read as they can be.
 @Suite struct WorstOrderTests {
-    @Test("names of kilobytes that begin alike, backwards, are read as fast as any", arguments: shapesTable)
+    @Test(
+        "names of kilobytes that begin alike, backwards, are read as fast as others", arguments: shapesTable)
     func names(_ shape: Shape) throws {
         let prefix = String(repeating: "z", count: 4000)
-        let names = (0..<240).map { "\(prefix)\(999 - $0)" }
-        let plain = try time(shape, ["q": names.joined()])
-        let worst = try time(shape, KeyValuePairs(names))
-        #expect(worst < plain * 8)
+        let names = (0..<240).map { 999 - $0 }
+        // As many bytes, which differ at their beginning: to compare these takes no time.
+        let plain = try time(shape, KeyValuePairs(names.map { "\($0)\(prefix)" }))
+        let worst = try time(shape, KeyValuePairs(names.map { "\(prefix)\($0)" }))
+        #expect(worst < plain * 4)
     }
 
     struct Shape: Sendable, CustomTestStringConvertible {

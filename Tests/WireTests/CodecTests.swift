@@ -75,6 +75,62 @@ import Testing
         #expect(read?.seconds == seconds)
     }
 
+    /// The reader looks at sixteen bytes at a time; this one at one.
+    private func pairsByteByByte(of text: [UInt8]) -> [[Int]]? {
+        guard !text.isEmpty else { return [] }
+        var (found, start): ([[Int]], Int) = ([], 0)
+        for part in text.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            let equals = part.firstIndex(of: UInt8(ascii: "=")) ?? part.endIndex
+            guard equals > part.startIndex else { return nil }
+            let isEscaped = part.contains { [UInt8(ascii: "%"), UInt8(ascii: "+"), 0].contains($0) }
+            found.append([start, equals, min(equals + 1, part.endIndex), part.endIndex, isEscaped ? 1 : 0])
+            start = part.endIndex + 1
+        }
+        return found
+    }
+
+    @Test("forms, read by blocks and by bytes")
+    func formBlocks() {
+        var random = SplitMix64(seed: 20_261_128)
+        let alphabet = Array("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabcdefgh0=&%+".utf8) + [0, 0xFF]
+        for _ in 0..<20_000 {
+            let length = Int(random.next() % 90)
+            let text = (0..<length).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] }
+            var reader = Form.Reader()
+            var found: [[Int]]? = []
+            do {
+                while let pair = try reader.next(in: text.span) {
+                    let isEscaped = pair.encoding == .escaped ? 1 : 0
+                    found?.append([
+                        Int(pair.name.start), Int(pair.name.end), Int(pair.value.start), Int(pair.value.end),
+                        isEscaped,
+                    ])
+                }
+            } catch {
+                found = nil
+            }
+            #expect(found == pairsByteByByte(of: text), "\(text)")
+        }
+    }
+
+    @Test("quoted text and Base64, by blocks and by bytes")
+    func structuredFieldBlocks() {
+        var random = SplitMix64(seed: 20_261_128)
+        for _ in 0..<20_000 {
+            let length = Int(random.next() % 70)
+            let most: UInt64 = random.next() % 3 == 0 ? 256 : 96
+            let text = (0..<length).map { _ in UInt8(truncatingIfNeeded: 32 + random.next() % most) }
+            let plainEnd = text.firstIndex { $0 < 0x20 || $0 > 0x7E || $0 == 0x22 || $0 == 0x5C }
+            #expect(text.span.endOfPlainText(from: 0) == plainEnd ?? text.count)
+            let value = Array(":".utf8) + text + Array(":".utf8)
+            var field = StructuredField(value.span)
+            let letters = text.prefix { "+/=".utf8.contains($0) || ASCII.isLetter($0) || ASCII.isDigit($0) }
+            let isClosed = letters.count == text.count || text[letters.count] == UInt8(ascii: ":")
+            let item = try? field.bareItem()
+            #expect((item != nil) == isClosed, "\(text)")
+        }
+    }
+
     private func pairs(of text: String) -> [[String]]? {
         let bytes = Array(text.utf8)
         var reader = Form.Reader()

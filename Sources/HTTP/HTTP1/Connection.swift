@@ -35,13 +35,16 @@ final class Connection: Exchange, @unchecked Sendable {
     private var parser: HeadParser
     private var body = BodyReader()
     private var expectsContinue = false
-    /// Whether the method is HEAD, determined once for each request: the response then has no body.
-    private(set) var isHEAD = false
+    /// What the method means for the response and for a second attempt, determined once for each request.
+    private(set) var method = MethodTraits()
+    var isHEAD: Bool { method.isHEAD }
     private var requestKeepsAlive = true
 
     /// The upstream's response to this exchange; stored here so that its buffers are reused for the
     /// lifetime of the connection.
     var upstreamResponse = UpstreamResponse()
+    /// The last request's forwarding, for the next one.
+    var spareExchange: UpstreamExchange?
     var output: Buffer?
     var answer = ResponseProgress.none
     var answeredStatus: Int?
@@ -173,6 +176,8 @@ final class Connection: Exchange, @unchecked Sendable {
         usage.end()
         upstreamCallerUsage?.release()
         upstreamCallerUsage = nil
+        // It holds the connection.
+        spareExchange = nil
         if let input { loop.buffers.put(input) }
         if let output { loop.outputs.put(output) }
         (input, output) = (nil, nil)
@@ -254,15 +259,14 @@ final class Connection: Exchange, @unchecked Sendable {
         requestKeepsAlive =
             parsed.keepsAlive && requests < listener.limits.keepAliveRequests && loop.seconds < retiresAt
         expectsContinue = parsed.expectsContinue
-        let head = request.head
-        isHEAD = head.span.extracting(request.method.range).matches("HEAD")
+        method = MethodTraits(of: &request)
         body = BodyReader(request.framing, allowance: deadlines.body)
     }
 
     private func refuseAndClose(_ refusal: Refusal) async {
         requestKeepsAlive = false
         request.reset()
-        isHEAD = false
+        method = MethodTraits()
         body = BodyReader()
         body.isUnreadable = true
         await listener.handler.refuse(refusal, on: self)
@@ -380,7 +384,7 @@ final class Connection: Exchange, @unchecked Sendable {
         if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
         phase = .idle
         idleSince = loop.seconds
-        guard stream.awaitInput(for: self) else { return resumeTask(with: .close) }
+        guard stream.awaitInput(for: self, called: .afterPoll) else { return resumeTask(with: .close) }
     }
 
     /// Reads a head that has arrived, and serves its request as far as nothing has to wait.

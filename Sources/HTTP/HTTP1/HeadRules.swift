@@ -96,3 +96,27 @@ extension Request {
         minorVersion = 1
     }
 }
+
+/// What the engine must know of a request's method. Source: RFC 9110 §9.
+struct MethodTraits: BitwiseCopyable {
+    /// A response to HEAD has no body.
+    private(set) var isHEAD = false
+    /// Whether a request of this method may be sent a second time if the connection closes before the
+    /// response begins: GET, HEAD and OPTIONS, which are safe.
+    private(set) var isRepeatable = false
+
+    init() {}
+
+    /// `request` is not changed; as an `inout` argument, the connection's is read where it is.
+    init(of request: inout Request) {
+        let method = request.head.span.extracting(request.method.range)
+        switch method.count {
+        case 3: isRepeatable = method.matches("GET")
+        case 4:
+            isHEAD = method.matches("HEAD")
+            isRepeatable = isHEAD
+        case 7: isRepeatable = method.matches("OPTIONS")
+        default: break
+        }
+    }
+}

@@ -30,20 +30,18 @@ struct HeadScanner: ~Escapable {
     // MARK: Blocks
 
     /// The sixteen bytes from `position` on; zeros for those past the end.
-    @inline(__always) private func block(at position: Int) -> OctetBlock {
+    @inline(__always) private func block(at position: Int) -> ByteBlock {
         position &+ 16 <= bytes.count ? whole(at: position) : lastBlock(at: position)
     }
 
     /// The same, where the caller has compared the block's end with the number of bytes.
-    @inline(__always) private func whole(at position: Int) -> OctetBlock {
-        OctetBlock(
-            bytes: bytes.bytes.unsafeLoadUnaligned(
-                fromUncheckedByteOffset: position, as: SIMD16<UInt8>.self))
+    @inline(__always) private func whole(at position: Int) -> ByteBlock {
+        ByteBlock(of: bytes, uncheckedAt: position)
     }
 
     /// Shifts the bytes past the end in from above.
-    @inline(never) private func lastBlock(at position: Int) -> OctetBlock {
-        guard position < bytes.count, bytes.count >= 16 else { return OctetBlock(bytes: SIMD16()) }
+    @inline(never) private func lastBlock(at position: Int) -> ByteBlock {
+        guard position < bytes.count, bytes.count >= 16 else { return ByteBlock(bytes: SIMD16()) }
         let words = unsafeBitCast(whole(at: bytes.count &- 16).bytes, to: SIMD2<UInt64>.self)
         let (low, high) = (words.x.littleEndian, words.y.littleEndian)
         let bits = (position &+ 16 &- bytes.count) &* 8
@@ -51,7 +49,7 @@ struct HeadScanner: ~Escapable {
             bits < 64
             ? SIMD2((low >> bits | high << (64 - bits)).littleEndian, (high >> bits).littleEndian)
             : SIMD2((high >> (bits - 64)).littleEndian, 0)
-        return OctetBlock(bytes: unsafeBitCast(shifted, to: SIMD16<UInt8>.self))
+        return ByteBlock(bytes: unsafeBitCast(shifted, to: SIMD16<UInt8>.self))
     }
 
     @inline(__always) private func isLineEnd(at position: Int) -> Bool {
@@ -73,7 +71,7 @@ struct HeadScanner: ~Escapable {
         let nameStart = position
         var nameEnd = position
         while true {
-            let index = OctetBlock.firstIndex(.!block(at: nameEnd).areOfNames)
+            let index = ByteBlock.firstIndex(.!block(at: nameEnd).areOfNames)
             nameEnd &+= index
             guard index == 16 else { break }
         }
@@ -97,14 +95,14 @@ struct HeadScanner: ~Escapable {
     @inline(__always) private func endOfValue(from start: Int) -> Int {
         var position = start
         while true {
-            var controls = OctetBlock.Mask()
+            var controls = ByteBlock.Mask()
             while position &+ 16 <= bytes.count {
                 controls = whole(at: position).areControls
-                guard !OctetBlock.isAny(controls) else { break }
+                guard !ByteBlock.isAny(controls) else { break }
                 position &+= 16
             }
             if position &+ 16 > bytes.count { controls = lastBlock(at: position).areControls }
-            let index = OctetBlock.firstIndex(controls)
+            let index = ByteBlock.firstIndex(controls)
             position &+= index
             guard index < 16, position < bytes.count, bytes[position] == OctetClass.tab else {
                 return position
@@ -198,7 +196,7 @@ extension HeadScanner {
 
     /// `METHOD SP /path SP HTTP/1.1 CRLF`, with a method of three to fifteen letters.
     private func requestLine(limits: Limits) -> RequestLine? {
-        let methodEnd = OctetBlock.firstIndex(block(at: 0).equals(OctetClass.space))
+        let methodEnd = ByteBlock.firstIndex(block(at: 0).equals(OctetClass.space))
         let start = methodEnd &+ 1
         guard (3...15).contains(methodEnd), isUsualMethod(count: methodEnd), start < bytes.count,
             bytes[start] == UInt8(ascii: "/")
@@ -207,9 +205,9 @@ extension HeadScanner {
         var pathEnd: Int?
         while true {
             let block = block(at: position)
-            let index = OctetBlock.firstIndex(.!block.areOfTargets)
+            let index = ByteBlock.firstIndex(.!block.areOfTargets)
             if pathEnd == nil {
-                let mark = OctetBlock.firstIndex(block.equals(UInt8(ascii: "?")))
+                let mark = ByteBlock.firstIndex(block.equals(UInt8(ascii: "?")))
                 if mark < index { pathEnd = position &+ mark }
             }
             position &+= index
@@ -304,7 +302,7 @@ extension HeadScanner {
     private func isHost(_ value: ByteRange) -> Bool {
         var position = Int(value.start)
         while position < Int(value.end) {
-            let index = OctetBlock.firstIndex(.!block(at: position).areOfHosts)
+            let index = ByteBlock.firstIndex(.!block(at: position).areOfHosts)
             position &+= index
             guard index == 16 else { break }
         }

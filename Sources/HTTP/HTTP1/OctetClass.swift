@@ -1,3 +1,5 @@
+import CountersignWire
+
 /// The classes of bytes that parts of an HTTP/1.1 head may contain. Source: RFC 9110 §5.6.2, RFC 9112 §2–5.
 enum OctetClass {
     static let tab = UInt8(ascii: "\t")
@@ -124,5 +126,29 @@ enum OctetClass {
         case UInt8(ascii: "A")...UInt8(ascii: "F"): Int(byte - UInt8(ascii: "A")) + 10
         default: nil
         }
+    }
+}
+
+/// The same classes of sixteen bytes at once.
+extension ByteBlock {
+    /// Control characters. Of these, only a tab may be in a field value.
+    @inline(__always) var areControls: Mask { bytes .< ByteBlock.all(0x20) .| equals(0x7F) }
+
+    /// Letters, digits and hyphens, the bytes of usual field names: of a name of these, a set bit 5 makes the
+    /// lower-case name.
+    @inline(__always) var areOfNames: Mask {
+        areLetters .| equals(UInt8(ascii: "-")) .| areDigits
+    }
+
+    /// See ``OctetClass/isTarget(_:)``.
+    @inline(__always) var areOfTargets: Mask {
+        ByteBlock.isBetween(bytes, first: 0x21, last: 0x7E) .& (bytes .!= ByteBlock.all(UInt8(ascii: "#")))
+    }
+
+    /// See ``OctetClass/isHost(_:)``.
+    @inline(__always) var areOfHosts: Mask {
+        areLetters .| ByteBlock.isBetween(bytes, first: UInt8(ascii: "0"), last: UInt8(ascii: ":"))
+            .| ByteBlock.isBetween(bytes, first: UInt8(ascii: "-"), last: UInt8(ascii: "."))
+            .| equals(UInt8(ascii: "_")) .| equals(UInt8(ascii: "[")) .| equals(UInt8(ascii: "]"))
     }
 }

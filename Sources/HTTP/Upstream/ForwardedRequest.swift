@@ -65,9 +65,9 @@ extension ForwardedRequest {
         return selected
     }
 
-    /// Writes the request's head for the upstream: the same method and the same target bytes. Inlined, so
-    /// that the connection's request is read where it is.
-    @inline(__always) func writeHead(of request: borrowing Request, to output: Buffer) {
+    /// Writes the request's head for the upstream: the same method and the same target bytes. `request` is
+    /// not changed; as an `inout` argument, the connection's is read where it is.
+    @inline(__always) func writeHead(of request: inout Request, to output: Buffer) {
         let head = request.head.span
         let fieldStart = Int(request.fields.first?.name.start ?? 0)
         let targetEnd = Int(request.target.end)
@@ -137,8 +137,12 @@ extension Connection {
         reportingTo observer: any ForwardObserver
     ) {
         let party = pool.callerUsage(of: self, as: forwarding.caller)
-        UpstreamExchange(connection: self, pool: pool, party: party, forwarding: forwarding)
-            .start(reportingTo: observer)
+        guard let exchange = spareExchange.take(), exchange.pool === pool else {
+            return UpstreamExchange(connection: self, pool: pool, party: party, forwarding: forwarding)
+                .start(reportingTo: observer)
+        }
+        exchange.renew(for: party, as: forwarding)
+        exchange.start(reportingTo: observer)
     }
 }
 
@@ -151,7 +155,7 @@ extension UpstreamPool {
         // A head alone costs a client little, so a client must send a first part of a streamed body before
         // it gets an upstream connection.
         if !connection.request.isBodyWhole { try await relay.receiveFirstPart() }
-        try await run(relay, on: takeIdle(for: party))
+        try await run(relay, on: takeIdle(for: party, by: .socket))
     }
 
     /// Forwards the request of `relay`, from where it stands. `connection` is the upstream connection in use;

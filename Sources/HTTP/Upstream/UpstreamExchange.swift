@@ -1,6 +1,9 @@
 import CountersignWire
 
 /// The forwarding of one request to the upstream, and of its response to the client. Confined to its loop.
+///
+/// A connection whose requests are forwarded without a task keeps its object for the next one: see
+/// ``renew(for:as:)``.
 final class UpstreamExchange: @unchecked Sendable {
     /// A failure before the response to the client begins.
     enum RelayError: Error {
@@ -23,8 +26,8 @@ final class UpstreamExchange: @unchecked Sendable {
 
     let connection: Connection
     let pool: UpstreamPool
-    let party: UpstreamCallerUsage
-    let forwarding: ForwardedRequest
+    private(set) var party: UpstreamCallerUsage
+    private(set) var forwarding: ForwardedRequest
     private var parser = ResponseParser()
     private var hasReceivedBytes = false
     /// Whether the connection failed before its socket accepted a byte of the request.
@@ -68,6 +71,17 @@ final class UpstreamExchange: @unchecked Sendable {
         self.forwarding = forwarding
     }
 
+    /// Begins the next request of the connection, after one whose response was relayed without a task. Such a
+    /// request has used none of what is for streamed bodies and for failures.
+    func renew(for party: UpstreamCallerUsage, as forwarding: consuming ForwardedRequest) {
+        self.party = party
+        self.forwarding = forwarding
+        hasReceivedBytes = false
+        isReusable = false
+        bodySent = 0
+        progress = .noConnection
+    }
+
     /// Whether the same request may be sent again on another connection: either the upstream cannot have
     /// read a byte of it; or the request is safe (RFC 9110 §9.2.1) and no byte of a response was received.
     ///
@@ -81,10 +95,7 @@ final class UpstreamExchange: @unchecked Sendable {
 
     /// Whether the request may be sent a second time if the connection closes before the response begins.
     var isRepeatable: Bool {
-        guard connection.request.isBodyWhole, forwarding.observer == nil else { return false }
-        let request = connection.request
-        return request.matches(request.method, text: "GET") || request.matches(request.method, text: "HEAD")
-            || request.matches(request.method, text: "OPTIONS")
+        connection.method.isRepeatable && connection.request.isBodyWhole && forwarding.observer == nil
     }
 
     /// Goes on from `progress`.
@@ -138,7 +149,7 @@ final class UpstreamExchange: @unchecked Sendable {
         hasSentNothing = false
         stream.deadline = pool.loop.seconds + Int64(pool.deadlines.upstreamAnswer)
         let output = pool.loop.buffers.take()
-        forwarding.writeHead(of: connection.request, to: output)
+        forwarding.writeHead(of: &connection.request, to: output)
         guard !output.isTruncated else {
             pool.loop.buffers.put(output)
             throw .refused(
@@ -396,7 +407,10 @@ extension UpstreamExchange: StreamWaiter {
     /// Sends the request on an idle connection and returns; see ``Exchange/forward(_:to:reportingTo:)``.
     func start(reportingTo observer: any ForwardObserver) {
         self.observer = observer
-        guard let taken = pool.takeIdle(for: party) else { return connection.resumeTask(with: .relay(self)) }
+        let check = isRepeatable ? UpstreamPool.IdleCheck.lastPoll : .socket
+        guard let taken = pool.takeIdle(for: party, by: check) else {
+            return connection.resumeTask(with: .relay(self))
+        }
         self.taken = taken
         generation = taken.generation
         progress = .connected
@@ -413,7 +427,9 @@ extension UpstreamExchange: StreamWaiter {
 
     private func awaitResponse(on stream: Stream) {
         // The poller does not see what OpenSSL holds.
-        guard !stream.hasBufferedInput, stream.awaitInput(for: self) else { return giveToTask(.begun) }
+        guard !stream.hasBufferedInput, stream.awaitInput(for: self, called: .atOnce) else {
+            return giveToTask(.begun)
+        }
     }
 
     private func giveToTask(_ progress: UpstreamProgress) {
@@ -484,10 +500,13 @@ extension UpstreamExchange: StreamWaiter {
         guard let taken, let observer else { return }
         self.taken = nil
         self.observer = nil
+        // Its lines are shared with the next request's as long as one holds them.
+        forwarding.added = []
         pool.finish(taken, of: party, isReusable: isReusable)
         if let rest = observer.didForward(connection) {
             return connection.resumeTask(with: .finish(rest))
         }
+        connection.spareExchange = self
         connection.didEndAtOnce()
     }
 
@@ -496,7 +515,7 @@ extension UpstreamExchange: StreamWaiter {
         let observer = observer
         self.observer = nil
         do throws(Refusal) {
-            try await pool.run(self, on: taken.take() ?? pool.takeIdle(for: party))
+            try await pool.run(self, on: taken.take() ?? pool.takeIdle(for: party, by: .socket))
             if let rest = observer?.didForward(connection) { await rest() }
         } catch {
             await observer?.didFail(error, on: connection)

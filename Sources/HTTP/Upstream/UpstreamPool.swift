@@ -39,7 +39,7 @@ package final class UpstreamPool: @unchecked Sendable {
     private(set) var deadlines: Deadlines
     private var limits: UpstreamLimits
     private var dialer: UpstreamDialer
-    private var idle: [(connection: UpstreamConnection, until: Int64)] = []
+    private var idle = IdleConnections()
     /// Connections that are open or opening, including idle ones.
     private var open = 0
     private var waiting: FairQueue<UpstreamCallerUsage, Waiter>
@@ -96,14 +96,23 @@ package final class UpstreamPool: @unchecked Sendable {
         return party
     }
 
+    /// What must be known of an idle connection before a request is sent on it.
+    enum IdleCheck {
+        /// No input has arrived: the socket is asked, by a system call.
+        case socket
+        /// No input had arrived when this turn began, if the last poll shows that; the socket is asked
+        /// otherwise. For a request that is sent again if the connection turns out to be closed.
+        case lastPoll
+    }
+
     /// Takes an idle connection on which no input has arrived.
     ///
-    /// The poller's report is not sufficient: one poll reports a limited number of descriptors (initially
-    /// 32 in libevent), and input may arrive after it. Therefore this checks the socket itself, immediately
-    /// before use.
-    func takeIdle(for party: UpstreamCallerUsage) -> UpstreamConnection? {
-        while let connection = idle.popLast()?.connection {
-            if connection.stream.isQuiet() {
+    /// Of a connection that became idle in this turn, the poller has not said anything yet. Nor is its
+    /// silence sufficient for a request that must not be sent twice, because input may arrive after the poll
+    /// (docs/decisions/0090-idle-connections.md).
+    func takeIdle(for party: UpstreamCallerUsage, by check: IdleCheck) -> UpstreamConnection? {
+        while let (connection, watch) = idle.takeLast(in: loop.turn) {
+            if isQuiet(connection.stream, after: watch, by: check) {
                 party.count(1)
                 return connection
             }
@@ -112,6 +121,13 @@ package final class UpstreamPool: @unchecked Sendable {
             grantPlaces()
         }
         return nil
+    }
+
+    private func isQuiet(_ stream: Stream, after watch: IdleConnections.Watch, by check: IdleCheck) -> Bool {
+        let isKnown =
+            check == .lastPoll && watch == .polled && !stream.isClosed && !stream.hasUnreadSignal
+            && !stream.hasBufferedInput && loop.hasReportedAllInput
+        return isKnown || stream.isQuiet()
     }
 
     /// Takes a new connection, or the next that becomes free.
@@ -185,7 +201,7 @@ package final class UpstreamPool: @unchecked Sendable {
         guard idle.count < UpstreamPool.mostIdle else { return close(connection, of: party) }
         party.count(-1)
         stream.armRead()
-        idle.append((connection, loop.seconds + UpstreamPool.idleSeconds))
+        idle.append(connection, until: loop.seconds + UpstreamPool.idleSeconds, in: loop.turn)
     }
 
     /// Closes a connection that was taken.
@@ -281,7 +297,8 @@ package final class UpstreamPool: @unchecked Sendable {
     }
 
     private func sweep(_ now: Int64) {
-        idle.removeAll { connection, until in
+        idle.removeAll { entry in
+            let (connection, until) = (entry.connection, entry.until)
             let stream = connection.stream
             var isUsable =
                 until > now && connection.generation == generation && open <= limits.connections

@@ -100,9 +100,12 @@ struct FormParameter: BitwiseCopyable {
     }
 
     static func prefix(of name: borrowing Span<UInt8>) -> UInt64 {
+        if name.count >= 8 {
+            return name.bytes.unsafeLoadUnaligned(fromByteOffset: 0, as: UInt64.self).bigEndian
+        }
         var prefix: UInt64 = 0
-        for index in 0..<min(name.count, 8) { prefix = prefix << 8 | UInt64(name[index]) }
-        return name.count < 8 ? prefix << UInt64(8 * (8 - name.count)) : prefix
+        for index in 0..<name.count { prefix = prefix << 8 | UInt64(name[index]) }
+        return prefix << UInt64(8 * (8 - name.count))
     }
 }
 

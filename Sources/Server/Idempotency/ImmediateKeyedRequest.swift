@@ -11,7 +11,7 @@ extension Gateway {
         event: ImmediateRequestEvent
     ) -> ImmediateOutcome {
         let immediate = ImmediateKeyedRequest(
-            keyed, exchange: exchange, pool: pool, caller: caller, event: event)
+            keyed, exchange: exchange, pool: pool, caller: caller, event: event, gateway: self)
         if idempotency.beginIfReady(keyed, reportingTo: immediate) { return .suspended }
         return immediate.finish { [self] () async throws(Refusal) in
             try await forwardOnce(
@@ -31,23 +31,23 @@ final class ImmediateKeyedRequest: SuspendedRequest, IdempotencyStateReceiver, F
     private let pool: UpstreamPool
     private let caller: Caller
     private let event: ImmediateRequestEvent
+    private let gateway: Gateway
     private let recorder: ResponseRecorder
     /// What the store says; written before the loop is asked to go on, and read after.
     private var state: Result<IdempotencyState, Refusal>?
 
     init(
         _ keyed: IdempotentRequest, exchange: any Exchange, pool: UpstreamPool, caller: Caller,
-        event: ImmediateRequestEvent
+        event: ImmediateRequestEvent, gateway: Gateway
     ) {
+        self.gateway = gateway
         self.keyed = keyed
         self.exchange = exchange
         self.pool = pool
         self.caller = caller
         self.event = event
-        recorder = ResponseRecorder(keeping: event.gateway.idempotency.largestKeptBody)
+        recorder = ResponseRecorder(keeping: gateway.idempotency.largestKeptBody)
     }
-
-    private var gateway: Gateway { event.gateway }
 
     /// On the store's thread.
     func didBegin(_ result: Result<IdempotencyState, Refusal>) {
