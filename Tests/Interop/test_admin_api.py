@@ -4,12 +4,15 @@ command of another machine (`--api`) runs with the same result."""
 
 import base64
 import concurrent.futures
+import http.client
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -17,7 +20,7 @@ import urllib.request
 import jsonschema_rs
 import pytest
 
-from gateway import run
+from gateway import BINARY, run
 from signing import ReleaseKey
 from test_metrics import Administered
 from vaults import until
@@ -421,6 +424,83 @@ def test_a_tokens_calls_leave_room_for_others(served):
     assert set(statuses) == {200, 503}, "it had as many as it may have"
 
 
+class Following:
+    """`audit list --follow`, whose lines a thread reads."""
+
+    def __init__(self, *arguments: object):
+        self.process = subprocess.Popen([BINARY, *map(str, arguments), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.lines: list[str] = []
+        self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout))
+        self.reader.start()
+
+    def sees(self, text: str, *, within: float) -> None:
+        until(lambda: any(text in line for line in self.lines), f"{text} in {self.lines}", within)
+
+    def __enter__(self) -> "Following":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(10)
+        self.reader.join()
+        self.process.stderr.close()
+        self.process.stdout.close()
+
+
+def test_the_log_is_followed_here_and_from_elsewhere(served, tmp_path):
+    file = tmp_path / "token"
+    file.write_text(served.token_for("follower", ["audit:read"]))
+    file.chmod(0o600)
+    at = ("--api", f"http://127.0.0.1:{served.admin_port}", "--token-file", file)
+    with Following(*at, "audit", "list", "--json") as remote, \
+            Following("audit", "list", "--last", "1", "--data", served.data) as local:
+        remote.sees('"token.add"', within=10)
+        local.sees("WHO", within=10)
+        # The server has no thread for each of them: other calls are answered as ever.
+        began = time.monotonic()
+        assert served.call("POST", "/api/v1/apps", {"app": "followed", "require": "signed"})[0] == 201
+        assert time.monotonic() - began < 3
+        remote.sees('"followed"', within=5)
+        local.sees("followed", within=5)
+        records = [json.loads(line) for line in remote.lines]
+        assert [one["number"] for one in records] == list(range(records[0]["number"], records[-1]["number"] + 1))
+        assert records[-1]["action"] == "app.add"
+        assert sum("NUMBER" in line for line in local.lines) == 1, local.lines
+    assert remote.process.returncode == local.process.returncode == -signal.SIGINT
+
+
+def test_calls_that_wait_are_few_and_end(served):
+    last = served.call("GET", "/api/v1/audit")[1]["records"][-1]["number"]
+    began = time.monotonic()
+    status, answer, _ = served.call("GET", f"/api/v1/audit?after={last}&wait=2")
+    assert (status, answer) == (200, {"records": []}) and 1.5 < time.monotonic() - began < 6
+    assert served.code("GET", f"/api/v1/audit?after={last}&wait=31") == (400, "invalid")
+    # What is there already is not waited for.
+    began = time.monotonic()
+    assert served.call("GET", f"/api/v1/audit?after={last - 1}&wait=30")[1]["records"] and time.monotonic() - began < 3
+    with concurrent.futures.ThreadPoolExecutor(5) as pool:
+        waiting = [pool.submit(served.call, "GET", f"/api/v1/audit?after={last}&wait=4") for _ in range(4)]
+        time.sleep(1)
+        status, problem, _ = served.call("GET", f"/api/v1/audit?after={last}&wait=4")
+        assert (status, problem["code"]) == (503, "unavailable") and "at most 4" in problem["detail"]
+        # Another token has places of its own, and the same token may do other things.
+        other = served.token_for("other", ["audit:read"])
+        begins = served.call("GET", f"/api/v1/audit?after={last}&wait=4", token=other)
+        assert begins[0] == 200 and [one["action"] for one in begins[1]["records"]] == ["token.add"]
+        assert all(one.result()[1]["records"] for one in waiting), "the new token's record ends their wait"
+    assert served.call("GET", f"/api/v1/audit?after={last + 1}&wait=1")[0] == 200, "their places are free again"
+
+
+def test_a_server_that_ends_waits_for_no_record(tmp_path):
+    with Deployment(tmp_path) as gateway, concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gateway.call, "GET", "/api/v1/audit?after=1000&wait=30")
+        time.sleep(1.5)
+        began = time.monotonic()
+        gateway.process.terminate()
+        assert gateway.process.wait(15) == 0 and time.monotonic() - began < 8
+        assert isinstance(waiting.exception(10), http.client.RemoteDisconnected)
+
+
 def test_over_postgresql(server, tmp_path):
     address = server.create("adminapi")
     with Deployment(tmp_path / "site", "--replay", "postgres", environment={"COUNTERSIGN_STORE": address}) as served:
@@ -457,7 +537,9 @@ def test_the_document_describes_every_answer(served, tmp_path):
     assert json.loads(document.read_text()) == served.call("GET", "/api/openapi.json", token="")[1]
     assert run("openapi", "nothing").returncode == 2
     explored(document, f"http://127.0.0.1:{served.admin_port}/api/v1", f"{CHECKS},negative_data_rejection",
-             "--exclude-operation-id", "reload", "--header", f"Authorization: Bearer {served.all}")
+             "--exclude-operation-id", "reload",
+             # Half a minute for each case that waits; the tests above compare its answers with the document.
+             "--exclude-operation-id", "listAudit", "--header", f"Authorization: Bearer {served.all}")
     assert served.call("GET", "/api/v1/version")[0] == 200
 
 

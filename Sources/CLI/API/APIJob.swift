@@ -74,6 +74,12 @@ struct APIJob: Sendable {
             status: operation.status, type: "application/json", fields: fields, body: result.output)
     }
 
+    /// Whether it is the answer of an operation that lists, with nothing in the list.
+    static func isEmptyList(_ response: ServerResponse) -> Bool {
+        guard response.status == 200, let document = try? JSONReader.read(response.body) else { return false }
+        return document.root.members?.contains { $0.value.elements?.isEmpty == true } == true
+    }
+
     private static func tag(of body: [UInt8]) -> String {
         let digest = SHA256.digest(body.span)
         let beginning = (0..<8).map { digest[$0] }

@@ -127,6 +127,8 @@ struct APIInput: Sendable {
         case standardInput(flag: String)
         /// A JSON object, which the command reads from standard input because its file is `-`.
         case document(DocumentPlace)
+        /// Seconds to wait for an element of a list that has none yet. The API waits; the command does not.
+        case patience
     }
 
     /// Where a command is told which file to read.
@@ -166,6 +168,8 @@ struct APICommandLine: Sendable {
     private(set) var options: [String] = []
     private var positionals: [String: String] = [:]
     private(set) var standardInput: [UInt8] = []
+    /// Seconds to wait while the command's list is empty.
+    private(set) var patience = 0
 
     /// The words after the command's own; a value never becomes an option.
     func words(for command: Command) -> [String] {
@@ -181,6 +185,7 @@ struct APICommandLine: Sendable {
             options.append("--\(flag)")
             standardInput = Array(text.utf8)
         case .document(let place): add(document: Array(text.utf8), at: place)
+        case .patience: patience = Int(text) ?? 0
         }
     }
 

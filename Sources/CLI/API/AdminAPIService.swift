@@ -16,6 +16,10 @@ final class AdminAPIService: AdminAPI {
     private let kept = KeptAnswerTable()
     /// How many calls of each token wait or run, by its id.
     private let calls = Locked<[String: Int]>([:])
+    /// How many calls of each token wait for an element of a list, by its id.
+    private let followers = Locked<[String: Int]>([:])
+    private static let mostFollowersOfToken = 4
+    private static let mostFollowers = 16
     /// Half of the queue: a program whose own callers are many must not keep the operators out.
     private static let mostCallsOfToken = 16
 
@@ -101,6 +105,8 @@ final class AdminAPIService: AdminAPI {
         case .failure(let problem): return problem.response
         }
         switch prepare(call, request: exchange.request, body: body, caller: caller) {
+        case .success(let job) where job.line.patience > 0:
+            return await follow(job, for: caller)
         case .success(let job): return await perform(for: caller) { job.run() }
         case .failure(let problem): return problem.response
         }
@@ -138,7 +144,8 @@ final class AdminAPIService: AdminAPI {
     ) async -> ServerResponse {
         let tokens = tokens
         let id = caller.token.id
-        guard calls.with({ AdminAPIService.begin(id, in: &$0) }) else { return AdminAPIService.busy.response }
+        guard calls.with({ AdminAPIService.begin(id, in: &$0, most: AdminAPIService.mostCallsOfToken) })
+        else { return AdminAPIService.busy.response }
         defer { calls.with { AdminAPIService.end(id, in: &$0) } }
         do {
             return try await pool.run {
@@ -152,11 +159,38 @@ final class AdminAPIService: AdminAPI {
         }
     }
 
+    /// Runs the job each second until its list has an element or the time is over. The pool's thread is free
+    /// in between. A server that ends does not wait for the connections of its admin listener.
+    private func follow(_ job: APIJob, for caller: Caller) async -> ServerResponse {
+        let id = caller.token.id
+        let isAdmitted = followers.with { followers in
+            followers.values.reduce(0, +) < AdminAPIService.mostFollowers
+                && AdminAPIService.begin(id, in: &followers, most: AdminAPIService.mostFollowersOfToken)
+        }
+        guard isAdmitted else {
+            return APIProblem(
+                503, code: "unavailable",
+                detail:
+                    "wait: expected at most \(AdminAPIService.mostFollowersOfToken) calls of a token that "
+                    + "wait, and \(AdminAPIService.mostFollowers) in all"
+            ).response
+        }
+        defer { followers.with { AdminAPIService.end(id, in: &$0) } }
+        let end = EventLoop.monotonicSeconds() + Int64(job.line.patience)
+        while true {
+            let response = await perform(for: caller) { job.run() }
+            guard APIJob.isEmptyList(response), EventLoop.monotonicSeconds() < end else {
+                return response
+            }
+            do { try await Task.sleep(nanoseconds: 1_000_000_000) } catch { return response }
+        }
+    }
+
     private static let busy = APIProblem(
         503, code: "unavailable", detail: "too many calls wait; try again later")
 
-    private static func begin(_ id: String, in calls: inout [String: Int]) -> Bool {
-        guard calls[id, default: 0] < mostCallsOfToken else { return false }
+    private static func begin(_ id: String, in calls: inout [String: Int], most: Int) -> Bool {
+        guard calls[id, default: 0] < most else { return false }
         calls[id, default: 0] += 1
         return true
     }

@@ -96,7 +96,7 @@ extension APIOperation {
     fileprivate var remoteForm: String {
         let required = inputs.filter(\.isRequired).compactMap { input -> String? in
             switch input.use {
-            case .positional, .document(.positional): nil
+            case .positional, .document(.positional), .patience: nil
             case .document(.option(let name)): "--\(name) -"
             case .option(let name), .flag(let name), .joined(let name), .assignments(let name),
                 .standardInput(let name):
@@ -111,7 +111,7 @@ extension APIOperation {
     fileprivate func isComplete(_ arguments: Arguments) -> Bool {
         inputs.allSatisfy { input in
             switch input.use {
-            case .positional: true
+            case .positional, .patience: true
             case .document(let place): !input.isRequired || place.value(in: arguments) != nil
             case .option(let name), .flag(let name), .joined(let name), .assignments(let name),
                 .standardInput(let name):
@@ -124,7 +124,7 @@ extension APIOperation {
         fixedWords.contains("--\(name)")
             || inputs.contains { input in
                 switch input.use {
-                case .positional, .document(.positional): false
+                case .positional, .document(.positional), .patience: false
                 case .option(let option), .document(.option(let option)), .flag(let option),
                     .joined(let option), .assignments(let option),
                     .standardInput(let option):

@@ -60,6 +60,7 @@ struct RemoteServer: Sendable {
     func run(_ command: Command, arguments: [String], console: Console) throws(OperationalError) -> ExitStatus
     {
         let parsed = try Arguments.parse(arguments, for: command)
+        if parsed.has("follow") { try followAudit(parsed, console: console) }
         let readsInput =
             parsed.optionNames.contains { $0.hasSuffix("-stdin") || $0 == "set-secret" }
             || APIOperation.all.contains { operation in
@@ -76,12 +77,29 @@ struct RemoteServer: Sendable {
     private func send(
         _ call: RemoteCommand
     ) async throws(OperationalError) -> (status: ExitStatus, output: String, notes: String) {
-        let request = OutgoingRequest(
-            "POST", origin: origin, target: "\(APIOperation.prefix)/commands",
-            fields: [
-                HeaderField("Authorization", value: "Bearer \(token)"),
-                HeaderField("Content-Type", value: "application/json"),
-            ], body: .bytes(call.body.bytes))
+        let document = try await document(
+            answering: OutgoingRequest(
+                "POST", origin: origin, target: "\(APIOperation.prefix)/commands",
+                fields: [authorization, HeaderField("Content-Type", value: "application/json")],
+                body: .bytes(call.body.bytes)))
+        guard let number = document.root["status"].flatMap({ document.integer($0, in: 0...255) }),
+            let result = ExitStatus(rawValue: Int32(number)), let output = document.root["output"]?.string,
+            let notes = document.root["notes"]?.string
+        else { throw OperationalError(.failed, message: "\(origin): the answer is not that of a command") }
+        return (result, output, notes)
+    }
+
+    private var authorization: HeaderField { HeaderField("Authorization", value: "Bearer \(token)") }
+
+    /// What an operation that reads answers.
+    func get(_ target: String) async throws(OperationalError) -> JSONDocument {
+        try await document(
+            answering: OutgoingRequest("GET", origin: origin, target: target, fields: [authorization]))
+    }
+
+    private func document(
+        answering request: OutgoingRequest
+    ) async throws(OperationalError) -> JSONDocument {
         let status: Int
         let body: [UInt8]
         do throws(TransportError) {
@@ -98,11 +116,7 @@ struct RemoteServer: Sendable {
             let detail = document.root["detail"]?.string ?? "status \(status)"
             throw OperationalError(RemoteServer.kind(of: status), message: detail)
         }
-        guard let number = document.root["status"].flatMap({ document.integer($0, in: 0...255) }),
-            let result = ExitStatus(rawValue: Int32(number)), let output = document.root["output"]?.string,
-            let notes = document.root["notes"]?.string
-        else { throw OperationalError(.failed, message: "\(origin): the answer is not that of a command") }
-        return (result, output, notes)
+        return document
     }
 
     private static func kind(of status: Int) -> OperationalError.Kind {

@@ -15,6 +15,9 @@ extension APIOperation {
                 .optional(
                     "after", as: .option("after"), schema: .count, meaning: "records behind this number"),
                 .optional("limit", as: .option("last"), schema: .integer(1...500), meaning: "50 without it"),
+                .optional(
+                    "wait", as: .patience, schema: .integer(1...30),
+                    meaning: "seconds to wait for a record, if there is none to show"),
             ], response: .object([APIMember("records", schema: .list(.record))])),
         APIOperation(
             "verifyAudit", method: .get, path: "/audit/verification", scope: .auditRead,

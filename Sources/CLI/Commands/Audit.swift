@@ -9,6 +9,7 @@ extension Command {
             .value(
                 "after", placeholder: "NUMBER",
                 meaning: "the first ones behind this record instead: --last N at most"),
+            .flag("follow", meaning: "then each record that is added, until Ctrl-C"),
             .data, .json,
         ],
         notes: """
@@ -16,7 +17,7 @@ extension Command {
             names \
             accounts by
             random pseudonyms, which are shown beside the names; of an erased account only the pseudonym \
-            is left.
+            is left. With --follow, --json prints an object a line.
             """
     ) { (run) throws(OperationalError) in
         let deployment = try run.deployment()
@@ -26,10 +27,11 @@ extension Command {
             } else {
                 try deployment.auditRecords(last: last(run))
             }
+        if run.arguments.has("follow") { try run.followAudit(from: rows, in: deployment) }
         let names = try deployment.names(in: rows)
         try run.print(["records": .array(rows.map { AuditLine($0, names: names).json })]) {
             Table.text(
-                head: ["NUMBER", "TIME", "WHO", "WHAT", "TO", "DETAILS"],
+                head: AuditLine.head,
                 rows: rows.map { AuditLine($0, names: names).cells })
         }
         return .success
@@ -202,7 +204,10 @@ extension RowFinding {
 /// One audit record for people and scripts. It may have been altered in the store, so it is parsed as
 /// untrusted text.
 struct AuditLine {
-    private let number: Int64
+    /// The columns of ``cells``.
+    static let head = ["NUMBER", "TIME", "WHO", "WHAT", "TO", "DETAILS"]
+
+    let number: Int64
     /// Nil where what stands there is no record.
     private let document: JSONDocument?
     /// The names of the accounts that pseudonyms stand for.
@@ -212,6 +217,20 @@ struct AuditLine {
         number = row.number
         document = row.document
         self.names = names
+    }
+
+    /// A record as the admin API shows it, which is ``json``.
+    init(_ record: JSON, of list: JSONDocument) {
+        number = record["number"].flatMap { list.integer($0, in: 1...Int.max) }.map(Int64.init) ?? 0
+        let isReadable = record["unreadable"] == nil
+        document = isReadable ? try? JSONReader.read(Array(list.bytes(of: record))) : nil
+        names = Dictionary(
+            [(record, "account"), (record["actor"] ?? record, "name")].compactMap { holder, title in
+                guard let pseudonym = holder["pseudonym"]?.string, let name = holder[title]?.string else {
+                    return nil
+                }
+                return (pseudonym, name)
+            }, uniquingKeysWith: { first, _ in first })
     }
 
     var json: JSONValue {
