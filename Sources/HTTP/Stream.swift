@@ -23,6 +23,8 @@ final class Stream: @unchecked Sendable {
     /// Waits in the place of `reader`, without a task.
     private var waiter: (any StreamWaiter)?
     private var waiterOrder = WaiterOrder.atOnce
+    /// Whether input was reported and the waiter is yet to be called, in the same turn.
+    private var isReported = false
     private var writer: UnsafeContinuation<Wake, Never>?
     private(set) var isClosed = false
     /// Whether the stream's task waits for the socket or for a turn, or has been resumed and not yet run.
@@ -90,7 +92,7 @@ final class Stream: @unchecked Sendable {
 
     /// Ends the waits whose deadline has passed. The loop calls it at each tick.
     func sweep(_ now: Int64) {
-        if readDeadline <= now { resumeReader(.timedOut) }
+        if readDeadline <= now, !isReported { resumeReader(.timedOut) }
         if writeDeadline <= now { return resumeWriter(.timedOut) }
         guard pace != nil, writer != nil else { return }
         if pace?.isTooSlow(unsent: Int(cs_unsent_bytes(descriptor)), now: now) == true {
@@ -100,16 +102,16 @@ final class Stream: @unchecked Sendable {
     }
 
     /// Ends a wait for input, as a drain does for a connection between two requests; false if no task
-    /// waits.
+    /// waits, or input was reported and is about to be read.
     @discardableResult
     func interruptReader() -> Bool {
-        let isWaiting = awaitsInput
+        guard awaitsInput else { return false }
         resumeReader(.closed)
-        return isWaiting
+        return true
     }
 
-    /// Whether a task or a waiter waits for the peer to send.
-    var awaitsInput: Bool { reader != nil || waiter != nil }
+    /// Whether a task or a waiter waits for the peer to send, and nothing was reported.
+    var awaitsInput: Bool { reader != nil || (waiter != nil && !isReported) }
     /// Whether a task waits for the peer to read what was sent.
     var awaitsOutput: Bool { writer != nil }
 
@@ -392,7 +394,11 @@ final class Stream: @unchecked Sendable {
 
     private func didBecomeReadable() {
         loop.didReportInput()
-        if waiter != nil, waiterOrder == .afterPoll { return loop.deferWaiter(of: self) }
+        if waiter != nil, waiterOrder == .afterPoll {
+            guard !isReported else { return }
+            isReported = true
+            return loop.deferWaiter(of: self)
+        }
         if awaitsInput { return resumeReader(.ready) }
         hasUnreadSignal = true
         isReadArmed = false
@@ -400,7 +406,10 @@ final class Stream: @unchecked Sendable {
     }
 
     /// Does nothing if the wait has ended meanwhile.
-    func callDeferredWaiter() { if waiter != nil { resumeReader(.ready) } }
+    func callDeferredWaiter() {
+        isReported = false
+        if waiter != nil { resumeReader(.ready) }
+    }
 
     private func resumeReader(_ wake: Wake) {
         if let waiter = waiter.take() {

@@ -500,8 +500,11 @@ extension UpstreamExchange: StreamWaiter {
         guard let taken, let observer else { return }
         self.taken = nil
         self.observer = nil
-        // Its lines are shared with the next request's as long as one holds them.
+        // Its lines are shared with the next request's as long as one holds them, and its observer may have
+        // recorded a body.
         forwarding.added = []
+        if forwarding.observer != nil { forwarding.observer = nil }
+        if forwarding.inspector != nil { forwarding.inspector = nil }
         pool.finish(taken, of: party, isReusable: isReusable)
         if let rest = observer.didForward(connection) {
             return connection.resumeTask(with: .finish(rest))
