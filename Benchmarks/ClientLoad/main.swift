@@ -96,11 +96,26 @@ guard let load = Load(CommandLine.arguments), let ask = try question(CommandLine
     print("client-load: expected data, carry or sign, http[s]://localhost:PORT, requests and places")
     exit(2)
 }
-try await load.run(500, ask)
-let before = used()
-try await load.run(load.requests, ask)
-print((used() - before) / Double(load.requests))
-fflush(nil)
-// The transport's thread may still be closing connections, and must not meet libraries that are being taken
-// down.
-_exit(0)
+
+/// Runs the load beside the main thread, prints the result and ends the process.
+func begin(_ load: Load, ask: @escaping @Sendable () async throws -> Int) {
+    Task.detached {
+        do {
+            try await load.run(500, ask)
+            let before = used()
+            try await load.run(load.requests, ask)
+            print((used() - before) / Double(load.requests))
+        } catch {
+            print("client-load: \(error)")
+            _exit(1)
+        }
+        fflush(nil)
+        // The transport's thread may still be closing connections, and must not meet libraries that are being
+        // taken down.
+        _exit(0)
+    }
+}
+
+begin(load, ask: ask)
+// An asynchronous main would end the main thread, and callgrind with it.
+while true { pause() }

@@ -93,8 +93,8 @@ package struct ClientEnvironment: Sendable {
     /// Draws the idempotency key for a request, 16 random bytes in base64url; nil if the method is safe, or
     /// if the request has a key. No other function draws one. Source: docs/protocol.md, "Idempotent
     /// requests".
-    package func idempotencyKey(for method: String, isKeyed: Bool) -> String? {
-        guard !isKeyed, !Draft.isSafe(method) else { return nil }
+    package func idempotencyKey(for method: String, isKeyed: @autoclosure () -> Bool) -> String? {
+        guard !Draft.isSafe(method), !isKeyed() else { return nil }
         return Base64.encode(random.bytes(16).span, as: .url)
     }
 
@@ -108,7 +108,10 @@ package struct ClientEnvironment: Sendable {
 extension Draft {
     /// Whether a request of this method has no effects. Source: RFC 9110 §9.2.1.
     package static func isSafe(_ method: String) -> Bool {
-        ["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+        switch method {
+        case "GET", "HEAD", "OPTIONS", "TRACE": true
+        default: false
+        }
     }
 
     /// Whether the method only reads. A request of another method without a key is never repeated: a backend

@@ -24,7 +24,7 @@ package struct PendingLogOuts: Sendable {
 
     /// Begins to send all of them, if there are any, and returns at once: no request of the app's waits.
     package func sendInBackground() {
-        guard let state = try? environment.keeper.state(), !state.pendingLogOuts.isEmpty else { return }
+        guard environment.keeper.hasPendingLogOuts else { return }
         var logOuts = self
         // Without a signer that needs presence: telling the server must not prompt the user.
         logOuts.environment.signer = nil

@@ -8,7 +8,7 @@ import CountersignWire
 package struct ReleaseCalls: Sendable {
     private let installation: Installation
     private let environment: ClientEnvironment
-    private let logOuts: PendingLogOuts
+    private let logOutTransport: (any Transport)?
 
     /// `loggingOutOver` is the transport of pending log-outs if it differs from the requests'.
     package init(
@@ -17,9 +17,7 @@ package struct ReleaseCalls: Sendable {
     ) {
         self.installation = installation
         self.environment = environment
-        var telling = environment
-        if let other { telling.transport = other }
-        logOuts = PendingLogOuts(installation: installation, environment: telling)
+        logOutTransport = other
     }
 
     /// A server that answered is then told, in the background, of the sessions that ended here while it could
@@ -28,8 +26,14 @@ package struct ReleaseCalls: Sendable {
         _ draft: Draft, body: BodyUse = .repeatable
     ) async throws(ClientOperationError) -> VerifiedResponse {
         let answer = try await sendTwice(draft, body: body)
-        logOuts.sendInBackground()
+        if environment.keeper.hasPendingLogOuts { sendLogOuts() }
         return answer
+    }
+
+    private func sendLogOuts() {
+        var telling = environment
+        if let logOutTransport { telling.transport = logOutTransport }
+        PendingLogOuts(installation: installation, environment: telling).sendInBackground()
     }
 
     private func sendTwice(_ draft: Draft, body: BodyUse) async throws(ClientOperationError)

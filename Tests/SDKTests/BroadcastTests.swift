@@ -28,6 +28,21 @@ import Testing
         #expect(heard == [0, 1, 2, 3, 4, 5])
     }
 
+    @Test func unheardEventsAreNotComputed() async {
+        let broadcast = Broadcast<Int>(.recent(3))
+        var computed = 0
+        func value() -> Int {
+            computed += 1
+            return computed
+        }
+        broadcast.tell(value())
+        #expect(computed == 0)
+        let stream = broadcast.stream()
+        broadcast.tell(value())
+        broadcast.finish()
+        #expect(await stream.reduce(into: []) { $0.append($1) } == [1])
+    }
+
     @Test func ofEventsTheOldestGo() async {
         let broadcast = Broadcast<Int>(.recent(3))
         broadcast.tell(0)

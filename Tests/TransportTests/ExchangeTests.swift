@@ -63,6 +63,40 @@ struct ExchangeTests {
         #expect(server.tally.connections == 1)
     }
 
+    @Test(
+        "fields that libcurl would make itself, at any place, and empty ones go out once",
+        arguments: [
+            [("Accept", "a/b"), ("X-One", "1"), ("User-Agent", "mine"), ("Content-Type", "c/d")],
+            [("X-One", "1"), ("Accept", "a/b"), ("content-type", "c/d")], [("X-Empty", "")],
+            [("X-Empty", ""), ("X-Other", "")], [("User-Agent", ""), ("X-One", "1"), ("X-Empty", "")],
+            [("Cookie", "a=b"), ("Authorization", "Bearer x"), ("Range", "bytes=0-1"), ("Referer", "r")],
+            [("X-Long", String(repeating: "v", count: 20_000)), ("X-One", "1")], [],
+        ])
+    func fieldsGoOutOnce(_ fields: [(String, String)]) async throws {
+        let heads = Locked<[String]>([])
+        let server = try TestServer(.plain) { connection in
+            while let head = connection.readHead() {
+                heads.with { $0.append(head) }
+                connection.answer("200 OK", body: "ok")
+            }
+        }
+        defer { server.stop() }
+        let transport = try transport()
+        let given = fields.map { HeaderField($0.0, value: $0.1) }
+        let plain = OutgoingRequest("GET", origin: try server.plainOrigin, target: "/")
+        var request = plain
+        request.fields = given
+        // The same handle, with other fields before and after.
+        for sent in [plain, request, plain] { #expect(try await outcome(transport, sent).get() == 200) }
+        let lines = fields.map { $0.1.isEmpty ? "\($0.0):" : "\($0.0): \($0.1)" }
+        let host = "Host: \(plain.authority)"
+        let expected = [[host], [host] + lines, [host]].map { lines in
+            (["GET / HTTP/1.1"] + lines + ["", ""]).joined(separator: "\r\n")
+        }
+        #expect(heads.with { $0 } == expected)
+        #expect(server.tally.connections == 1)
+    }
+
     @Test func headHasNoBodyAndInterimAnswersArePassedOver() async throws {
         let server = try TestServer(.plain) { connection in
             while let head = connection.readHead() {

@@ -52,7 +52,7 @@ extension ClientEnvironment {
     /// offset.
     package func now() throws(ClientOperationError) -> Int64 {
         if let now = keeper.clock.now(time) { return now }
-        return time.now + (try keeper.state().clockOffset)
+        return time.now + (try keeper.clockOffset())
     }
 
     /// The authority accepted a request dated `sent`: its response proves it.

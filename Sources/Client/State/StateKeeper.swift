@@ -34,10 +34,13 @@ package final class StateKeeper: Sendable {
     /// given.
     private static let mostRounds = 100
 
-    private struct Kept {
+    /// A reference: each request looks at the state several times, and needs little of it.
+    private final class Kept: Sendable {
         let state: PersistedState
         /// The vault's contents at that time.
         let found: Vault.Expectation
+
+        init(state: PersistedState, found: Vault.Expectation) { (self.state, self.found) = (state, found) }
     }
 
     package init(_ vault: Vault, item name: ItemName, deviceKeys policy: DeviceKeyPolicy = .software) {
@@ -61,6 +64,18 @@ package final class StateKeeper: Sendable {
     package func state() throws(ClientOperationError) -> PersistedState {
         if let known = known.with({ $0 }) { return known.state }
         return try readVault()
+    }
+
+    /// By how many seconds the device's clock was behind the authority's, as last known here.
+    func clockOffset() throws(ClientOperationError) -> Int64 {
+        if let known = known.with({ $0 }) { return known.state.clockOffset }
+        return try readVault().clockOffset
+    }
+
+    /// Whether the server has yet to be told of a log-out, as last known here.
+    var hasPendingLogOuts: Bool {
+        if let known = known.with({ $0 }) { return !known.state.pendingLogOuts.isEmpty }
+        return (try? readVault()).map { !$0.pendingLogOuts.isEmpty } ?? false
     }
 
     /// Reads the vault now. Empty if nothing is stored; throws if that cannot be determined.

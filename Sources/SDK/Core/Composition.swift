@@ -74,7 +74,7 @@ struct Composition {
             transport: AuthorityTransport(
                 carrier: carrier, origin: base.origin, events: events,
                 refresh: Array("\(options.routes)/token".utf8)),
-            keeper: keeper, time: DeviceTime(clock: options.clock), random: SystemRandom())
+            keeper: keeper, time: DeviceTime(clock: options.clock), random: NonceRandom())
         // Kept even if the session ends with the process: its entries open nothing, and they must outlive
         // every session.
         if options.remembers == .session || options.passwordLogin != .never {

@@ -31,8 +31,11 @@ final class Broadcast<Value: Sendable>: Sendable {
     /// The last value sent.
     var latest: Value? { state.with { $0.latest } }
 
-    /// Delivers under the lock: two simultaneous values reach each listener in the same order.
-    func tell(_ value: Value) {
+    /// Delivers under the lock: two simultaneous values reach each listener in the same order. The value is
+    /// not computed if neither a listener nor the memory takes it.
+    func tell(_ value: @autoclosure () -> Value) {
+        if case .recent = memory, state.with({ $0.listeners.isEmpty }) { return }
+        let value = value()
         state.with { state in
             if case .latest = memory { state.latest = value }
             for listener in state.listeners.values { listener.yield(value) }

@@ -129,7 +129,8 @@ final class CallNames: Sendable {
             count += 1
             return count
         }
-        let bare = path.prefix { $0 != "?" && $0 != "#" }
-        return CountersignEvent.Call(number: number, method: method, host: host, path: String(bare))
+        let end = path.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+        let bare = end.map { String(path[..<$0]) } ?? path
+        return CountersignEvent.Call(number: number, method: method, host: host, path: bare)
     }
 }

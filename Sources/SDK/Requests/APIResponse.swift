@@ -135,6 +135,10 @@ public struct APIBytes: AsyncSequence, Sendable {
 
     /// The whole body, if it has no more than `limit` bytes.
     public func collect(upTo limit: Int) async throws(CountersignError) -> [UInt8] {
+        if case .whole(let bytes) = source {
+            guard bytes.count <= limit else { throw .answerTooLarge(limit: limit) }
+            return bytes
+        }
         var bytes: [UInt8] = []
         var pieces = makeAsyncIterator()
         while let piece = try await pieces.next() {

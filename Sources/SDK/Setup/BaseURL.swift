@@ -24,11 +24,11 @@ struct BaseURL: Sendable {
 
     /// Resolves a request's path: the target that is signed and sent.
     func target(_ path: String) throws(CountersignError) -> String {
-        guard !path.hasPrefix("https://"), !path.hasPrefix("http://") else { return try target(url: path) }
-        guard path.hasPrefix("/") else {
+        guard path.utf8.first == UInt8(ascii: "/") else {
+            if path.hasPrefix("https://") || path.hasPrefix("http://") { return try target(url: path) }
             throw .misuse("path `\(BaseURL.bare(path))`: expected one that begins with `/`, or a whole URL")
         }
-        let target = prefix + path
+        let target = prefix.isEmpty ? path : prefix + path
         try BaseURL.check(target)
         return target
     }
@@ -84,6 +84,8 @@ struct BaseURL: Sendable {
             throw .misuse("path `\(bare(target))`: a fragment is not sent")
         }
         let path = target.utf8.prefix { $0 != UInt8(ascii: "?") }
+        // No other segment has a dot or an encoded one at its beginning.
+        guard path.contains(where: { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "%") }) else { return }
         for segment in path.split(separator: UInt8(ascii: "/")) where isDots(segment) {
             throw .misuse("path `\(bare(target))`: has a segment `\(segment)`")
         }

@@ -123,6 +123,18 @@ extension MessageSignatures {
         _ draft: inout Draft, as credentials: Credentials, at time: Int64, nonce: String,
         workspace: inout Workspace
     ) throws(Refusal) {
+        _ = try sign(&draft, as: credentials, at: time, nonce: nonce, workspace: &workspace, by: .direct)
+    }
+
+    /// How a request is signed: from its fields, or from its fields as a receiver reads them.
+    enum SigningWay { case direct, readBack }
+
+    /// Signs by `way`, or by ``SigningWay/readBack`` what cannot be signed directly; returns the way that was
+    /// taken.
+    func sign(
+        _ draft: inout Draft, as credentials: Credentials, at time: Int64, nonce: String,
+        workspace: inout Workspace, by way: SigningWay
+    ) throws(Refusal) -> SigningWay {
         draft.setField("Countersign-Release", to: (credentials.release ?? credentials.keyID).description)
         if let streamed = draft.streamed {
             guard case .sha256(let digest) = streamed.digest else {
@@ -131,6 +143,11 @@ extension MessageSignatures {
             draft.setField("Content-Digest", to: ContentDigest.value(sha256: digest.span))
         } else if !draft.body.isEmpty {
             draft.setField("Content-Digest", to: ContentDigest.value(for: draft.body.span))
+        }
+        if way == .direct,
+            try signDirectly(&draft, as: credentials, at: time, nonce: nonce, workspace: &workspace)
+        {
+            return .direct
         }
         draft.setField(
             "Signature-Input", bytes: signatureInput(of: draft, as: credentials, at: time, nonce: nonce))
@@ -142,6 +159,7 @@ extension MessageSignatures {
         let signature = try credentials.key.sign(workspace.text)
         workspace.spareClaim = claim
         draft.setField("Signature", to: "app=:\(Base64.encode(signature.span, as: .standard)):")
+        return .readBack
     }
 
     private func signatureInput(
@@ -179,7 +197,7 @@ extension MessageSignatures {
     }
 
     /// `name` is in lower case.
-    private static func isLeftOut(_ name: borrowing Span<UInt8>) -> Bool {
+    static func isLeftOut(_ name: borrowing Span<UInt8>) -> Bool {
         let identity = FieldIdentity(exactly: name)
         switch identity.name {
         case .signature, .signatureInput: return true

@@ -29,9 +29,16 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public typealias Failure = TransportError
 
     let source: any BodySource
+    /// The source, if it may have the whole body at once.
+    private let wholeSource: (any WholeBodySource)?
 
     /// A body with the given source.
-    public init(_ source: any BodySource) { self.source = source }
+    public init(_ source: any BodySource) {
+        self.source = source
+        wholeSource = nil
+    }
+
+    init(whole source: any WholeBodySource) { (self.source, wholeSource) = (source, source) }
 
     /// The body has one position: a second iterator continues where the first stopped.
     public func makeAsyncIterator() -> Iterator { Iterator(source: source) }
@@ -51,13 +58,14 @@ public struct ResponseBody: AsyncSequence, Sendable {
 
     /// The whole body, if it has at most `limit` bytes.
     public func collect(upTo limit: Int) async throws(TransportError) -> [UInt8] {
+        if let whole = wholeSource?.takeWhole(upTo: limit) { return whole }
         var body: [UInt8] = []
         while let piece = try await source.next() {
             guard body.count + piece.count <= limit else {
                 source.cancel()
                 throw TransportError(.answerTooLarge(limit: limit), fate: .brokenOff)
             }
-            body += piece
+            if body.isEmpty { body = piece } else { body += piece }
         }
         return body
     }
@@ -70,4 +78,11 @@ public protocol BodySource: AnyObject, Sendable {
 
     /// The reader has stopped reading. Called by the reader; releasing the source has the same effect.
     func cancel()
+}
+
+/// A source that knows when it has received all that is left of a body.
+protocol WholeBodySource: BodySource {
+    /// All that is left of a complete body, if it is here and has at most `limit` bytes; nil if it is not.
+    /// Then nothing is taken.
+    func takeWhole(upTo limit: Int) -> [UInt8]?
 }

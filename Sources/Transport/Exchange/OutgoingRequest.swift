@@ -52,51 +52,102 @@ public struct OutgoingRequest: Sendable {
 }
 
 extension OutgoingRequest {
-    /// Fields that a request must not contain: the transport derives them, or they are hop-by-hop.
-    private static let derivedFields = [
-        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "te", "trailer", "upgrade",
-        "expect",
-        "proxy-authorization", "proxy-connection",
-    ]
+    /// Whether the length of an empty body is sent: these methods have a body by their meaning. Source: RFC
+    /// 9110 §8.6.
+    var announcesEmptyBody: Bool {
+        guard case .none = body else { return false }
+        return method == "POST" || method == "PUT" || method == "PATCH"
+    }
 
     /// Why the request is invalid; nil if it is valid. A line break in a value would start a second field or
     /// a second request. Source: RFC 9110 §5.5, §5.6.2; RFC 9112 §3.
     package var flaw: String? {
-        guard OutgoingRequest.isToken(method) else { return "method: expected a token" }
+        guard method.isToken else { return "method: expected a token" }
         if method == "HEAD" || method == "CONNECT" || method == "TRACE" {
             guard method == "HEAD", case .none = body else {
                 return "\(method): not sent with a body, or not sent at all"
             }
         }
-        guard target.first == UInt8(ascii: "/"), target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        guard target.first == UInt8(ascii: "/"), target.isVisible else {
             return "target: expected visible ASCII that begins with `/`"
         }
-        guard !authority.isEmpty, authority.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+        guard !authority.isEmpty, authority.hasBytes({ $0.isVisible }) else {
             return "authority: expected visible ASCII"
         }
         for field in fields {
-            guard OutgoingRequest.isToken(field.name) else { return "field name: expected a token" }
-            guard !OutgoingRequest.derivedFields.contains(where: field.isNamed) else {
+            guard field.name.isToken else { return "field name: expected a token" }
+            guard !field.isDerived else {
                 return "field `\(field.name)`: it follows from the rest of the request, and cannot be given"
             }
-            guard field.value.allSatisfy({ $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }) else {
+            guard field.value.isFieldValue else {
                 return "field `\(field.name)`: a control character in its value"
             }
         }
         return nil
     }
+}
 
-    private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                    true
-                default: "!#$%&'*+.^_`|~".utf8.contains(byte)
-                }
-            }
+extension HeaderField {
+    /// Whether a request must not contain it: the transport derives it, or it is hop-by-hop.
+    fileprivate var isDerived: Bool {
+        switch name.utf8.count {
+        case 2: isNamed("te")
+        case 4: isNamed("host")
+        case 6: isNamed("expect")
+        case 7: isNamed("trailer") || isNamed("upgrade")
+        case 10: isNamed("connection") || isNamed("keep-alive")
+        case 14: isNamed("content-length")
+        case 16: isNamed("proxy-connection")
+        case 17: isNamed("transfer-encoding")
+        case 19: isNamed("proxy-authorization")
+        default: false
+        }
     }
+}
+
+extension String {
+    /// Source: RFC 9110 §5.6.2.
+    fileprivate var isToken: Bool { !isEmpty && hasBytes { $0.allSatisfy { $0.isTokenCharacter } } }
+
+    /// Whether the UTF-8 meets a condition; without a copy if the text is stored as UTF-8.
+    fileprivate func hasBytes(_ condition: (UnsafeBufferPointer<UInt8>) -> Bool) -> Bool {
+        if let result = utf8.withContiguousStorageIfAvailable(condition) { return result }
+        return Array(utf8).withUnsafeBufferPointer(condition)
+    }
+}
+
+extension UInt8 {
+    /// The characters of a token, a bit for each: `!#$%&'*+-.^_`|~`, letters and digits.
+    fileprivate var isTokenCharacter: Bool {
+        let half: UInt64 = self < 64 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
+        return self < 128 && half >> UInt64(self & 63) & 1 == 1
+    }
+}
+
+extension [UInt8] {
+    /// Whether all are visible ASCII.
+    fileprivate var isVisible: Bool { withUnsafeBufferPointer { $0.isVisible } }
+
+    /// Whether none is a control character, except tabs.
+    fileprivate var isFieldValue: Bool {
+        withUnsafeBytes { bytes in
+            let ones: UInt64 = 0x0101_0101_0101_0101
+            var index = 0
+            // Eight at a time while there is no control character among them.
+            while index + 8 <= bytes.count {
+                let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+                let delete = word ^ ones &* 0x7F
+                let low = (word &- ones &* 0x20) & ~word
+                guard (low | (delete &- ones) & ~delete) & ones &* 0x80 == 0 else { break }
+                index += 8
+            }
+            return bytes[index...].allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    fileprivate var isVisible: Bool { allSatisfy { $0 > 0x20 && $0 < 0x7F } }
 }
 
 /// The body of a request.

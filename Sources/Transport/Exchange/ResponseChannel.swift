@@ -1,8 +1,11 @@
 import CountersignMemory
 import CountersignTrust
 
-/// Carries a response from the transport's thread to its reader, and pauses the transfer while the reader is
-/// slow.
+/// Carries a response from the transport's thread to its reader, and pauses the transfer while the reader
+/// is slow.
+///
+/// Each continuation is resumed once: it is either stored under the lock, and taken from there under the
+/// lock by ``wake()``, or resumed where it was made.
 final class ResponseChannel: Sendable {
     struct Head: Sendable {
         var status: Int
@@ -17,12 +20,12 @@ final class ResponseChannel: Sendable {
 
     private struct State {
         var head: Result<Head, TransportError>?
-        var headWaiter: CheckedContinuation<Result<Head, TransportError>, Never>?
+        var headWaiter: UnsafeContinuation<Result<Head, TransportError>, Never>?
         var pieces: [UInt8] = []
         var isPaused = false
         /// How the response ended; nil until then.
         var end: Result<Void, TransportError>?
-        var bodyWaiter: CheckedContinuation<Result<[UInt8]?, TransportError>, Never>?
+        var bodyWaiter: UnsafeContinuation<Result<[UInt8]?, TransportError>, Never>?
 
         /// The next part for the reader; nil if it must wait.
         mutating func takeBody() -> Result<[UInt8]?, TransportError>? {
@@ -51,7 +54,8 @@ final class ResponseChannel: Sendable {
                 state.isPaused = true
                 return .full
             }
-            state.pieces += piece
+            // The first piece is often the whole body.
+            if state.pieces.isEmpty { state.pieces = Array(piece) } else { state.pieces += piece }
             return .accepted
         }
     }
@@ -83,7 +87,7 @@ final class ResponseChannel: Sendable {
 
     func head() async -> Result<Head, TransportError> {
         if let head = state.with({ $0.head }) { return head }
-        return await withCheckedContinuation { waiter in
+        return await withUnsafeContinuation { waiter in
             let head = state.with { state in
                 if state.head == nil { state.headWaiter = waiter }
                 return state.head
@@ -92,8 +96,17 @@ final class ResponseChannel: Sendable {
         }
     }
 
-    /// Everything received since the last call; waits if that is nothing. Calls `resume` if the transfer was
-    /// paused.
+    /// All that is left, if the response is complete and that has at most `limit` bytes; nil otherwise.
+    func takeWhole(upTo limit: Int) -> [UInt8]? {
+        state.with { state in
+            guard case .success? = state.end, state.pieces.count <= limit else { return nil }
+            defer { state.pieces = [] }
+            return state.pieces
+        }
+    }
+
+    /// Everything received since the last call; waits if that is nothing. Calls `resume` if the transfer
+    /// was paused.
     func next(_ resume: @Sendable () -> Void) async -> Result<[UInt8]?, TransportError> {
         let (atOnce, wasPaused) = state.with { state in
             defer { state.isPaused = false }
@@ -101,7 +114,7 @@ final class ResponseChannel: Sendable {
         }
         if wasPaused { resume() }
         if let atOnce { return atOnce }
-        return await withCheckedContinuation { waiter in
+        return await withUnsafeContinuation { waiter in
             let result = state.with { state in
                 let result = state.takeBody()
                 if result == nil { state.bodyWaiter = waiter }

@@ -59,9 +59,11 @@ final class ConnectionPool {
     }
 
     /// Keeps a removed handle. The pool never holds more handles than were in use at once.
-    func recycle(_ transfer: EasyHandle) {
-        transfer.forgetRequest()
-        spare.append(transfer)
+    func recycle(_ transfer: EasyHandle) { spare.append(transfer) }
+
+    /// The judge of a connection to `host` under the pool's trust.
+    func makeJudge(of host: Trust.Host) -> HandshakeJudge {
+        HandshakeJudge(host: host, pool: self, options: options)
     }
 
     /// Stops all traffic of the pool, on existing and new connections.

@@ -5,18 +5,33 @@ import Glibc
 /// libcurl's handle of one transfer after the other, and its settings. If libcurl rejects a setting, the
 /// transfer fails: without it the client could accept any server. Confined to the transport's thread.
 ///
-/// The settings that all requests share are made once. Those of a request are made anew for each request, and
-/// none of them is left out: the setting of an earlier request would apply.
+/// The settings that all requests share are made once. The handle knows those of the request before, and
+/// makes only those anew that differ.
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
+    /// The transfer that the callbacks report to; nil between two transfers. Its owner keeps it alive.
+    private unowned(unsafe) var transfer: Transfer?
     /// libcurl's buffer for a detailed error message.
     private let errorBuffer = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     /// The server that the handle's URL names.
     private var origin: Origin?
+    private var shape: RequestShape?
+    private var target: [UInt8] = []
+    private let fields = HeaderLines()
+    private var route: UnsafeMutablePointer<curl_slist>?
+    private let addresses: [Trust.Host: Trust.Host]
+
+    /// What libcurl does with a request apart from its target and fields.
+    private struct RequestShape: Equatable {
+        let method: String
+        /// A body makes settings that the next request must not meet.
+        let hasBody: Bool
+    }
 
     /// Takes over a new handle.
     init(_ curl: UnsafeMutableRawPointer, options: TransportOptions) throws(TransportError) {
         self.curl = curl
+        addresses = options.addresses
         errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         try set(CURLOPT_ERRORBUFFER, to: errorBuffer)
         try setProxy(options.proxy)
@@ -27,42 +42,56 @@ final class EasyHandle {
         try set(CURLOPT_QUICK_EXIT, to: 1)
         // `TransferTimeouts` enforces shorter limits.
         try set(CURLOPT_CONNECTTIMEOUT, to: 86_400)
+        try set(CURLOPT_HTTPHEADER, to: fields.list)
         try setTLS()
         try setCallbacks()
     }
 
     deinit {
         curl_easy_cleanup(curl)
+        curl_slist_free_all(route)
         errorBuffer.deallocate()
     }
 
-    /// The settings of one request, except body and callbacks. `judge` and `lists` must outlive the transfer.
-    func configure(
-        for request: OutgoingRequest, judge: HandshakeJudge, lists: CurlLists
-    ) throws(TransportError) {
+    /// The settings of one request, and the transfer that the callbacks report to; it must stay alive until
+    /// ``forgetRequest()``.
+    func configure(for request: OutgoingRequest, transfer: Transfer) throws(TransportError) {
+        self.transfer = transfer
         errorBuffer[0] = 0
         if request.origin != origin { try setOrigin(request.origin) }
-        try set(CURLOPT_REQUEST_TARGET, to: String(decoding: request.target, as: UTF8.self))
-        try set(CURLOPT_HTTPHEADER, to: lists.fields)
-        try set(CURLOPT_CONNECT_TO, to: lists.route)
-        try set(CURLOPT_SSL_CTX_DATA, to: Unmanaged.passUnretained(judge).toOpaque())
+        if request.target != target { try setTarget(request.target) }
+        fields.write(request)
+        var hasBody = false
+        if case .none = request.body {} else { hasBody = true }
+        let shape = RequestShape(method: request.method, hasBody: hasBody)
+        // Only ``send(_:)`` makes settings of a body: the methods that announce an empty one call it, too.
+        if hasBody || shape != self.shape || request.announcesEmptyBody { try setShape(shape) }
+    }
+
+    /// Forgets the transfer that has ended, and its fields. The next request may have the same target.
+    func forgetRequest() {
+        transfer = nil
+        fields.erase()
+    }
+
+    private func setTarget(_ target: [UInt8]) throws(TransportError) {
+        self.target = []
+        try set(CURLOPT_REQUEST_TARGET, to: String(decoding: target, as: UTF8.self))
+        self.target = target
+    }
+
+    private func setShape(_ shape: RequestShape) throws(TransportError) {
+        self.shape = nil
         // Also resets CURLOPT_NOBODY and CURLOPT_UPLOAD, which the request before may have set.
         try set(CURLOPT_HTTPGET, to: 1)
         try require(cs_curl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, -1))
-        if request.method == "HEAD" {
+        if shape.method == "HEAD" {
             try require(cs_curl_set_string(curl, CURLOPT_CUSTOMREQUEST, nil))
             try set(CURLOPT_NOBODY, to: 1)
         } else {
-            try set(CURLOPT_CUSTOMREQUEST, to: request.method)
+            try set(CURLOPT_CUSTOMREQUEST, to: shape.method)
         }
-    }
-
-    /// Removes what refers to the values of a transfer that has ended.
-    func forgetRequest() {
-        for option in EasyHandle.transferPointers { _ = cs_curl_set_pointer(curl, option, nil) }
-        for option in [CURLOPT_HTTPHEADER, CURLOPT_CONNECT_TO, CURLOPT_SSL_CTX_DATA] {
-            _ = cs_curl_set_pointer(curl, option, nil)
-        }
+        self.shape = shape
     }
 
     private func setOrigin(_ origin: Origin) throws(TransportError) {
@@ -70,6 +99,16 @@ final class EasyHandle {
         self.origin = nil
         try set(CURLOPT_URL, to: "\(scheme)://\(origin.bracketedHost):\(origin.port)/")
         try set(CURLOPT_PROTOCOLS_STR, to: scheme)
+        let former = route
+        route =
+            addresses[origin.host].map { address in
+                // For every port of the host, the address with the same port.
+                curl_slist_append(
+                    nil,
+                    "\(origin.bracketedHost)::\(Origin(.tls, host: address).bracketedHost):")
+            } ?? nil
+        defer { curl_slist_free_all(former) }
+        try set(CURLOPT_CONNECT_TO, to: route)
         self.origin = origin
     }
 
@@ -87,10 +126,12 @@ final class EasyHandle {
         // A resumed session would skip the certificate, and the pins with it.
         try set(CURLOPT_SSL_SESSIONID_CACHE, to: 0)
         try require(
-            cs_curl_set_ssl_context(curl) { _, context, judge in
-                guard let context, let judge else { return CURLE_SSL_CERTPROBLEM }
-                let own = Unmanaged<HandshakeJudge>.fromOpaque(judge).takeUnretainedValue()
-                return own.install(in: OpaquePointer(context)) ? CURLE_OK : CURLE_SSL_CERTPROBLEM
+            cs_curl_set_ssl_context(curl) { _, context, handle in
+                guard let context, let transfer = EasyHandle.transfer(handle) else {
+                    return CURLE_SSL_CERTPROBLEM
+                }
+                let isInstalled = transfer.makeJudge()?.install(in: OpaquePointer(context)) == true
+                return isInstalled ? CURLE_OK : CURLE_SSL_CERTPROBLEM
             })
     }
 
@@ -150,32 +191,28 @@ final class EasyHandle {
 
 /// The callbacks that libcurl calls.
 extension EasyHandle {
-    /// The options that name a transfer to the callbacks.
-    fileprivate static let transferPointers = [
+    /// The options whose value the callbacks get: the handle itself, which outlives its transfers.
+    private static let callbackPointers = [
         CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_READDATA, CURLOPT_SEEKDATA, CURLOPT_PREREQDATA,
-        CURLOPT_XFERINFODATA,
+        CURLOPT_XFERINFODATA, CURLOPT_SSL_CTX_DATA,
     ]
 
-    /// `transfer` must outlive the transfer in libcurl.
-    func connect(to transfer: Transfer) throws(TransportError) {
-        let pointer = Unmanaged.passUnretained(transfer).toOpaque()
-        for option in EasyHandle.transferPointers { try set(option, to: pointer) }
-    }
-
     fileprivate func setCallbacks() throws(TransportError) {
+        let pointer = Unmanaged.passUnretained(self).toOpaque()
+        for option in EasyHandle.callbackPointers { try set(option, to: pointer) }
         try require(
-            cs_curl_set_write(curl, CURLOPT_HEADERFUNCTION) { start, _, count, transfer in
-                guard let start, let transfer = EasyHandle.transfer(transfer) else { return 0 }
+            cs_curl_set_write(curl, CURLOPT_HEADERFUNCTION) { start, _, count, handle in
+                guard let start, let transfer = EasyHandle.transfer(handle) else { return 0 }
                 return transfer.takeHead(UnsafeRawBufferPointer(start: start, count: count))
             })
         try require(
-            cs_curl_set_write(curl, CURLOPT_WRITEFUNCTION) { start, _, count, transfer in
-                guard let start, let transfer = EasyHandle.transfer(transfer) else { return 0 }
+            cs_curl_set_write(curl, CURLOPT_WRITEFUNCTION) { start, _, count, handle in
+                guard let start, let transfer = EasyHandle.transfer(handle) else { return 0 }
                 return transfer.takeBody(UnsafeRawBufferPointer(start: start, count: count))
             })
         try require(
-            cs_curl_set_read(curl) { room, size, count, transfer in
-                guard let room, let transfer = EasyHandle.transfer(transfer) else {
+            cs_curl_set_read(curl) { room, size, count, handle in
+                guard let room, let transfer = EasyHandle.transfer(handle) else {
                     return Int(CURL_READFUNC_ABORT)
                 }
                 return transfer.supply(UnsafeMutableRawBufferPointer(start: room, count: size * count))
@@ -183,75 +220,24 @@ extension EasyHandle {
         // Rewinding a body would send it twice.
         try require(cs_curl_set_seek(curl) { _, _, _ in CURL_SEEKFUNC_FAIL })
         try require(
-            cs_curl_set_before_request(curl) { transfer, _, _, _, _ in
-                let mayBegin = EasyHandle.transfer(transfer)?.beginRequest() == true
+            cs_curl_set_before_request(curl) { handle, _, _, _, _ in
+                let mayBegin = EasyHandle.transfer(handle)?.beginRequest() == true
                 return mayBegin ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
             })
         try require(cs_curl_set_long(curl, CURLOPT_NOPROGRESS, 0))
         try require(
-            cs_curl_set_progress(curl) { transfer, toReceive, received, toSend, sent in
+            cs_curl_set_progress(curl) { handle, toReceive, received, toSend, sent in
                 var progress = TransferProgress()
                 (progress.sent, progress.received) = (Int64(sent), Int64(received))
                 if toSend > 0 { progress.toSend = .bytes(Int64(toSend)) }
                 if toReceive > 0 { progress.toReceive = .bytes(Int64(toReceive)) }
-                EasyHandle.transfer(transfer)?.note(progress)
+                EasyHandle.transfer(handle)?.note(progress)
                 return 0
             })
     }
 
-    private static func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
-        pointer.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
-    }
-}
-
-/// The lists that libcurl reads until the end of a transfer: header fields, and the host's address.
-final class CurlLists {
-    typealias List = UnsafeMutablePointer<curl_slist>
-
-    let fields: List?
-    let route: List?
-
-    init(for request: OutgoingRequest, options: TransportOptions) {
-        fields = CurlLists.fieldList(of: request)
-        route = CurlLists.routeList(to: request.origin.host, options: options)
-    }
-
-    deinit {
-        curl_slist_free_all(fields)
-        curl_slist_free_all(route)
-    }
-
-    private static func fieldList(of request: OutgoingRequest) -> List? {
-        var list: List?
-        var line: [UInt8] = []
-        func add(_ name: String, separator: String, value: [UInt8] = []) {
-            line.removeAll(keepingCapacity: true)
-            line += name.utf8
-            line += separator.utf8
-            line += value
-            line.append(0)
-            list =
-                line.withUnsafeBytes { curl_slist_append(list, $0.bindMemory(to: CChar.self).baseAddress) }
-                ?? list
-        }
-        add("Host", separator: ": ", value: Array(request.authority.utf8))
-        for field in request.fields {
-            // libcurl's notation for a field with an empty value.
-            add(field.name, separator: field.value.isEmpty ? ";" : ": ", value: field.value)
-        }
-        // Removes libcurl's own unsigned fields: its notation for that is a name without a value. `Expect`
-        // would wait for an unnecessary interim response.
-        for name in ["Accept", "Content-Type", "Expect", "User-Agent"]
-        where !request.fields.contains(where: { $0.isNamed(name) }) {
-            add(name, separator: ":")
-        }
-        return list
-    }
-
-    private static func routeList(to host: Trust.Host, options: TransportOptions) -> List? {
-        guard let address = options.addresses[host] else { return nil }
-        // For every port of the host, the address with the same port.
-        return curl_slist_append(
-            nil, "\(Origin(.tls, host: host).bracketedHost)::\(Origin(.tls, host: address).bracketedHost):")
+    fileprivate static func transfer(_ pointer: UnsafeMutableRawPointer?) -> Transfer? {
+        guard let pointer else { return nil }
+        return Unmanaged<EasyHandle>.fromOpaque(pointer).takeUnretainedValue().transfer
     }
 }

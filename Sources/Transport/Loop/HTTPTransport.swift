@@ -34,7 +34,7 @@ public final class HTTPTransport: RequestTransport {
         let head = try result.get()
         return IncomingResponse(
             status: head.status, fields: head.fields,
-            body: ResponseBody(TransferBodySource(transfer, loop: loop)))
+            body: ResponseBody(whole: TransferBodySource(transfer, loop: loop)))
     }
 
     /// Replaces the trust. Every connection made under the old one is closed together with its transfers: a
@@ -47,7 +47,7 @@ public final class HTTPTransport: RequestTransport {
 public typealias PlatformTransport = HTTPTransport
 
 /// The body of a transfer's response. The transfer ends when the reader releases it.
-final class TransferBodySource: BodySource {
+final class TransferBodySource: WholeBodySource {
     private let transfer: Transfer
     private let loop: TransferLoop
 
@@ -61,6 +61,8 @@ final class TransferBodySource: BodySource {
     func cancel() {
         if !transfer.answer.isFinished { loop.cancel(transfer) }
     }
+
+    func takeWhole(upTo limit: Int) -> [UInt8]? { transfer.answer.takeWhole(upTo: limit) }
 
     func next() async throws(TransportError) -> [UInt8]? {
         let (transfer, loop) = (transfer, loop)

@@ -11,8 +11,10 @@ final class Transfer: @unchecked Sendable {
 
     /// Set while the transfer runs.
     private(set) var handle: EasyHandle?
-    private var lists: CurlLists?
-    private(set) var judge: HandshakeJudge?
+    /// Set once the handshake of a new connection begins.
+    private var judge: HandshakeJudge?
+    /// What a judge needs.
+    private var pool: ConnectionPool?
 
     private var upload: UploadChannel?
     private var pump: Task<Void, Never>?
@@ -20,7 +22,7 @@ final class Transfer: @unchecked Sendable {
     private var sentBytes = 0
 
     private var times = TransferTimeouts()
-    private var clock = DeviceClock.system
+    private let turn: LoopTurn
     /// Whether sending the request has begun on an established connection.
     private var hasBegun = false
     private var isAnswered = false
@@ -39,12 +41,14 @@ final class Transfer: @unchecked Sendable {
         self.request = request
         self.progress = progress
         self.loop = loop
+        turn = loop.turn
     }
 
     // MARK: life
 
-    func queue(_ options: TransportOptions) {
-        times = TransferTimeouts(options, queuedAt: options.clock.monotonic())
+    func queue(_ limits: TransferTimeouts.Limits) {
+        times = TransferTimeouts(limits, queuedAt: turn.time)
+        turn.note(deadline)
     }
 
     /// The next deadline and its phase.
@@ -54,30 +58,32 @@ final class Transfer: @unchecked Sendable {
     }
 
     /// Takes a handle.
-    func begin(in generation: ConnectionPool, options: TransportOptions) throws(TransportError) -> EasyHandle
-    {
+    func begin(in generation: ConnectionPool) throws(TransportError) -> EasyHandle {
         let handle = try generation.makeHandle()
         self.handle = handle
-        clock = options.clock
-        times.begin(at: clock.monotonic())
-        let judge = HandshakeJudge(host: request.origin.host, pool: generation, options: options)
-        self.judge = judge
-        let lists = CurlLists(for: request, options: options)
-        self.lists = lists
-        try handle.configure(for: request, judge: judge, lists: lists)
+        pool = generation
+        times.begin(at: turn.time)
+        turn.note(deadline)
+        try handle.configure(for: request, transfer: self)
         try prepareBody(handle)
-        try handle.connect(to: self)
         return handle
+    }
+
+    /// The judge of the connection that libcurl opens for this transfer.
+    func makeJudge() -> HandshakeJudge? {
+        judge = pool.map { $0.makeJudge(of: request.origin.host) }
+        return judge
     }
 
     /// Releases all resources and notifies the reader.
     func end(_ result: Result<Void, TransportError>, in generation: ConnectionPool) {
         pump?.cancel()
         upload?.close("the request has ended")
+        handle?.forgetRequest()
         // The handle of a failed transfer may have unfinished work, such as a name lookup: it is not reused.
         if let handle, case .success = result { generation.recycle(handle) }
         handle = nil
-        lists = nil
+        pool = nil
         answer.finish(result)
     }
 
@@ -88,7 +94,8 @@ final class Transfer: @unchecked Sendable {
     func resume() {
         guard let handle else { return }
         isReaderSlow = false
-        times.lastActivity = clock.monotonic()
+        times.lastActivity = turn.time
+        turn.note(deadline)
         curl_easy_pause(handle.curl, CURLPAUSE_CONT)
     }
 
@@ -97,8 +104,7 @@ final class Transfer: @unchecked Sendable {
     private func prepareBody(_ handle: EasyHandle) throws(TransportError) {
         switch request.body {
         case .none:
-            // These methods announce an empty body. Source: RFC 9110 §8.6.
-            if ["POST", "PUT", "PATCH"].contains(request.method) { try handle.send(.bytes(0)) }
+            if request.announcesEmptyBody { try handle.send(.bytes(0)) }
         case .bytes(let bytes): try handle.send(.bytes(bytes.count))
         case .replayable(let body): try prepareStream(length: body.length, on: handle)
         case .once(let body):
@@ -126,7 +132,8 @@ final class Transfer: @unchecked Sendable {
         }
         hasBegun = true
         times.isConnected = true
-        times.lastActivity = clock.monotonic()
+        times.lastActivity = turn.time
+        turn.note(deadline)
         return startStream()
     }
 
@@ -177,15 +184,18 @@ final class Transfer: @unchecked Sendable {
 
     /// Far larger than any legitimate head.
     private static let longestHead = 262_144
+    /// Most heads are shorter.
+    private static let usualHead = 1_024
 
     /// Receives the head line by line. Skips interim responses and trailers.
     func takeHead(_ line: UnsafeRawBufferPointer) -> Int {
-        times.lastActivity = clock.monotonic()
+        times.lastActivity = turn.time
         guard !isAnswered else { return line.count }
         guard head.count + line.count <= Transfer.longestHead else {
             ownCause = .malformedAnswer("its head has over \(Transfer.longestHead) bytes")
             return 0
         }
+        if head.isEmpty { head.reserveCapacity(Transfer.usualHead) }
         head += line
         // The empty line that ends the head.
         guard line.last == 0x0A, line.count == 1 || (line.count == 2 && line[0] == 0x0D) else {
@@ -199,23 +209,28 @@ final class Transfer: @unchecked Sendable {
         guard read.status >= 200 else { return line.count }
         isAnswered = true
         answer.deliver(read)
-        hasUnreportedData = true
+        noteUnreportedData()
         return line.count
     }
 
-    /// At the end of a turn of the loop.
+    private func noteUnreportedData() {
+        guard !hasUnreportedData else { return }
+        hasUnreportedData = true
+        turn.unreported.append(self)
+    }
+
+    /// At the end of a turn of the loop. A transfer that has ended meanwhile has woken its reader.
     func wakeReader() {
-        guard hasUnreportedData else { return }
         hasUnreportedData = false
-        answer.wake()
+        if handle != nil { answer.wake() }
     }
 
     func takeBody(_ piece: UnsafeRawBufferPointer) -> Int {
         guard !piece.isEmpty else { return 0 }
-        times.lastActivity = clock.monotonic()
+        times.lastActivity = turn.time
         switch answer.deliver(piece) {
         case .accepted:
-            hasUnreportedData = true
+            noteUnreportedData()
             return piece.count
         case .full:
             isReaderSlow = true
@@ -226,7 +241,7 @@ final class Transfer: @unchecked Sendable {
     func note(_ progress: TransferProgress) {
         guard progress != lastProgress else { return }
         if progress.sent != lastProgress.sent || progress.received != lastProgress.received {
-            times.lastActivity = clock.monotonic()
+            times.lastActivity = turn.time
         }
         lastProgress = progress
         self.progress(progress)

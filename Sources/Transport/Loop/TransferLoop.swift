@@ -30,6 +30,8 @@ final class TransferLoop: @unchecked Sendable {
     }
 
     let options: TransportOptions
+    let turn = LoopTurn()
+    private let limits: TransferTimeouts.Limits
     private let mailbox = Locked(Mailbox())
     private let signal: WakeupSignal
     private var pool: ConnectionPool
@@ -48,6 +50,7 @@ final class TransferLoop: @unchecked Sendable {
             throw TransportError(.machine("libcurl does not start"), fate: .notSent)
         }
         self.options = options
+        limits = TransferTimeouts.Limits(options)
         self.signal = signal
         self.pool = generation
         try startThread()
@@ -117,6 +120,7 @@ final class TransferLoop: @unchecked Sendable {
         sigaddset(&pipe, SIGPIPE)
         pthread_sigmask(SIG_BLOCK, &pipe, nil)
         while true {
+            turn.time = options.clock.monotonic()
             let (commands, isClosing) = mailbox.with { mailbox in
                 mailbox.isWaiting = false
                 defer { mailbox.commands = [] }
@@ -126,15 +130,18 @@ final class TransferLoop: @unchecked Sendable {
             startWaiting()
             collectFinished()
             // Starts waiting transfers in the places that became free.
-            startWaiting()
-            collectFinished()
-            let (now, next) = (options.clock.monotonic(), nextDeadline())
-            if next <= now {
-                endOverdue(at: now)
+            if !waiting.isEmpty {
+                startWaiting()
+                collectFinished()
+            }
+            wakeReaders()
+            // Starting and collecting take no longer than a turn may be late.
+            if turn.earliestDeadline <= turn.time {
+                endOverdue(at: turn.time)
                 continue
             }
             if isClosing, running.isEmpty, waiting.isEmpty, end() { return }
-            wait(until: next, from: now, isClosing: isClosing)
+            wait(until: turn.earliestDeadline, from: turn.time, isClosing: isClosing)
         }
     }
 
@@ -152,7 +159,7 @@ final class TransferLoop: @unchecked Sendable {
         switch command {
         // A transfer that was cancelled before it arrived here has ended already.
         case .start(let transfer) where !transfer.answer.isFinished:
-            transfer.queue(options)
+            transfer.queue(limits)
             waiting.append(transfer)
         case .start: break
         case .cancel(let transfer): end(transfer, cause: .cancelled)
@@ -166,7 +173,7 @@ final class TransferLoop: @unchecked Sendable {
         while running.count < max(1, options.concurrentRequests), !waiting.isEmpty {
             let transfer = waiting.removeFirst()
             do throws(TransportError) {
-                let handle = try transfer.begin(in: pool, options: options)
+                let handle = try transfer.begin(in: pool)
                 running[handle.curl] = transfer
                 try pool.add(handle)
             } catch {
@@ -181,22 +188,26 @@ final class TransferLoop: @unchecked Sendable {
             guard let transfer = running[handle] else { continue }
             finish(transfer, with: transfer.outcome(of: code, reachability: options.reachability))
         }
-        for transfer in running.values { transfer.wakeReader() }
+    }
+
+    /// Once a turn: a response that arrives in several parts wakes its reader once for all of them.
+    private func wakeReaders() {
+        for transfer in turn.unreported { transfer.wakeReader() }
+        turn.unreported.removeAll(keepingCapacity: true)
     }
 
     private func endOverdue(at now: UInt64) {
+        turn.forgetDeadlines()
         var overdue: [(Transfer, TransportError.Phase)] = []
         eachTransfer { transfer in
-            let (time, phase) = transfer.deadline
-            if time <= now { overdue.append((transfer, phase)) }
+            let deadline = transfer.deadline
+            if deadline.time <= now {
+                overdue.append((transfer, deadline.phase))
+            } else {
+                turn.note(deadline)
+            }
         }
         for (transfer, phase) in overdue { end(transfer, cause: .timedOut(phase)) }
-    }
-
-    private func nextDeadline() -> UInt64 {
-        var next = UInt64.max
-        eachTransfer { next = min(next, $0.deadline.time) }
-        return next
     }
 
     private func eachTransfer(_ body: (Transfer) -> Void) {

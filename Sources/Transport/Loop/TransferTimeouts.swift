@@ -2,29 +2,42 @@
 struct TransferTimeouts {
     typealias Deadline = (time: UInt64, phase: TransportError.Phase)
 
+    /// The limits of all transfers, in nanoseconds; `max` for none.
+    struct Limits {
+        var total = UInt64.max
+        var connect = UInt64.max
+        var idle = UInt64.max
+
+        init() {}
+
+        init(_ options: TransportOptions) {
+            total = TransferTimeouts.nanoseconds(options.totalTimeout)
+            connect = TransferTimeouts.nanoseconds(options.connectTimeout)
+            idle = TransferTimeouts.nanoseconds(options.idleTimeout)
+        }
+    }
+
+    private let limits: Limits
     private var total = UInt64.max
     private var connecting = UInt64.max
-    private var connectTimeout = UInt64.max
-    private var idleTimeout = UInt64.max
     private var hasPlace = false
     /// Whether the connection is established.
     var isConnected = false
     /// When the last byte was sent or received.
     var lastActivity: UInt64 = 0
 
-    init() {}
+    init() { limits = Limits() }
 
-    init(_ options: TransportOptions, queuedAt now: UInt64) {
-        total = TransferTimeouts.sum(now, TransferTimeouts.nanoseconds(options.totalTimeout))
-        connectTimeout = TransferTimeouts.nanoseconds(options.connectTimeout)
-        idleTimeout = TransferTimeouts.nanoseconds(options.idleTimeout)
+    init(_ limits: Limits, queuedAt now: UInt64) {
+        self.limits = limits
+        total = TransferTimeouts.sum(now, limits.total)
     }
 
     /// The transfer has started.
     mutating func begin(at now: UInt64) {
         hasPlace = true
         lastActivity = now
-        connecting = TransferTimeouts.sum(now, connectTimeout)
+        connecting = TransferTimeouts.sum(now, limits.connect)
     }
 
     /// The earliest deadline.
@@ -32,7 +45,7 @@ struct TransferTimeouts {
         guard hasPlace else { return (total, .total) }
         guard isConnected else { return total < connecting ? (total, .total) : (connecting, .connecting) }
         guard waitsForServer else { return (total, .total) }
-        let idle = TransferTimeouts.sum(lastActivity, idleTimeout)
+        let idle = TransferTimeouts.sum(lastActivity, limits.idle)
         return total < idle ? (total, .total) : (idle, .idle)
     }
 
@@ -47,4 +60,23 @@ struct TransferTimeouts {
         let (sum, isOver) = left.addingReportingOverflow(right)
         return isOver ? .max : sum
     }
+}
+
+/// What the transfers of one loop share during a turn of it. Confined to the transport's thread.
+final class LoopTurn {
+    /// When the turn began, nanoseconds of the monotonic clock.
+    var time: UInt64 = 0
+    /// No transfer has a deadline before this time. Bytes that are sent or received only put deadlines
+    /// off, so all transfers are looked at only when this time has come.
+    private(set) var earliestDeadline = UInt64.max
+    /// The transfers with parts of a response of which their readers do not know yet.
+    var unreported: [Transfer] = []
+
+    /// A deadline is new, or may have become an earlier one.
+    func note(_ deadline: TransferTimeouts.Deadline) {
+        earliestDeadline = min(earliestDeadline, deadline.time)
+    }
+
+    /// Begins to look at all transfers anew: each is noted afterwards.
+    func forgetDeadlines() { earliestDeadline = .max }
 }
