@@ -310,8 +310,10 @@ def test_the_script_that_serves_it(tmp_path):
     environment = {**os.environ, "TMPDIR": str(scratch)}
     command = [ROOT / "Examples/Notes/serve.sh", "--listen", "127.0.0.1:0", "--admin", "off",
                "--data", tmp_path / "data"]
+    # Tests that run in the background may have inherited that Ctrl-C is ignored, which no shell undoes.
     script = subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              env=environment, start_new_session=True)
+                              env=environment, start_new_session=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     try:
         for line in script.stdout:
             if line.startswith("  swift run notes"):

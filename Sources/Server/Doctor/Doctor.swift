@@ -143,7 +143,9 @@ package struct Doctor {
                 return nil
             }
             let deployment = try configuration.openDeployment(absence: .fail, environment: environment)
-            add(.store, message: "the schema is of level \(plan.level), every page is sound")
+            // Of PostgreSQL's pages, PostgreSQL itself knows.
+            let pages = configuration.store.file == nil ? "" : ", every page is sound"
+            add(.store, message: "the schema is of level \(plan.level)\(pages)")
             return deployment
         } catch {
             let isKey = error.message.contains("master key") || error.message.contains("master.key")
