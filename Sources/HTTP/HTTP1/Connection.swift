@@ -5,7 +5,7 @@ import CountersignWire
 ///
 /// Confined to its loop. The connection's task runs `serve`; only a streamed exchange reads and writes
 /// concurrently. While a request has nothing to wait for but sockets, the task is parked, and callbacks of
-/// the poller serve it (ImmediateExchange.swift).
+/// the poller serve it (``serveAtOnce()``).
 final class Connection: Exchange, @unchecked Sendable {
     enum Phase { case opening, idle, head, exchange }
 
