@@ -43,7 +43,7 @@
         return words.x | words.y != 0
     }
 
-    /// The index of the first byte in the mask; 16 if there is none.
+    /// The index of the first of the sixteen bytes that `mask` selects; 16 if it selects no byte.
     @inlinable @inline(__always) package static func firstIndex(_ mask: Mask) -> Int {
         let words = unsafeBitCast(mask, to: SIMD2<UInt64>.self)
         let (low, high) = (words.x.littleEndian, words.y.littleEndian)

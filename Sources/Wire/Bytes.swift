@@ -68,14 +68,16 @@ extension Span<UInt8> {
     @inlinable package func matches(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         return withUnsafeBufferPointer {
-            areSame($0, UnsafeBufferPointer(start: text.utf8Start, count: count))
+            areSame(left: $0, right: UnsafeBufferPointer(start: text.utf8Start, count: count))
         }
     }
 
     /// Byte for byte. For public bytes only: the time taken tells where they differ.
     @inlinable package func matches(_ other: borrowing Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
-        return withUnsafeBufferPointer { bytes in other.withUnsafeBufferPointer { areSame(bytes, $0) } }
+        return withUnsafeBufferPointer { bytes in
+            other.withUnsafeBufferPointer { areSame(left: bytes, right: $0) }
+        }
     }
 
     /// Compared without the case of ASCII letters; `text` is lower-case.
@@ -122,19 +124,19 @@ extension Span<UInt8> {
 /// Whether both hold the same bytes; they are equally long. A call of the C library would cost more than most
 /// comparisons of names.
 @inlinable @inline(__always)
-package func areSame(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Bool {
+package func areSame(left: UnsafeBufferPointer<UInt8>, right: UnsafeBufferPointer<UInt8>) -> Bool {
     guard let first = left.baseAddress, let second = right.baseAddress else { return true }
     switch left.count {
-    case 8...16: return areSame(first, second, count: left.count, as: UInt64.self)
-    case 4..<8: return areSame(first, second, count: left.count, as: UInt32.self)
-    default: return areSame(first, second, count: left.count)
+    case 8...16: return areSame(left: first, right: second, count: left.count, as: UInt64.self)
+    case 4..<8: return areSame(left: first, right: second, count: left.count, as: UInt32.self)
+    default: return areSame(left: first, right: second, count: left.count)
     }
 }
 
 /// The same for one or two words of bytes: the second word overlaps the first where there are fewer.
 @inlinable @inline(__always)
 package func areSame<Word: FixedWidthInteger & BitwiseCopyable>(
-    _ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int, as _: Word.Type
+    left: UnsafeRawPointer, right: UnsafeRawPointer, count: Int, as _: Word.Type
 ) -> Bool {
     let last = count &- MemoryLayout<Word>.size
     return left.loadUnaligned(as: Word.self) == right.loadUnaligned(as: Word.self)
@@ -142,6 +144,6 @@ package func areSame<Word: FixedWidthInteger & BitwiseCopyable>(
             == right.loadUnaligned(fromByteOffset: last, as: Word.self)
 }
 
-@usableFromInline func areSame(_ left: UnsafeRawPointer, _ right: UnsafeRawPointer, count: Int) -> Bool {
+@usableFromInline func areSame(left: UnsafeRawPointer, right: UnsafeRawPointer, count: Int) -> Bool {
     memcmp(left, right, count) == 0
 }

@@ -14,13 +14,13 @@ import Testing
             var bytes = SIMD16<UInt8>(repeating: UInt8(ascii: "x"))
             bytes[place] = byte
             let block = ByteBlock(bytes: bytes)
-            func expect(_ mask: ByteBlock.Mask, _ isMember: (UInt8) -> Bool, line: Int = #line) {
+            func expect(_ mask: ByteBlock.Mask, of isMember: (UInt8) -> Bool, line: Int = #line) {
                 #expect((0..<16).allSatisfy { mask[$0] == isMember(bytes[$0]) }, "\(byte), line \(line)")
             }
             expect(block.areControls) { !OctetClass.isFieldValue($0) || $0 == OctetClass.tab }
-            expect(block.areOfNames, isName)
-            expect(block.areOfTargets, OctetClass.isTarget)
-            expect(block.areOfHosts, OctetClass.isHost)
+            expect(block.areOfNames, of: isName)
+            expect(block.areOfTargets, of: OctetClass.isTarget)
+            expect(block.areOfHosts, of: OctetClass.isHost)
             expect(block.equals(byte)) { $0 == byte }
             #expect(ByteBlock.isAny(block.areControls) == (byte < 0x20 || byte == 0x7F))
             let first = ByteBlock.firstIndex(block.areControls)
