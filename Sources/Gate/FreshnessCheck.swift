@@ -17,6 +17,8 @@ package struct FreshProof: ~Copyable, Sendable {
     var edition: AppRelease.Edition { signature.edition }
     /// Whether the request's method is safe.
     var isSafe: Bool { signature.isSafe }
+    /// What the replay guard has computed for the entry of this claim.
+    var fingerprint: ReplayFingerprint? { signature.fingerprint }
 
     fileprivate init(_ proof: consuming SignatureProof, created: Int64?, now: Int64) {
         signature = proof

@@ -273,9 +273,12 @@ package final class Gate: Sendable {
             judgement.record(claim, key: key)
         }
         if case .awaitedBody = claim.inputSource { return nil }
+        // The guard's memory is mostly not in the processor's cache: it is fetched while the MAC is computed.
+        let fingerprint = ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now)
+            .flatMap { replay.prefetch($0) }
         let proof = try verifier.verify(
-            request, claim: claim, key: key, recordingIn: judgement, from: network, at: now,
-            workspace: &work.workspace)
+            request, claim: claim, key: key, recordingIn: judgement, from: network,
+            expecting: fingerprint, at: now, workspace: &work.workspace)
         judgement.step = .freshness
         let fresh = try freshness.check(proof, at: now)
         judgement.step = .release

@@ -28,9 +28,8 @@ struct HeadCheck: Sendable {
         }
         guard let release = key.release else { return }
         judgement.step = .replay
-        if let entry = ReplayEntry(
-            of: claim, release: release, session: key.session, isSafe: request.isSafe, at: now)
-        {
+        if var entry = ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now) {
+            entry.fingerprint = judgement.fresh?.fingerprint
             try replay.lookUp(entry.sharedByAllKeys ?? entry)
         }
         judgement.step = .session
@@ -63,17 +62,5 @@ struct HeadCheck: Sendable {
         _ = try releases.check(
             release, in: key.session, effect: effect ?? (request.isSafe ? .reads : .changes), from: network,
             at: now)
-    }
-}
-
-extension ReplayEntry {
-    /// The entry that the claim would insert if its signature verified; nil if the claim has no replay key.
-    fileprivate init?(of claim: Claim, release: AppRelease, session: Session?, isSafe: Bool, at now: Int64) {
-        guard let key = claim.replayKey(under: release.schemePolicy.replay, isSafe: isSafe) else {
-            return nil
-        }
-        self.init(
-            keyID: claim.replayScope(of: release, session: session), scheme: claim.scheme, replayKey: key,
-            created: claim.created.instant(release.schemePolicy) ?? now, now: now)
     }
 }

@@ -12,15 +12,19 @@ package struct SignatureProof: ~Copyable, Sendable {
     let edition: AppRelease.Edition
     /// Whether the request's method is safe.
     let isSafe: Bool
+    /// What the replay guard has computed for the entry of this claim.
+    let fingerprint: ReplayFingerprint?
 
     fileprivate init(
-        _ claim: Claim, release: AppRelease, session: Session?, edition: AppRelease.Edition, isSafe: Bool
+        _ claim: Claim, release: AppRelease, session: Session?, edition: AppRelease.Edition, isSafe: Bool,
+        fingerprint: ReplayFingerprint?
     ) {
         self.claim = claim
         self.release = release
         self.session = session
         self.edition = edition
         self.isSafe = isSafe
+        self.fingerprint = fingerprint
     }
 }
 
@@ -35,10 +39,12 @@ package final class SignatureVerifier: Sendable {
     }
 
     /// Records in `judgement` the step and the key that verified the signature. `network` returns the
-    /// client's network address and is called for key pairs only; `now` is in whole Unix seconds.
+    /// client's network address and is called for key pairs only; `fingerprint` is that of the claim's
+    /// replay entry, for its proof; `now` is in whole Unix seconds.
     package func verify(
         _ request: Request, claim: Claim, key: VerificationKey, recordingIn judgement: Judgement,
-        from network: () -> [UInt8], at now: Int64, workspace: inout Workspace
+        from network: () -> [UInt8], expecting fingerprint: ReplayFingerprint? = nil, at now: Int64,
+        workspace: inout Workspace
     ) throws(Refusal) -> SignatureProof {
         judgement.step = .signature
         guard let entry = schemes.entry(named: claim.scheme) else { throw Refusal(.unsigned) }
@@ -83,7 +89,8 @@ package final class SignatureVerifier: Sendable {
         }
         let edition: AppRelease.Edition = signer === current ? .current : .next
         return SignatureProof(
-            claim, release: release, session: session, edition: edition, isSafe: request.isSafe)
+            claim, release: release, session: session, edition: edition, isSafe: request.isSafe,
+            fingerprint: fingerprint)
     }
 
     /// The key that verifies the claim's signature for any canonical form of the request; nil if none does.

@@ -130,8 +130,10 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             event_base_loop(base, isBusy ? EVLOOP_ONCE | EVLOOP_NONBLOCK : EVLOOP_ONCE)
             poll.end(on: base)
             serveReadable()
+            sendAll()
             if !local.isEmpty { drainJobs(for: LoopTimeScheduler.turnLength) }
             resumeWaiting()
+            sendAll()
         }
     }
 
@@ -235,10 +237,20 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         guard schedule.hasWaiting else { return }
         let end = EventLoop.nanoseconds() &+ LoopTimeScheduler.waitingLength
         repeat {
-            guard let continuation = schedule.popFirst(in: turn) else { return }
-            continuation.resume()
-            drainJobs(for: LoopTimeScheduler.waitingAllowance)
+            switch schedule.popFirst(in: turn) {
+            case nil: return
+            case .task(let continuation): continuation.resume()
+            case .connection(let connection): serveWaiting(connection)
+            }
+            if !local.isEmpty { drainJobs(for: LoopTimeScheduler.waitingAllowance) }
         } while EventLoop.nanoseconds() < end
+    }
+
+    private func serveWaiting(_ connection: Connection) {
+        (callbackTurn, callbackEnded) = (turn, EventLoop.nanoseconds())
+        seconds = callbackEnded / 1_000_000_000
+        partEnds = callbackEnded &+ LoopTimeScheduler.waitingAllowance
+        connection.serveInTurn()
     }
 
     /// Whether `share` has used its part of this turn. `isMeasured` reads the clock, for a job that has run
@@ -252,7 +264,13 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// one.
     func waitForTurn(_ share: AddressTimeShare) async {
         counters?.add(.deferredTurn)
-        await withUnsafeContinuation { schedule.append($0, of: share) }
+        await withUnsafeContinuation { schedule.append(.task($0), of: share) }
+    }
+
+    /// The same for a connection that needs no task: calls ``Connection/serveInTurn()`` then.
+    func awaitTurn(_ share: AddressTimeShare, for connection: Connection) {
+        counters?.add(.deferredTurn)
+        schedule.append(.connection(connection), of: share)
     }
 
     func acquireShare(of address: NetworkAddress) -> AddressTimeShare { schedule.acquire(address) }
@@ -287,8 +305,36 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private func serveReadable() {
         guard !readable.isEmpty else { return }
         swap(&readable, &serving)
-        for stream in serving { stream.callDeferredWaiter() }
+        for stream in serving {
+            stream.callDeferredWaiter()
+            if senders.count >= EventLoop.mostSenders { sendAll() }
+        }
         serving.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: Late sends
+
+    /// What is sent when others of the same turn have been served as well: see ``LateSender``.
+    private var senders: [any LateSender] = []
+    private var sending: [any LateSender] = []
+    /// The number of senders that wait at most while the poll's requests are served: the first of them waits
+    /// no longer than these take.
+    private static let mostSenders = 32
+
+    /// Calls ``LateSender/sendNow()`` later in this turn.
+    func sendLate(_ sender: any LateSender) { senders.append(sender) }
+
+    private func sendAll() {
+        guard !senders.isEmpty else { return }
+        swap(&senders, &sending)
+        // Other work of the turn is not theirs.
+        endUncharged()
+        for sender in sending {
+            beginCallback()
+            sender.sendNow()
+            endCallback()
+        }
+        sending.removeAll(keepingCapacity: true)
     }
 
     // MARK: Work from elsewhere
@@ -314,6 +360,14 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         received.removeAll(keepingCapacity: true)
         endUncharged()
     }
+}
+
+/// Something that sends later in the loop's turn. A send wakes the peer that waits for it; on the same machine
+/// the peer often takes the processor at once, and the loop is interrupted between two requests. Sends that
+/// follow one another interrupt it less: docs/decisions/0093-late-sends.md. Confined to the loop.
+protocol LateSender: AnyObject {
+    /// Called once for each ``EventLoop/sendLate(_:)``, as the only code that runs.
+    func sendNow()
 }
 
 /// The work that other threads submit to a loop, and the descriptor that wakes it. Safe to share: `items`

@@ -143,11 +143,23 @@ final class Stream: @unchecked Sendable {
         guard let share else { return }
         isSuspended = true
         await loop.waitForTurn(share)
+        guard beginTurn() else { throw .closed }
+    }
+
+    /// The same without a task: ``Connection/serveInTurn()`` is called. Only if ``mustWaitForTurn``.
+    func awaitTurn(for connection: Connection) {
+        guard let share else { return }
+        isSuspended = true
+        loop.awaitTurn(share, for: connection)
+    }
+
+    /// Ends the wait for a turn; false if the stream was closed meanwhile.
+    func beginTurn() -> Bool {
         isSuspended = false
-        loop.charge(share)
+        if let share { loop.charge(share) }
         hasJustWaited = true
         unmeasured = 0
-        guard !isClosed else { throw .closed }
+        return !isClosed
     }
 
     /// Counts a call that moved bytes, towards the next reading of the clock.

@@ -661,12 +661,11 @@ final class Gateway: Handler, @unchecked Sendable {
         if let failure = exchange.deliveryFailure, event.isAdmitted || event.namedRelease != nil {
             return count(failure, of: event)
         }
-        // Part by part: a caller is large, and is not copied here.
-        if let release = event.caller?.release, let edition = event.caller?.edition {
+        if let caller = event.caller {
             event.counted =
-                event.caller?.bearsTicket == true
-                ? requestCounter.acceptTicket(of: release)
-                : requestCounter.countAccepted(release, under: edition)
+                caller.bearsTicket
+                ? requestCounter.acceptTicket(of: caller.release)
+                : requestCounter.countAccepted(caller.release, under: caller.edition)
         } else if let passage = event.passage {
             event.counted = requestCounter.pass(passage)
         } else if let release = event.namedRelease {

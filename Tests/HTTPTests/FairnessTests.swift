@@ -269,7 +269,7 @@ private final class ScheduleBox: @unchecked Sendable {
     }
 
     func append(_ continuation: UnsafeContinuation<Void, Never>, share: Int, name: String) {
-        schedule.append(continuation, of: shares[share])
+        schedule.append(.task(continuation), of: shares[share])
         names[share].append(name)
         count.with { $0 += 1 }
     }
@@ -277,7 +277,7 @@ private final class ScheduleBox: @unchecked Sendable {
     /// Which address was next is seen from whose share was given its part.
     func resumeNext() -> String? {
         for share in shares { share.spend(1_000_000_000_000, in: 7) }
-        guard let continuation = schedule.popFirst(in: 7) else { return nil }
+        guard case .task(let continuation) = schedule.popFirst(in: 7) else { return nil }
         continuation.resume()
         guard let index = shares.firstIndex(where: { !$0.isUsedUp(in: 7, more: 0) }) else { return nil }
         return names[index].removeFirst()

@@ -136,12 +136,24 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
     }
 
     package func lookUp(_ entry: ReplayEntry) throws(Refusal) {
-        let fingerprint = ReplayFingerprint(of: entry, hash: hash)
+        let fingerprint = fingerprint(of: entry)
         let oldest = entry.now - retention.load(ordering: .relaxed)
         let isIn = locks.withLock(of: fingerprint.shard, repair: table.removeMoved) {
             table.contains(fingerprint, oldest: oldest)
         }
         if isIn { throw Refusal(.replayed, detail: "scheme \(entry.scheme.rawValue), key \(entry.keyID)") }
+    }
+
+    package func prefetch(_ entry: ReplayEntry) -> ReplayFingerprint? {
+        let fingerprint = ReplayFingerprint(of: entry, hash: hash)
+        table.prefetch(fingerprint)
+        return fingerprint
+    }
+
+    private func fingerprint(of entry: ReplayEntry) -> ReplayFingerprint {
+        guard let known = entry.fingerprint else { return ReplayFingerprint(of: entry, hash: hash) }
+        assert(known == ReplayFingerprint(of: entry, hash: hash), "the fingerprint of another entry")
+        return known
     }
 
     /// The rare case of ``insert(_:)`` in which the bucket is full because the table did not grow in time.
@@ -166,7 +178,7 @@ package final class ReplayFile: ReplayGuard, @unchecked Sendable {
             throw Refusal(.stale, detail: "created \(entry.created) is out of the range of the replay table")
         }
         if !table.header.covers(entry.now) { noteClock(entry.now) }
-        let fingerprint = ReplayFingerprint(of: entry, hash: hash)
+        let fingerprint = fingerprint(of: entry)
         let oldest = entry.now - retention.load(ordering: .relaxed)
         let outcome = locks.withLock(of: fingerprint.shard, repair: table.removeMoved) {
             table.insert(fingerprint, created: created, oldest: oldest)

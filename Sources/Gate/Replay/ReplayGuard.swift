@@ -15,6 +15,15 @@ package protocol ReplayGuard: Sendable {
     /// Refuses as `replayed` if the entry is known to be present, and changes nothing: a replayed head is
     /// refused before its body is buffered. Never waits. Passing proves nothing; an insertion decides.
     func lookUp(_ entry: ReplayEntry) throws(Refusal)
+
+    /// Fetches the entry's place into the processor's cache while the signature is verified, and returns what
+    /// it has computed for that, for ``ReplayEntry/fingerprint``; nil if the guard has no place in memory.
+    /// Changes nothing, and proves nothing.
+    func prefetch(_ entry: ReplayEntry) -> ReplayFingerprint?
+}
+
+extension ReplayGuard {
+    package func prefetch(_ entry: ReplayEntry) -> ReplayFingerprint? { nil }
 }
 
 /// What identifies a request for replay detection: the key id, the scheme and the replay key.
@@ -27,6 +36,8 @@ package struct ReplayEntry: Sendable {
     /// Whole Unix seconds.
     package let created: Int64
     package let now: Int64
+    /// The entry's fingerprint by the guard that it is inserted into, if that has computed it already.
+    var fingerprint: ReplayFingerprint?
 
     package init(keyID: KeyID, scheme: SchemeName, replayKey: Claim.ReplayKey, created: Int64, now: Int64) {
         self.keyID = keyID
@@ -100,6 +111,19 @@ extension ReplayEntry {
         replayKey = key
         created = fresh.created ?? fresh.now
         now = fresh.now
+        fingerprint = fresh.fingerprint
+    }
+
+    /// The entry that the claim would insert if its signature verified; nil if the claim has no replay key.
+    /// There is one for an unknown key as well, so that its refusal takes as long as that of a known one.
+    init?(of claim: Claim, under key: VerificationKey, isSafe: Bool, at now: Int64) {
+        let release = key.release
+        guard let replayKey = claim.replayKey(under: release?.schemePolicy.replay ?? .strict, isSafe: isSafe)
+        else { return nil }
+        self.init(
+            keyID: release.map { claim.replayScope(of: $0, session: key.session) } ?? claim.keyID,
+            scheme: claim.scheme, replayKey: replayKey,
+            created: release.flatMap { claim.created.instant($0.schemePolicy) } ?? now, now: now)
     }
 }
 
@@ -128,7 +152,7 @@ extension ReplayEntry {
 
 /// A 96-bit fingerprint of an entry. The hash has its own key for each file, so a caller can neither choose
 /// an entry's place in the table nor make two entries collide.
-struct ReplayFingerprint: Equatable {
+package struct ReplayFingerprint: Equatable, Sendable {
     /// The low bits choose the shard and the bucket.
     let place: UInt64
     let tail: UInt32

@@ -1,6 +1,7 @@
 import CountersignSeal
 import CountersignWire
 import Glibc
+import Synchronization
 
 /// The first page of a replay file, seen through a pointer into its mapping.
 ///
@@ -73,10 +74,13 @@ package struct ReplayHeader {
     }
 
     /// How many rows of buckets a shard has.
-    package func rows(of shard: Int) -> Int { start.load(fromByteOffset: 1024 + shard * 8, as: Int.self) }
+    /// Atomic, because ``ReplayTable/prefetch(_:)`` reads it without the shard's lock.
+    package func rows(of shard: Int) -> Int { rowCount(of: shard).pointee.load(ordering: .relaxed) }
 
-    func setRows(of shard: Int, to rows: Int) {
-        start.storeBytes(of: rows, toByteOffset: 1024 + shard * 8, as: Int.self)
+    func setRows(of shard: Int, to rows: Int) { rowCount(of: shard).pointee.store(rows, ordering: .relaxed) }
+
+    private func rowCount(of shard: Int) -> UnsafeMutablePointer<Atomic<Int>> {
+        (start + (1024 + shard * 8)).assumingMemoryBound(to: Atomic<Int>.self)
     }
 
     private func checksum() -> Digest32 {

@@ -12,7 +12,7 @@ final class AddressTimeShare {
     private var turn: UInt64 = 0
     private var spent: Int64 = 0
     private var allowance = LoopTimeScheduler.firstAllowance
-    fileprivate var waiting: [UnsafeContinuation<Void, Never>] = []
+    fileprivate var waiting: [TurnWaiter] = []
     fileprivate var firstWaiting = 0
 
     init(address: NetworkAddress?) { self.address = address }
@@ -37,7 +37,7 @@ final class AddressTimeShare {
         (self.turn, spent, allowance) = (turn, 0, nanoseconds)
     }
 
-    fileprivate func popFirst() -> UnsafeContinuation<Void, Never>? {
+    fileprivate func popFirst() -> TurnWaiter? {
         guard isWaiting else { return nil }
         let first = waiting[firstWaiting]
         firstWaiting += 1
@@ -87,13 +87,13 @@ final class LoopTimeScheduler {
 
     var hasWaiting: Bool { firstReady < ready.count }
 
-    func append(_ continuation: UnsafeContinuation<Void, Never>, of share: AddressTimeShare) {
+    func append(_ waiter: TurnWaiter, of share: AddressTimeShare) {
         if !share.isWaiting { ready.append(share) }
-        share.waiting.append(continuation)
+        share.waiting.append(waiter)
     }
 
     /// The next waiting connection to resume, of the address that has waited longest.
-    func popFirst(in turn: UInt64) -> UnsafeContinuation<Void, Never>? {
+    func popFirst(in turn: UInt64) -> TurnWaiter? {
         guard hasWaiting else { return nil }
         let share = ready[firstReady]
         firstReady += 1
@@ -102,8 +102,15 @@ final class LoopTimeScheduler {
             firstReady = 0
         }
         share.grant(LoopTimeScheduler.waitingAllowance, in: turn)
-        let continuation = share.popFirst()
+        let waiter = share.popFirst()
         if share.isWaiting { ready.append(share) }
-        return continuation
+        return waiter
     }
+}
+
+/// What goes on when its address's turn comes.
+enum TurnWaiter {
+    case task(UnsafeContinuation<Void, Never>)
+    /// A connection whose next request has arrived, and needs no task yet.
+    case connection(Connection)
 }

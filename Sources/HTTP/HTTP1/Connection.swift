@@ -61,8 +61,6 @@ final class Connection: Exchange, @unchecked Sendable {
     /// What the connection's task does when it is resumed, and how to resume it.
     private var step: ConnectionStep?
     private var parked: UnsafeContinuation<Void, Never>?
-    /// Whether input has arrived that nothing has read, so that the task need not wait for it.
-    private var hasUnreadInput = false
     /// The parties that the connection and its current exchange count to.
     private(set) var usage: ConnectionBudget
     /// Since when the connection has waited for the client, and from when on it accepts no further request:
@@ -200,14 +198,13 @@ final class Connection: Exchange, @unchecked Sendable {
     /// sent.
     private func receiveHead() async throws(Stream.StreamError) -> Bool {
         prepareForHead()
-        if input == nil, !hasUnreadInput {
+        if input == nil {
             guard !listener.endsIdle else { return false }
             if phase != .opening { stream.readDeadline = loop.seconds + Int64(deadlines.idle) }
             phase = .idle
             idleSince = loop.seconds
             try await stream.untilInput()
         }
-        hasUnreadInput = false
         phase = .head
         stream.readDeadline = loop.seconds + Int64(deadlines.head)
         if stream.mustWaitForTurn { try await stream.waitForTurn() }
@@ -392,10 +389,18 @@ final class Connection: Exchange, @unchecked Sendable {
         phase = .head
         stream.readDeadline = loop.seconds + Int64(deadlines.head)
         loop.charged = stream.share
-        guard !stream.mustWaitForTurn else {
-            hasUnreadInput = true
-            return resumeTask(with: .readHead)
-        }
+        if stream.mustWaitForTurn { stream.awaitTurn(for: self) } else { serveArrived() }
+    }
+
+    /// Goes on in the turn of the connection's address.
+    func serveInTurn() {
+        guard stream.beginTurn() else { return resumeTask(with: .close) }
+        loop.beginCallback()
+        serveArrived()
+        loop.endCallback()
+    }
+
+    private func serveArrived() {
         let buffer = takeInput()
         switch stream.readIfReady(into: buffer, upTo: readAhead) {
         case .done: break

@@ -43,6 +43,8 @@ final class UpstreamExchange: @unchecked Sendable {
     var generation = 0
     /// Learns how the forwarding ended, if no task waits for it.
     private var observer: (any ForwardObserver)?
+    /// What ``sendNow()`` sends.
+    private var lateSend = LateSend.request
 
     /// The transfer in progress, while the client's speed determines how long it holds the upstream
     /// connection.
@@ -307,12 +309,16 @@ final class UpstreamExchange: @unchecked Sendable {
         didRelay(leaving: input)
     }
 
-    /// Decides whether the upstream connection may carry another request; `input` holds what came after the
+    private enum Rest { case nothing, bytes }
+
+    /// Decides whether the upstream connection may carry another request; `rest` is what came after the
     /// response.
-    private func didRelay(leaving input: Buffer) {
+    private func didRelay(leaving rest: Rest) {
         isReusable =
-            connection.upstreamResponse.keepsAlive && input.isEmpty && !isUploading && !hasUploadFailed
+            connection.upstreamResponse.keepsAlive && rest == .nothing && !isUploading && !hasUploadFailed
     }
+
+    private func didRelay(leaving input: Buffer) { didRelay(leaving: input.isEmpty ? .nothing : .bytes) }
 
     private enum ClientPresence { case listens, isGone }
 
@@ -401,12 +407,22 @@ enum UpstreamProgress {
     case failed(UpstreamExchange.RelayError)
 }
 
+/// What is sent when the loop's turn has come to it.
+private enum LateSend { case request, response }
+
 /// Forwarding without a task: the request is sent at once, and a callback relays a response that arrives
 /// whole. In every other case the connection's task takes over, where ``UpstreamExchange/progress`` says.
-extension UpstreamExchange: StreamWaiter {
-    /// Sends the request on an idle connection and returns; see ``Exchange/forward(_:to:reportingTo:)``.
+extension UpstreamExchange: StreamWaiter, LateSender {
+    /// Sends the request on an idle connection, later in this turn; see
+    /// ``Exchange/forward(_:to:reportingTo:)``.
     func start(reportingTo observer: any ForwardObserver) {
         self.observer = observer
+        connection.releaseEmptyInput()
+        lateSend = .request
+        pool.loop.sendLate(self)
+    }
+
+    private func sendRequest() {
         let check = isRepeatable ? UpstreamPool.IdleCheck.lastPoll : .socket
         guard let taken = pool.takeIdle(for: party, by: check) else {
             return connection.resumeTask(with: .relay(self))
@@ -420,9 +436,16 @@ extension UpstreamExchange: StreamWaiter {
             return giveToTask(.failed(error))
         }
         progress = .begun
-        connection.releaseEmptyInput()
         guard unsent == nil, !hasUploadFailed else { return connection.resumeTask(with: .relay(self)) }
         awaitResponse(on: taken.stream)
+    }
+
+    func sendNow() {
+        pool.loop.charged = connection.stream.share
+        switch lateSend {
+        case .request: sendRequest()
+        case .response: sendResponse()
+        }
     }
 
     private func awaitResponse(on stream: Stream) {
@@ -481,9 +504,17 @@ extension UpstreamExchange: StreamWaiter {
         guard length == 0 || connection.appendIfRoom(input, upTo: length) else {
             return giveToTask(.begunAnswer(input, length: length))
         }
-        guard connection.finishIfReady() else { return giveToTask(.answered(input)) }
-        didRelay(leaving: input)
+        // Bytes after the response are kept until it is decided that the connection is not used again.
+        guard input.isEmpty else { return giveToTask(.answered(input)) }
         pool.loop.buffers.put(input)
+        lateSend = .response
+        pool.loop.sendLate(self)
+    }
+
+    /// Sends the response, which the connection's output holds whole; nothing came after it.
+    private func sendResponse() {
+        guard connection.finishIfReady() else { return giveToTask(.answered(pool.loop.buffers.take())) }
+        didRelay(leaving: .nothing)
         finish()
     }
 

@@ -22,6 +22,8 @@ struct DrilledReplayGuard<Inner: ReplayGuard>: ReplayGuard {
 
     func lookUp(_ entry: ReplayEntry) throws(Refusal) { try inner.lookUp(entry) }
 
+    func prefetch(_ entry: ReplayEntry) -> ReplayFingerprint? { inner.prefetch(entry) }
+
     private func requireOff() throws(Refusal) {
         guard drill.isOn else { return }
         throw Refusal(
