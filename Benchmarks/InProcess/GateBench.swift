@@ -40,6 +40,7 @@ package struct GateBench: Sendable {
             measure(
                 .messageSignatures, subject: "the same, session", draft: BenchRequests.message,
                 holder: .session),
+            hashes(),
             measure(
                 .sigV4, subject: "8 fields, 512-byte body, replay file; derived key kept",
                 draft: BenchRequests.amazon),
@@ -341,26 +342,56 @@ extension GateBench {
         return figures
     }
 
+    /// As long as the signature base of the judged request.
+    private static let base = [UInt8](repeating: UInt8(ascii: "b"), count: 700)
+
+    /// What no verdict on the request can go without: the digest of its body, and the MAC of its base.
+    private func hashes() -> Figure {
+        let body = [UInt8](repeating: UInt8(ascii: "c"), count: 512)
+        let key = HMACSHA256(key: GateBench.base.span.extracting(0..<32))
+        var sum: UInt8 = 0
+        let (nanoseconds, allocations) = measureCalls { index in
+            sum ^= SHA256.digest(body.span)[index % 32] ^ key.authenticate(GateBench.base.span)[index % 32]
+        }
+        // The result is used, so that the compiler keeps the calls.
+        return Figure(
+            scheme: .messageSignatures,
+            subject: "the body's SHA-256 and the base's HMAC alone" + (sum == 0 ? "." : ""),
+            nanoseconds: nanoseconds, allocations: allocations)
+    }
+
+    /// CPU time and allocations of one call: medians of sixty rounds of a hundred.
+    private func measureCalls(_ call: (Int) throws -> Void) rethrows -> (Double, allocations: Double?) {
+        var times: [Double] = []
+        var allocations: [Double] = []
+        for _ in 0..<60 {
+            let before = AllocationCounter.count
+            let start = GateBench.clock()
+            for index in 0..<100 { try call(index) }
+            times.append(Double(GateBench.clock() - start) / 100)
+            if let before, let after = AllocationCounter.count {
+                allocations.append(Double(after - before) / 100)
+            }
+        }
+        return (GateBench.median(times), allocations.isEmpty ? nil : GateBench.median(allocations))
+    }
+
     private func bare(_ pair: PrivateKey) throws -> Figure {
-        // As long as the signature base of the judged request.
-        let message = [UInt8](repeating: UInt8(ascii: "b"), count: 700)
+        let message = GateBench.base
         guard let signature = pair.sign(message.span),
             let call = VerificationBaseline(pair.publicKey, signature: signature, of: message)
         else {
             throw OperationalError(.failed, message: "bench: no bare call for \(pair.algorithm.rawValue)")
         }
-        var times: [Double] = []
-        for _ in 0..<60 {
-            let start = GateBench.clock()
-            for _ in 0..<100 where call.run() != .equal {
+        let (nanoseconds, allocations) = try measureCalls { _ in
+            guard call.run() == .equal else {
                 throw OperationalError(
                     .failed, message: "bench: the bare call for \(pair.algorithm.rawValue) does not verify")
             }
-            times.append(Double(GateBench.clock() - start) / 100)
         }
         return Figure(
             scheme: .messageSignatures, subject: "\(pair.algorithm.rawValue): the bare library call",
-            nanoseconds: GateBench.median(times))
+            nanoseconds: nanoseconds, allocations: allocations)
     }
 }
 

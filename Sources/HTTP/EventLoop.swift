@@ -326,15 +326,17 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func sendAll() {
         guard !senders.isEmpty else { return }
-        swap(&senders, &sending)
         // Other work of the turn is not theirs.
         endUncharged()
-        for sender in sending {
-            beginCallback()
-            sender.sendNow()
-            endCallback()
+        while !senders.isEmpty {
+            swap(&senders, &sending)
+            for sender in sending {
+                beginCallback()
+                sender.sendNow()
+                endCallback()
+            }
+            sending.removeAll(keepingCapacity: true)
         }
-        sending.removeAll(keepingCapacity: true)
     }
 
     // MARK: Work from elsewhere
@@ -362,9 +364,9 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 }
 
-/// Something that sends later in the loop's turn. A send wakes the peer that waits for it; on the same machine
-/// the peer often takes the processor at once, and the loop is interrupted between two requests. Sends that
-/// follow one another interrupt it less: docs/decisions/0093-late-sends.md. Confined to the loop.
+/// Something that sends later in the loop's turn. A send wakes the peer that waits for it; on the same
+/// machine the peer often takes the processor at once, and the loop is interrupted between two requests.
+/// Sends that follow one another interrupt it less: docs/decisions/0093-late-sends.md. Confined to the loop.
 protocol LateSender: AnyObject {
     /// Called once for each ``EventLoop/sendLate(_:)``, as the only code that runs.
     func sendNow()

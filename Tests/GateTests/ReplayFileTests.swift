@@ -23,6 +23,20 @@ import Testing
         #expect(code { try file.insertNow(entry(row.nonce, key: row.key, scheme: row.scheme)) } == row.code)
     }
 
+    @Test func aPrefetchChangesNothingAndNamesTheEntry() throws {
+        let folder = try Folder()
+        let file = try open(folder)
+        var known = try entry("n1")
+        known.fingerprint = file.prefetch(known)
+        let other = file.prefetch(try entry("n2"))
+        #expect(known.fingerprint != nil && known.fingerprint != other)
+        #expect(code { try file.lookUp(known) } == nil)
+        #expect(code { try file.insertNow(known) } == nil)
+        #expect(code { try file.lookUp(known) } == .replayed)
+        #expect(code { try file.insertNow(entry("n1")) } == .replayed, "the same without a fingerprint")
+        #expect(code { try file.insertNow(known) } == .replayed)
+    }
+
     @Test func ofManyThreadsOneIsFirst() async throws {
         let folder = try Folder()
         let file = try open(folder)
