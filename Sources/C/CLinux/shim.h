@@ -12,9 +12,9 @@ int memfd_create(const char *name, unsigned int flags);
 
 static const unsigned int cs_memfd_cloexec = 1;
 
-// Asks the processor to fetch the cache line of an address that will be written soon. Has no other effect, and
+// Asks the processor to fetch the cache line of an address that will be read soon. Has no other effect, and
 // never faults.
-static inline void cs_prefetch(const void *address) { __builtin_prefetch(address, 1, 3); }
+static inline void cs_prefetch(const void *address) { __builtin_prefetch(address, 0, 3); }
 
 // Declared under _GNU_SOURCE only, and also by <sys/socket.h> of other modules: so under a name of its own.
 static inline int cs_accept_closing_on_exec(int socket) {
