@@ -66,6 +66,10 @@ package struct SessionBench {
     package func run(
         sessions count: Int, progress: (String) -> Void
     ) async throws(OperationalError) -> Figures {
+        // A server has run on the deployment before it has sessions, and has made its keys.
+        _ = try SessionDirectory(
+            deployment, keys: ReleaseKeyDirectory(deployment), reader: deployment.store,
+            writer: GroupWriter(makeStore(.header)))
         let ids = try fill(count, progress: progress)
         progress("reading them")
         SessionBench.giveBackMemory()
@@ -73,11 +77,16 @@ package struct SessionBench {
         let began = (
             clock: SessionBench.seconds(CLOCK_MONOTONIC), core: SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID)
         )
+        // As a server does: the deployment's connection begins the check of every page, the others trust it.
+        self.deployment.store.close()
+        let pageCheck = StorePageCheck()
+        let deployment = try Deployment(
+            folder: self.deployment.folder, store: makeStore(.concurrent(pageCheck)), environment: [:])
+        defer { deployment.store.close() }
         let keys = try ReleaseKeyDirectory(deployment)
-        // As a server does: one connection checks every page, the others trust it.
-        let reader = makeStore(.everyPage)
         let writer = try GroupWriter(makeStore(.header))
-        let live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer)
+        let live = try SessionDirectory.load(
+            deployment, keys: keys, reader: makeStore(.header), writer: writer, beside: pageCheck)
         let loadSeconds = SessionBench.seconds(CLOCK_MONOTONIC) - began.clock
         let loadCPUSeconds = SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID) - began.core
         let mebibytes = Double(try SessionBench.residentBytes() - before) / 1_048_576
@@ -246,8 +255,7 @@ extension SessionBench {
             throw OperationalError(.failed, message: "bench: no release")
         }
         let requests = ids.suffix(SessionBench.refreshes).map { refresh(of: $0, from: release) }
-        // The writer opens its connection and checks every page at its first change, once in a server's
-        // life.
+        // The writer opens its connection at its first change, once in a server's life.
         _ = try? await life.writer.write { (store) throws(OperationalError) in try store.sessionChange() }
         let start = start
         let began = SessionBench.seconds(CLOCK_PROCESS_CPUTIME_ID)

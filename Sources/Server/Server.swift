@@ -37,12 +37,30 @@ public enum Server {
     ) throws(OperationalError) {
         Signals.block()
         _ = ServerProgram.path
+        let pageCheck = StorePageCheck()
+        do throws(OperationalError) {
+            try serve(
+                configuration, from: sources, start: start, environment: environment, services: services,
+                composition: composition, checkingStoreBy: pageCheck)
+        } catch {
+            // A damaged page can fail a reader with any message before the check has found it.
+            try pageCheck.requireSound()
+            throw error
+        }
+    }
+
+    private static func serve(
+        _ configuration: Configuration, from sources: Configuration.Sources, start: Start,
+        environment: [String: String], services: AdminServices?, composition: any ServerComposition,
+        checkingStoreBy pageCheck: StorePageCheck
+    ) throws(OperationalError) {
         let manager = ServiceManager(environment: environment)
         let passed = try manager.takeSockets(configuration)
         let log = try EventLog(configuration.log, sampling: configuration.logSampling)
         let drills = DrillControl(log: log)
         let deployment = try configuration.openDeployment(
-            absence: .create, environment: environment, rootSealer: composition.rootSealer,
+            inspecting: .concurrent(pageCheck), absence: .create, environment: environment,
+            rootSealer: composition.rootSealer,
             acknowledging: .durable, interruptedBy: drills.store)
         defer { deployment.store.close() }
         if let warning = deployment.folder.closeToOthers() { Service.warn(warning, about: "data", in: log) }
@@ -61,6 +79,24 @@ public enum Server {
         try rowWatch.verifyBeforeStart()
         let lease = configuration.store.isShared ? NodeLease() : nil
         let keys = try ReleaseKeyDirectory(deployment, lease: lease)
+        let readiness = Readiness()
+        let storeReadiness = StoreReadiness(readiness)
+        let writer = try GroupWriter(
+            configuration.openStore(of: deployment, interruptedBy: drills.store),
+            note: { log?.note(subject: "store", message: $0) },
+            didFail: { storeReadiness.writerDidFail() })
+        let membership = try membership(
+            of: configuration, lease: lease, handOver: handOver,
+            status: NodeStatus(readiness, log: log), drill: drills.store, composition: composition)
+        let tellingWriter = NodeStoreWriter(
+            writer: HandoverStoreWriter(
+                writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
+            membership: membership)
+        // Until here the server only reads: from here on, every page is known to be sound.
+        let live = try SessionDirectory.load(
+            deployment, keys: keys,
+            reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
+            writer: tellingWriter, lease: lease, beside: pageCheck)
         try composition.prepare(deployment)
         let replays = try ReplayService(
             deployment, keys: keys, location: configuration.replay, database: configuration.store.database,
@@ -71,23 +107,10 @@ public enum Server {
         defer { replays.stop() }
         let replay = replays.backend.drilled(by: drills.replay)
         let signing = try ResponseSigner(deployment)
-        let readiness = Readiness()
         readiness.watch(.replay) { [shared = replays.backend.shared] in
             drills.replay.isOn
                 ? "requests are refused, for `countersign drill replay`" : shared?.usage.failure
         }
-        let storeReadiness = StoreReadiness(readiness)
-        let writer = try GroupWriter(
-            configuration.openStore(of: deployment, interruptedBy: drills.store),
-            note: { log?.note(subject: "store", message: $0) },
-            didFail: { storeReadiness.writerDidFail() })
-        let membership = try membership(
-            of: configuration, deployment: deployment, lease: lease, handOver: handOver,
-            status: NodeStatus(readiness, log: log), drill: drills.store, composition: composition)
-        let tellingWriter = NodeStoreWriter(
-            writer: HandoverStoreWriter(
-                writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
-            membership: membership)
         let requests = try KeyedRequestStorage(
             configuration.idempotency.storage, of: deployment, writer: writer,
             predecessor: inheritance?.keyedRequests, handOver: handOver, readiness: readiness,
@@ -98,10 +121,8 @@ public enum Server {
         let meter = RequestMeter()
         let assertionKeys = try AssertionKeys(deployment)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys,
-            reader: configuration.openStore(of: deployment, interruptedBy: drills.store),
-            writer: tellingWriter,
-            replay: replay, lease: lease, isRemote: membership != nil, log: log)
+            live, deployment: deployment, writer: tellingWriter, replay: replay,
+            isRemote: membership != nil, log: log)
         let accounts = try AccountSubsystem(
             settings: composition.loginSettings(configuration.logins), deployment: deployment,
             sessions: sessions, writer: tellingWriter,
@@ -148,7 +169,8 @@ public enum Server {
         try membership?.start(
             .init(
                 deployment: deployment, keys: keys, sessions: sessions.live,
-                schema: deployment.store))
+                schema: deployment.store),
+            replayGuard: replayGuard(of: configuration, in: deployment.folder))
         try service.start()
         try webhooks.start()
         rowWatch.run()
@@ -227,24 +249,30 @@ public enum Server {
 
     /// Nil unless other machines can open the store.
     private static func membership(
-        of configuration: Configuration, deployment: Deployment, lease: NodeLease?, handOver: HandoverState,
+        of configuration: Configuration, lease: NodeLease?, handOver: HandoverState,
         status: NodeStatus, drill: OutageDrill, composition: any ServerComposition
     ) throws(OperationalError) -> NodeMembership? {
         guard let lease, let channel = configuration.store.openChannel(interruptedBy: drill) else {
             return nil
         }
-        var host = [CChar](repeating: 0, count: 256)
-        gethostname(&host, host.count - 1)
-        let machine = String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // Nodes share a replay file if it is the same file; a shared guard is one for the deployment, by its
-        // epoch.
-        var file = stat()
-        stat(deployment.folder.replay, &file)
         return try NodeMembership(
             composition.channel(channel), named: "\(machine)/\(configuration.listen)",
-            replayGuard: configuration.replay.shared?.rawValue
-                ?? "file \(machine) \(file.st_dev) \(file.st_ino)",
             lease: lease, policy: configuration.outage, status: status, handOver: handOver)
+    }
+
+    private static var machine: String {
+        var host = [CChar](repeating: 0, count: 256)
+        gethostname(&host, host.count - 1)
+        return String(decoding: host.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// What names the replay guard to other nodes, once it is open: they share a replay file if it is the
+    /// same file; a shared guard is one for the deployment, by its epoch.
+    private static func replayGuard(of configuration: Configuration, in folder: DataFolder) -> String {
+        if let shared = configuration.replay.shared { return shared.rawValue }
+        var file = stat()
+        stat(folder.replay, &file)
+        return "file \(machine) \(file.st_dev) \(file.st_ino)"
     }
 
     /// Records when the meter began, so that a scheme without requests is reported as unused since a day, and

@@ -27,14 +27,12 @@ final class SessionService: Sendable {
     /// Only one maintenance turn runs at a time, so that turns do not pile up on a slow disk.
     private let isMaintenanceRunning = Atomic(false)
 
-    /// Reads every session. `reader` is a store connection of its own; `isRemote` says whether it may wait
-    /// for a server.
+    /// `isRemote` says whether a read of the store may wait for a server.
     init(
-        deployment: Deployment, keys: ReleaseKeyDirectory, reader: any Store, writer: any StoreWriter,
-        replay: any ReplayGuard, lease: NodeLease? = nil, isRemote: Bool = false,
-        log: EventLog?, clock: any TimeSource = SystemTime()
+        _ live: SessionDirectory, deployment: Deployment, writer: any StoreWriter, replay: any ReplayGuard,
+        isRemote: Bool = false, log: EventLog?, clock: any TimeSource = SystemTime()
     ) throws(OperationalError) {
-        live = try SessionDirectory(deployment, keys: keys, reader: reader, writer: writer, lease: lease)
+        self.live = live
         threads = StoreReadThreads(
             isRemote ? try WorkPool(SessionService.readBounds, for: .storeReads) : nil)
         life = SessionLifecycle(

@@ -161,6 +161,11 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
             put(page, isVerified: false)
             if let change = try lastAuthenticChange(in: page) { position.change = change }
             guard let last = page.last, page.count == SessionDirectory.pageCount else { return }
+            // A damaged file can have them in any order, and the same page could come again and again.
+            guard last.change > after else {
+                throw OperationalError(
+                    .unreachable, message: "the store's sessions are not in order; restore a backup")
+            }
             after = last.change
         }
     }

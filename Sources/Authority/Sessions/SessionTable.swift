@@ -89,7 +89,7 @@ struct SessionTable {
 
     private mutating func grow() {
         index = Array(repeating: SessionTable.free, count: index.count * 2)
-        for number in 1...UInt32(count) { index[slot(of: recordID(number))] = number }
+        for number in 1...UInt32(count) { index[freeSlot(of: recordID(number))] = number }
     }
 
     private func home(of id: SessionID) -> Int { Int(truncatingIfNeeded: id.hash >> 16) & (index.count - 1) }
@@ -100,6 +100,13 @@ struct SessionTable {
         while index[slot] != SessionTable.free, recordID(index[slot]) != id {
             slot = (slot + 1) & (index.count - 1)
         }
+        return slot
+    }
+
+    /// The first free slot for an id that the index does not have. Reads no record.
+    private func freeSlot(of id: SessionID) -> Int {
+        var slot = home(of: id)
+        while index[slot] != SessionTable.free { slot = (slot + 1) & (index.count - 1) }
         return slot
     }
 

@@ -115,7 +115,8 @@ extension Configuration {
 
     /// The data folder, its store and its master key, as `serve` and every administrative command open them.
     package func openDeployment(
-        absence: DataFolder.MissingFolderAction, environment: [String: String],
+        inspecting inspection: StoreInspection = .everyPage, absence: DataFolder.MissingFolderAction,
+        environment: [String: String],
         rootSealer: any SessionRootSealer = MasterKeyRootSealer(),
         acknowledging acknowledgement: ChangeAcknowledgement = .followed,
         consenting consent: MigrationConsent = .expanding, interruptedBy drill: OutageDrill? = nil,
@@ -123,7 +124,8 @@ extension Configuration {
     ) throws(OperationalError) -> Deployment {
         try Deployment(
             folder: DataFolder(data, absence: absence),
-            store: store.open(acknowledging: acknowledgement, interruptedBy: drill),
+            store: store.open(
+                inspecting: inspection, acknowledging: acknowledgement, interruptedBy: drill),
             environment: environment, actor: actor, rootSealer: rootSealer, consenting: consent)
     }
 

@@ -38,11 +38,14 @@ public struct StoreLocation: Sendable, Equatable {
         }
     }
 
-    /// The connection that the process opens first, and which checks the whole store.
+    /// The connection that the process opens first, and which checks the whole store; where `inspection` is
+    /// concurrent, while it reads.
     func open(
+        inspecting inspection: StoreInspection = .everyPage,
         acknowledging acknowledgement: ChangeAcknowledgement, interruptedBy drill: OutageDrill? = nil
     ) -> any Store {
-        place.open(acknowledging: acknowledgement, layout: layout, interruptedBy: drill)
+        place.open(
+            inspecting: inspection, acknowledging: acknowledgement, layout: layout, interruptedBy: drill)
     }
 
     /// A connection for a gateway that shares the store; nil if others cannot open it.

@@ -60,23 +60,24 @@ final class NodeMembership: @unchecked Sendable {
     private var isFollowing = true
 
     init(
-        _ channel: any NodeChannel, named name: String, replayGuard: String, lease: NodeLease,
-        policy: OutagePolicy, status: NodeStatus, handOver: HandoverState
+        _ channel: any NodeChannel, named name: String, lease: NodeLease, policy: OutagePolicy,
+        status: NodeStatus, handOver: HandoverState
     ) throws(OperationalError) {
         (self.channel, self.lease, self.policy, self.status, self.handOver) = (
             channel, lease, policy, status, handOver
         )
         node = Node(
-            id: Hex.encode(SystemRandom().bytes(8).span), name: name, replayGuard: replayGuard,
-            lease: policy.lease)
+            id: Hex.encode(SystemRandom().bytes(8).span), name: name, replayGuard: "", lease: policy.lease)
         wake = try WakeSocket()
     }
 
     var figures: Figures { shownFigures.with { $0 } }
 
-    /// Enters the node, has it follow everything, and starts the thread.
-    func start(_ followers: Followers) throws(OperationalError) {
+    /// Enters the node, has it follow everything, and starts the thread. `replayGuard` is the name that only
+    /// nodes with the same replay guard give.
+    func start(_ followers: Followers, replayGuard: String) throws(OperationalError) {
         self.followers = followers
+        node.replayGuard = replayGuard
         try turn(isHinted: true)
         let started = try WorkerThreads(purpose: "to follow other nodes") { [self] in run() }
         thread.with { $0 = started }

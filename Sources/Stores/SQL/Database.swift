@@ -72,10 +72,13 @@ final class Database {
         try rows(sql, binding: values, read: read)
     }
 
+    /// `capacity` is the number of rows to make room for.
     func rows<Row>(
-        _ sql: String, binding values: [SQLValue], read: (borrowing Statement) throws(OperationalError) -> Row
+        _ sql: String, binding values: [SQLValue], reserving capacity: Int = 0,
+        read: (borrowing Statement) throws(OperationalError) -> Row
     ) throws(OperationalError) -> [Row] {
         var rows: [Row] = []
+        rows.reserveCapacity(capacity)
         switch driver {
         case .sqlite(let connection):
             let statement = try connection.statement(sql, binding: values)

@@ -11,7 +11,9 @@ extension SQLStore {
     }
 
     package func isEmpty() throws(OperationalError) -> Bool {
-        try read(whenEmpty: true) { (database) throws(OperationalError) in
+        // An empty store is begun anew: rows that damage hides must not count as absent.
+        if case .file(let file) = backing { try file.inspect() }
+        return try read(whenEmpty: true) { (database) throws(OperationalError) in
             for table in AuthenticatedTable.all.map(\.name) + ["audit"] {
                 guard try database.hasTable(table) else { continue }
                 // A migration writes the first slot.

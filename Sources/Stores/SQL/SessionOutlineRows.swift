@@ -15,6 +15,9 @@ struct SessionOutlineRows {
         FROM session WHERE change > ? ORDER BY change LIMIT ?
         """
 
+    /// Rows that room is made for before they are read.
+    private static let mostReserved = 4_096
+
     private var apps = RepeatedText<AppName>()
     private var platforms = RepeatedText<Platform>()
     private var releases = RepeatedText<KeyID>()
@@ -25,8 +28,10 @@ struct SessionOutlineRows {
         changedAfter change: Int64, limit: Int, in database: Database
     ) throws(OperationalError) -> [SessionOutline] {
         var reader = SessionOutlineRows()
-        return try database.rows(sql, binding: .integer(change), .integer(Int64(limit))) {
-            (row) throws(OperationalError) in
+        return try database.rows(
+            sql, binding: [.integer(change), .integer(Int64(limit))],
+            reserving: min(limit, SessionOutlineRows.mostReserved)
+        ) { (row) throws(OperationalError) in
             guard let outline = reader.outline(from: row) else {
                 throw ReleaseRows.unreadable("session, change", named: String(row.integer(0)), in: database)
             }

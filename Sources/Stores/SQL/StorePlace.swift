@@ -61,8 +61,11 @@ package enum ChangeAcknowledgement: Sendable {
 
 /// How much of a store is checked when it is opened.
 package enum StoreInspection: Sendable {
-    /// Every page: a second for a million sessions.
+    /// Every page: more than a second for a million sessions.
     case everyPage
-    /// Only the header. For another connection beside one that has checked every page.
+    /// Every page, by a check that goes on while the store is read. The opener calls
+    /// ``StorePageCheck/requireSound()`` before it uses what it has read.
+    case concurrent(StorePageCheck)
+    /// Only the header. For another connection beside one that checks every page.
     case header
 }

@@ -79,11 +79,11 @@ final class TestServer {
         let keys = try ReleaseKeyDirectory(deployment)
         let writer = DirectWriter(store: store)
         let sessions = try SessionService(
-            deployment: deployment, keys: keys,
-            reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
-            writer: writer,
-            replay: replay, log: nil,
-            clock: clock)
+            SessionDirectory(
+                deployment, keys: keys,
+                reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
+                writer: writer),
+            deployment: deployment, writer: writer, replay: replay, log: nil, clock: clock)
         gate = Gate(
             allowedHosts: AllowedHosts([TestServer.authority]), keys: keys, sessions: sessions.live,
             replay: replay,

@@ -18,12 +18,13 @@ import Testing
 
     private func started(_ policy: OutagePolicy) throws -> NodeMembership {
         let membership = try NodeMembership(
-            channel, named: "here", replayGuard: "file", lease: NodeLease(), policy: policy,
+            channel, named: "here", lease: NodeLease(), policy: policy,
             status: NodeStatus(readiness, log: nil), handOver: HandoverState())
         try membership.start(
             .init(
                 deployment: server.deployment, keys: server.sessions.live.keys,
-                sessions: server.sessions.live, schema: schema))
+                sessions: server.sessions.live, schema: schema),
+            replayGuard: "file")
         return membership
     }
 

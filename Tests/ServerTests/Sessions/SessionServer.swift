@@ -46,11 +46,11 @@ final class SessionServer {
         let replay = try ReplayFile(path: data.replay, expecting: nil, now: clock.now - 3_600)
         let writer = DirectWriter(store: store)
         sessions = try SessionService(
-            deployment: deployment, keys: keys,
-            reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
-            writer: writer,
-            replay: replay, log: nil,
-            clock: clock)
+            SessionDirectory(
+                deployment, keys: keys,
+                reader: StorePlace.sqlite(path: data.database).open(authenticatingBy: deployment.rows),
+                writer: writer),
+            deployment: deployment, writer: writer, replay: replay, log: nil, clock: clock)
         loop = try EventLoop()
         gateway = Gateway(
             gate: Gate(

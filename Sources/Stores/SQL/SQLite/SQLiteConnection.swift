@@ -8,10 +8,23 @@ final class SQLiteConnection {
     let statements: StatementCache
     let path: String
 
+    /// What a connection may do with its file.
+    enum Access {
+        case reading
+        case readingAndWriting
+
+        fileprivate var flag: Int32 {
+            switch self {
+            case .reading: SQLITE_OPEN_READONLY
+            case .readingAndWriting: SQLITE_OPEN_READWRITE
+            }
+        }
+    }
+
     /// Opens a file that exists.
-    init(path: String) throws(OperationalError) {
+    init(path: String, access: Access = .readingAndWriting) throws(OperationalError) {
         var handle: OpaquePointer?
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
+        let flags = access.flag | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
         let code = sqlite3_open_v2(path, &handle, flags, nil)
         guard code == SQLITE_OK, let handle else {
             let fault = SQLiteResultCode.fault(code, on: handle, path: path)
@@ -26,7 +39,9 @@ final class SQLiteConnection {
         cs_sqlite_set(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         // A write-ahead log left by an unclean end stays beside the file until both are known to be ours to
         // change.
-        if access("\(path)-wal", F_OK) == 0 { cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1) }
+        if access == .reading || Glibc.access("\(path)-wal", F_OK) == 0 {
+            cs_sqlite_set(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        }
     }
 
     /// Lets the last connection that closes copy the write-ahead log into the file.

@@ -16,6 +16,8 @@ final class SQLiteFile: @unchecked Sendable {
     private var database: Database?
     /// Whether the file is known to have a layout, which it then keeps.
     private var isMade = false
+    /// Whether the log may be copied into the file at the end, once the file is known to be sound.
+    private var isPrepared = false
 
     private let drill: OutageDrill?
 
@@ -29,6 +31,8 @@ final class SQLiteFile: @unchecked Sendable {
         self.rows = rows
     }
 
+    deinit { mayCheckpoint() }
+
     func authenticate(by rows: RowAuthenticator) throws(OperationalError) {
         try lock.write { () throws(OperationalError) in
             self.rows = rows
@@ -40,10 +44,12 @@ final class SQLiteFile: @unchecked Sendable {
         try lock.write { () throws(OperationalError) in
             if try existing() == nil { try SQLiteFile.makeEmpty(path) }
             guard let database = try existing() else { throw SQLiteResultCode.damaged(path) }
-            database.sqlite?.mayCheckpoint()
+            isPrepared = true
+            mayCheckpoint()
             guard try Migrations.version(database) != Int64(Migrations.steps.count) else {
                 return SchemaOutcome()
             }
+            try requireSound()
             let outcome = try Migrations.run(on: database)
             try database.recorder.start(by: rows, on: database)
             return outcome
@@ -64,8 +70,10 @@ final class SQLiteFile: @unchecked Sendable {
 
     func close() {
         lock.write {
+            mayCheckpoint()
             database = nil
             isMade = false
+            isPrepared = false
         }
     }
 
@@ -93,6 +101,7 @@ final class SQLiteFile: @unchecked Sendable {
             guard let database = try existing() else {
                 throw OperationalError(.unreachable, message: "\(path): no database there")
             }
+            try requireSound()
             return try database.transaction { () throws(OperationalError) in try body(database) }
         }
     }
@@ -104,8 +113,28 @@ final class SQLiteFile: @unchecked Sendable {
             guard let database = try existing() else {
                 throw OperationalError(.unreachable, message: "\(path): no database there")
             }
+            try requireSound()
             return try body(database)
         }
+    }
+
+    /// Opens the file, if it exists, and waits until every page that is to be checked is known to be sound.
+    func inspect() throws(OperationalError) {
+        try lock.write { () throws(OperationalError) in
+            guard try existing() != nil else { return }
+            try requireSound()
+        }
+    }
+
+    private func requireSound() throws(OperationalError) {
+        if case .concurrent(let check) = inspection { try check.requireSound() }
+    }
+
+    /// Lets the log be copied into a file that was prepared. A damaged file and its log stay as they are.
+    private func mayCheckpoint() {
+        guard isPrepared else { return }
+        if case .concurrent(let check) = inspection, !check.hasPassed { return }
+        database?.sqlite?.mayCheckpoint()
     }
 
     /// Creates the file with mode 0600; SQLite gives its write-ahead log the same mode.
@@ -150,9 +179,10 @@ final class SQLiteFile: @unchecked Sendable {
                 message: "\(database.path): made by a newer countersign; expected this version's or older")
         }
         if try Migrations.version(database) == Migrations.steps.count { try Schema.require(in: database) }
-        if inspection == .everyPage {
-            let verdict = try database.rows("PRAGMA quick_check(1)") { $0.text(0) }
-            guard verdict == ["ok"] else { throw SQLiteResultCode.damaged(database.path) }
+        switch inspection {
+        case .everyPage: try database.requireSoundPages()
+        case .concurrent(let check): try check.begin(beside: database)
+        case .header: break
         }
         // A property of the file: only the first call writes.
         _ = try database.rows("PRAGMA journal_mode = WAL") { $0.text(0) }
