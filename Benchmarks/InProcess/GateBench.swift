@@ -363,7 +363,9 @@ extension GateBench {
     @_optimize(none) private static func use(_ value: UInt8) {}
 
     /// CPU time and allocations of one call: medians of sixty rounds of a hundred.
-    private func measureCalls(_ call: (Int) throws -> Void) rethrows -> (Double, allocations: Double?) {
+    private func measureCalls(_ call: (Int) throws -> Void) rethrows -> (
+        nanoseconds: Double, allocations: Double?
+    ) {
         var times: [Double] = []
         var allocations: [Double] = []
         for _ in 0..<60 {

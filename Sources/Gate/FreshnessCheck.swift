@@ -19,6 +19,8 @@ package struct FreshProof: ~Copyable, Sendable {
     var isSafe: Bool { signature.isSafe }
     /// What the replay guard has computed for the entry of this claim.
     var fingerprint: ReplayFingerprint? { signature.fingerprint }
+    /// Nil if the proof has no replay key.
+    var replayEntry: ReplayEntry? { ReplayEntry(self) }
 
     fileprivate init(_ proof: consuming SignatureProof, created: Int64?, now: Int64) {
         signature = proof

@@ -275,10 +275,10 @@ package final class Gate: Sendable {
         if case .awaitedBody = claim.inputSource { return nil }
         // The guard's memory is mostly not in the processor's cache: it is fetched while the MAC is computed.
         let fingerprint = ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now)
-            .flatMap { replay.prefetch($0) }
+            .flatMap { $0.prefetched(by: replay).fingerprint }
         let proof = try verifier.verify(
             request, claim: claim, key: key, recordingIn: judgement, from: network,
-            expecting: fingerprint, at: now, workspace: &work.workspace)
+            replayFingerprint: fingerprint, at: now, workspace: &work.workspace)
         judgement.step = .freshness
         let fresh = try freshness.check(proof, at: now)
         judgement.step = .release

@@ -28,8 +28,10 @@ struct HeadCheck: Sendable {
         }
         guard let release = key.release else { return }
         judgement.step = .replay
-        if var entry = ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now) {
-            entry.fingerprint = judgement.fresh?.fingerprint
+        // A proof's entry has its fingerprint already.
+        if let entry = judgement.fresh?.replayEntry
+            ?? ReplayEntry(of: claim, under: key, isSafe: request.isSafe, at: now)
+        {
             try replay.lookUp(entry.sharedByAllKeys ?? entry)
         }
         judgement.step = .session

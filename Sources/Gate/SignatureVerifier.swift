@@ -43,7 +43,7 @@ package final class SignatureVerifier: Sendable {
     /// replay entry, for its proof; `now` is in whole Unix seconds.
     package func verify(
         _ request: Request, claim: Claim, key: VerificationKey, recordingIn judgement: Judgement,
-        from network: () -> [UInt8], expecting fingerprint: ReplayFingerprint? = nil, at now: Int64,
+        from network: () -> [UInt8], replayFingerprint fingerprint: ReplayFingerprint?, at now: Int64,
         workspace: inout Workspace
     ) throws(Refusal) -> SignatureProof {
         judgement.step = .signature

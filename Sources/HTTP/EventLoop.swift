@@ -132,6 +132,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             serveReadable()
             sendAll()
             if !local.isEmpty { drainJobs(for: LoopTimeScheduler.turnLength) }
+            sendAll()
             resumeWaiting()
             sendAll()
         }
@@ -243,6 +244,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             case .connection(let connection): serveWaiting(connection)
             }
             if !local.isEmpty { drainJobs(for: LoopTimeScheduler.waitingAllowance) }
+            sendIfDue()
         } while EventLoop.nanoseconds() < end
     }
 
@@ -268,7 +270,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     }
 
     /// The same for a connection that needs no task: calls ``Connection/serveInTurn()`` then.
-    func awaitTurn(_ share: AddressTimeShare, for connection: Connection) {
+    func queueForTurn(_ connection: Connection, of share: AddressTimeShare) {
         counters?.add(.deferredTurn)
         schedule.append(.connection(connection), of: share)
     }
@@ -307,7 +309,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         swap(&readable, &serving)
         for stream in serving {
             stream.callDeferredWaiter()
-            if senders.count >= EventLoop.mostSenders { sendAll() }
+            sendIfDue()
         }
         serving.removeAll(keepingCapacity: true)
     }
@@ -317,12 +319,26 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     /// What is sent when others of the same turn have been served as well: see ``LateSender``.
     private var senders: [any LateSender] = []
     private var sending: [any LateSender] = []
-    /// The number of senders that wait at most while the poll's requests are served: the first of them waits
-    /// no longer than these take.
+    /// When the first of `senders` was queued, in nanoseconds of the monotonic clock.
+    private var firstQueued: Int64 = 0
+    /// The senders that wait at most while others are served, and the nanoseconds that the first of them waits,
+    /// beside the time of one request.
     private static let mostSenders = 32
+    private static let longestWait: Int64 = 250_000
 
     /// Calls ``LateSender/sendNow()`` later in this turn.
-    func sendLate(_ sender: any LateSender) { senders.append(sender) }
+    func sendLate(_ sender: any LateSender) {
+        if senders.isEmpty { firstQueued = jobBegan }
+        senders.append(sender)
+    }
+
+    /// Sends if enough senders wait, or the first has waited long enough. Called between two callbacks.
+    func sendIfDue() {
+        guard !senders.isEmpty,
+            senders.count >= EventLoop.mostSenders || callbackEnded &- firstQueued > EventLoop.longestWait
+        else { return }
+        sendAll()
+    }
 
     private func sendAll() {
         guard !senders.isEmpty else { return }

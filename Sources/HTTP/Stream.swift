@@ -127,7 +127,7 @@ final class Stream: @unchecked Sendable {
     }
 
     /// Whether the address of this stream has used its part of the loop's turn; if so, call
-    /// ``waitForTurn()``.
+    /// ``waitForTurn()`` or ``queueForTurn(_:)``.
     var mustWaitForTurn: Bool {
         guard let share else { return false }
         let isMeasured = !hasJustWaited
@@ -147,10 +147,10 @@ final class Stream: @unchecked Sendable {
     }
 
     /// The same without a task: ``Connection/serveInTurn()`` is called. Only if ``mustWaitForTurn``.
-    func awaitTurn(for connection: Connection) {
+    func queueForTurn(_ connection: Connection) {
         guard let share else { return }
         isSuspended = true
-        loop.awaitTurn(share, for: connection)
+        loop.queueForTurn(connection, of: share)
     }
 
     /// Ends the wait for a turn; false if the stream was closed meanwhile.

@@ -70,7 +70,11 @@ public enum Server {
         for warning in try deployment.userIDWarnings() { Service.warn(warning, about: "accounts", in: log) }
         let handOver = HandoverState()
         var inheritance: InheritedResources?
-        if case .takingOver = start { inheritance = try InheritedResources.ask(deployment.folder, log: log) }
+        if case .takingOver = start {
+            // The other process serves meanwhile, and is not asked for a store that cannot be used.
+            try pageCheck.requireSound()
+            inheritance = try InheritedResources.ask(deployment.folder, log: log)
+        }
         // Before anything is read: the other process announces all its changes from here on.
         if inheritance != nil { handOver.begin() }
         let rowStore = try configuration.openStore(of: deployment, interruptedBy: drills.store)
@@ -92,7 +96,7 @@ public enum Server {
             writer: HandoverStoreWriter(
                 writer: composition.writer(writer), generation: deployment.generation, handOver: handOver),
             membership: membership)
-        // Until here the server only reads: from here on, every page is known to be sound.
+        // Until here nothing is written to the store: from here on, every page is known to be sound.
         let live = try SessionDirectory.load(
             deployment, keys: keys,
             reader: configuration.openStore(of: deployment, interruptedBy: drills.store),

@@ -26,8 +26,7 @@ import Testing
     @Test func aPrefetchChangesNothingAndNamesTheEntry() throws {
         let folder = try Folder()
         let file = try open(folder)
-        var known = try entry("n1")
-        known.fingerprint = file.prefetch(known)
+        let known = try entry("n1").prefetched(by: file)
         let other = file.prefetch(try entry("n2"))
         #expect(known.fingerprint != nil && known.fingerprint != other)
         #expect(code { try file.lookUp(known) } == nil)

@@ -48,6 +48,31 @@ import Testing
         #expect(log.lines == ["asks in \(turn)", "first in \(turn)"])
     }
 
+    /// Refusals send nothing late. Those of strangers in the same turn do not hold up what is sent.
+    @Test func whatIsSentDoesNotWaitForSlowRefusals() throws {
+        let handler = SlowHandler()
+        let engine = try Engine(handler: handler)
+        defer { engine.stop() }
+        let clients = try (1...8).map { try RawClient(port: engine.port, from: "127.0.0.\($0)") }
+        defer { for client in clients { client.close() } }
+        for client in clients { client.send("GET /warm HTTP/1.1\r\nHost: h\r\n\r\n") }
+        for client in clients { _ = client.receive(until: "/warm\n") }
+        let (isHeld, mayGoOn) = (DispatchlessSignal(), DispatchlessSignal())
+        engine.loop.perform {
+            isHeld.set()
+            mayGoOn.wait()
+        }
+        isHeld.wait()
+        for (index, client) in clients.enumerated() {
+            client.send("GET /\(index == 0 ? "late" : "refused") HTTP/1.1\r\nHost: h\r\n\r\n")
+        }
+        mayGoOn.set()
+        for client in clients { _ = client.receive(until: "\r\n\r\n/") }
+        let lines = handler.log.lines.filter { $0 != "/warm" }
+        #expect(lines.prefix(3) == ["/late", "/refused", "sent"], "\(lines)")
+        #expect(lines.count == 9)
+    }
+
     // MARK: Turns
 
     /// So many clients whose requests are all there before the loop looks.
@@ -101,15 +126,16 @@ private final class SendLog: Sendable {
 private final class NotingSender: LateSender, @unchecked Sendable {
     private let log: SendLog
     private let loop: EventLoop
-    private let name: String
+    private let name: String?
     private let next: String?
 
-    init(_ log: SendLog, loop: EventLoop, name: String, next: String? = nil) {
+    /// Notes the turn as well, if it has a name.
+    init(_ log: SendLog, loop: EventLoop, name: String?, next: String? = nil) {
         (self.log, self.loop, self.name, self.next) = (log, loop, name, next)
     }
 
     func sendNow() {
-        log.note("\(name) in \(loop.turn)")
+        log.note(name.map { "\($0) in \(loop.turn)" } ?? "sent")
         if let next { loop.sendLate(NotingSender(log, loop: loop, name: next)) }
     }
 }
@@ -123,10 +149,18 @@ private final class SlowHandler: Handler {
 
     private let counted = Locked(Calls())
     var calls: Calls { counted.with { $0 } }
+    /// The targets, and `sent` when what `/late` sends late is sent.
+    let log = SendLog()
 
     func handleAtOnce(_ exchange: any Exchange) -> ImmediateOutcome {
         counted.with { $0.atOnce += 1 }
         let target = exchange.request.text(exchange.request.target)
+        log.note(target)
+        if target == "/late" {
+            exchange.loop.sendLate(NotingSender(log, loop: exchange.loop, name: nil))
+        }
+        let pause = EventLoop.nanoseconds() + 400_000
+        while target == "/refused", EventLoop.nanoseconds() < pause {}
         let end = EventLoop.nanoseconds() + 2 * LoopTimeScheduler.firstAllowance
         while target == "/slow", EventLoop.nanoseconds() < end {}
         let response = ResponseBytes()

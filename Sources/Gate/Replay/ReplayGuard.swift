@@ -37,7 +37,7 @@ package struct ReplayEntry: Sendable {
     package let created: Int64
     package let now: Int64
     /// The entry's fingerprint by the guard that it is inserted into, if that has computed it already.
-    var fingerprint: ReplayFingerprint?
+    private(set) var fingerprint: ReplayFingerprint?
 
     package init(keyID: KeyID, scheme: SchemeName, replayKey: Claim.ReplayKey, created: Int64, now: Int64) {
         self.keyID = keyID
@@ -115,7 +115,8 @@ extension ReplayEntry {
     }
 
     /// The entry that the claim would insert if its signature verified; nil if the claim has no replay key.
-    /// There is one for an unknown key as well, so that its refusal takes as long as that of a known one.
+    /// There is one for an unknown key as well, so that its refusal takes at least as long as that of a known
+    /// one.
     init?(of claim: Claim, under key: VerificationKey, isSafe: Bool, at now: Int64) {
         let release = key.release
         guard let replayKey = claim.replayKey(under: release?.schemePolicy.replay ?? .strict, isSafe: isSafe)
@@ -124,6 +125,13 @@ extension ReplayEntry {
             keyID: release.map { claim.replayScope(of: $0, session: key.session) } ?? claim.keyID,
             scheme: claim.scheme, replayKey: replayKey,
             created: release.flatMap { claim.created.instant($0.schemePolicy) } ?? now, now: now)
+    }
+
+    /// The entry with its fingerprint, whose place in the guard's memory is fetched.
+    func prefetched(by replay: any ReplayGuard) -> ReplayEntry {
+        var entry = self
+        entry.fingerprint = replay.prefetch(self)
+        return entry
     }
 }
 

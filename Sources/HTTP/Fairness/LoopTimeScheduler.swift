@@ -108,7 +108,7 @@ final class LoopTimeScheduler {
     }
 }
 
-/// What goes on when its address's turn comes.
+/// A task or a connection that waits for its address's turn.
 enum TurnWaiter {
     case task(UnsafeContinuation<Void, Never>)
     /// A connection whose next request has arrived, and needs no task yet.

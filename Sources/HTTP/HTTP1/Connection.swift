@@ -389,7 +389,7 @@ final class Connection: Exchange, @unchecked Sendable {
         phase = .head
         stream.readDeadline = loop.seconds + Int64(deadlines.head)
         loop.charged = stream.share
-        if stream.mustWaitForTurn { stream.awaitTurn(for: self) } else { serveArrived() }
+        if stream.mustWaitForTurn { stream.queueForTurn(self) } else { serveArrived() }
     }
 
     /// Goes on in the turn of the connection's address.
