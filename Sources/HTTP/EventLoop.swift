@@ -202,6 +202,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             if next < running.count { local.insert(contentsOf: running[next...], at: 0) }
             running.removeAll(keepingCapacity: true)
         }
+        // The time of jobs is not that of what is sent after them.
+        if callbackTurn == turn { callbackEnded = now }
     }
 
     /// The turn in which a callback ran last, and when the callback ended.
@@ -318,7 +320,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// What is sent when others of the same turn have been served as well: see ``LateSender``.
     private var senders: [any LateSender] = []
-    private var sending: [any LateSender] = []
+    /// Those at the beginning of `senders` that have been called.
+    private var calledSenders = 0
     /// When the first of `senders` was queued, in nanoseconds of the monotonic clock.
     private var firstQueued: Int64 = 0
     /// The senders that wait at most while others are served, and the nanoseconds that the first of them waits,
@@ -342,17 +345,16 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func sendAll() {
         guard !senders.isEmpty else { return }
-        // Other work of the turn is not theirs.
-        endUncharged()
-        while !senders.isEmpty {
-            swap(&senders, &sending)
-            for sender in sending {
-                beginCallback()
-                sender.sendNow()
-                endCallback()
-            }
-            sending.removeAll(keepingCapacity: true)
+        // A sender may queue another one.
+        while calledSenders < senders.count {
+            let sender = senders[calledSenders]
+            calledSenders += 1
+            beginCallback()
+            sender.sendNow()
+            endCallback()
         }
+        senders.removeAll(keepingCapacity: true)
+        calledSenders = 0
     }
 
     // MARK: Work from elsewhere
