@@ -324,8 +324,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var calledSenders = 0
     /// When the first of `senders` was queued, in nanoseconds of the monotonic clock.
     private var firstQueued: Int64 = 0
-    /// The senders that wait at most while others are served, and the nanoseconds that the first of them waits,
-    /// beside the time of one request.
+    /// The senders that wait at most while others are served, and the nanoseconds that the first of them
+    /// waits, beside the time of one request.
     private static let mostSenders = 32
     private static let longestWait: Int64 = 250_000
 

@@ -410,8 +410,9 @@ enum UpstreamProgress {
 /// What is sent when the loop's turn has come to it.
 private enum LateSend { case request, response }
 
-/// Forwarding without a task: the request is sent in the same turn of the loop, and a callback relays a response
-/// that arrives whole. In every other case the connection's task takes over, where ``UpstreamExchange/progress`` says.
+/// Forwarding without a task: the request is sent in the same turn of the loop, and a callback relays a
+/// response that arrives whole. In every other case the connection's task takes over, where
+/// ``UpstreamExchange/progress`` says.
 extension UpstreamExchange: StreamWaiter, LateSender {
     /// Sends the request on an idle connection, later in this turn; see
     /// ``Exchange/forward(_:to:reportingTo:)``.

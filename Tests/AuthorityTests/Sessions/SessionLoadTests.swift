@@ -35,7 +35,8 @@ import Testing
         let path = scene.deployment.folder.database
         var database: OpaquePointer?
         try #require(sqlite3_open(path, &database) == SQLITE_OK)
-        try #require(sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK)
+        try #require(
+            sqlite3_wal_checkpoint_v2(database, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK)
         sqlite3_close(database)
         let good = try #require(FileManager.default.contents(atPath: path))
         defer { FileManager.default.createFile(atPath: path, contents: good) }

@@ -6,9 +6,9 @@ import CountersignWire
 /// connection that opened the file reads. A change of the file waits for the verdict; what was read must not
 /// be used before ``requireSound()`` has returned.
 ///
-/// A file that must be written before it can be read, because it is not at the latest level or not in WAL mode,
-/// is checked where it is opened. The check of a PostgreSQL database never begins, and ``requireSound()`` returns at
-/// once.
+/// A file that must be written before it can be read, because it is not at the latest level or not in WAL
+/// mode, is checked where it is opened. The check of a PostgreSQL database never begins, and
+/// ``requireSound()`` returns at once.
 package final class StorePageCheck: Sendable {
     private struct State {
         var hasBegun = false
