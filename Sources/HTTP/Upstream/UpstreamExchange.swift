@@ -255,7 +255,7 @@ final class UpstreamExchange: @unchecked Sendable {
             return stream.close()
         }
         if client == .isGone { connection.answer = .aborted }
-        didRelay(leaving: input)
+        didRelay(unreadBytes: input.count)
     }
 
     /// Why a response ends that has begun, if nothing is known to be wrong with the client.
@@ -292,7 +292,7 @@ final class UpstreamExchange: @unchecked Sendable {
                 connection.answer = .aborted
                 // As if the client had gone while the response came: an observer has it all.
                 guard forwarding.observer?.wantsRest == true else { return stream.close() }
-                return didRelay(leaving: input)
+                return didRelay(unreadBytes: input.count)
             }
         }
         await sendRest(of: input, from: stream)
@@ -306,19 +306,15 @@ final class UpstreamExchange: @unchecked Sendable {
             connection.answer = .aborted
             guard forwarding.observer?.wantsRest == true else { return stream.close() }
         }
-        didRelay(leaving: input)
+        didRelay(unreadBytes: input.count)
     }
 
-    private enum Rest { case nothing, bytes }
-
-    /// Decides whether the upstream connection may carry another request; `rest` is what came after the
+    /// Decides whether the upstream connection may carry another request; `unreadBytes` came after the
     /// response.
-    private func didRelay(leaving rest: Rest) {
+    private func didRelay(unreadBytes: Int) {
         isReusable =
-            connection.upstreamResponse.keepsAlive && rest == .nothing && !isUploading && !hasUploadFailed
+            connection.upstreamResponse.keepsAlive && unreadBytes == 0 && !isUploading && !hasUploadFailed
     }
-
-    private func didRelay(leaving input: Buffer) { didRelay(leaving: input.isEmpty ? .nothing : .bytes) }
 
     private enum ClientPresence { case listens, isGone }
 
@@ -517,7 +513,7 @@ extension UpstreamExchange: StreamWaiter, LateSender {
     /// Sends the response, which the connection's output holds whole; nothing came after it.
     private func sendResponse() {
         guard connection.finishIfReady() else { return giveToTask(.answered(pool.loop.buffers.take())) }
-        didRelay(leaving: .nothing)
+        didRelay(unreadBytes: 0)
         finish()
     }
 
