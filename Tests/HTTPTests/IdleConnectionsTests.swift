@@ -27,30 +27,47 @@ import Testing
 
     @Test func thoseOfEarlierTurnsComeFirst() {
         var idle = IdleConnections()
-        for number in 0..<2 { idle.append(connections[number], until: 0, in: 1) }
-        for number in 2..<4 { idle.append(connections[number], until: 0, in: 2) }
+        for number in 0..<2 { idle.append(connections[number], since: 0, in: 1) }
+        for number in 2..<4 { idle.append(connections[number], since: 0, in: 2) }
         let taken = (0..<4).map { _ in idle.takeLast(in: 2) }
-        #expect(taken.map { number(of: $0?.connection) } == [1, 0, 3, 2])
+        #expect(taken.map { number(of: $0?.entry.connection) } == [1, 0, 3, 2])
         #expect(taken.map { $0?.watch } == [.polled, .polled, .unpolled, .unpolled])
         #expect(idle.takeLast(in: 2) == nil && idle.count == 0)
     }
 
     @Test func aTurnMakesAllOfThemPolled() {
         var idle = IdleConnections()
-        for number in 0..<3 { idle.append(connections[number], until: 0, in: 1) }
+        for number in 0..<3 { idle.append(connections[number], since: 0, in: 1) }
         #expect(idle.takeLast(in: 1)?.watch == .unpolled)
         #expect(idle.takeLast(in: 2)?.watch == .polled)
-        #expect(number(of: idle.takeLast(in: 2)?.connection) == 0)
+        #expect(number(of: idle.takeLast(in: 2)?.entry.connection) == 0)
     }
 
     @Test func afterARemovalNoneCountsAsPolled() {
         var idle = IdleConnections()
-        for number in 0..<4 { idle.append(connections[number], until: Int64(number), in: 1) }
+        for number in 0..<4 { idle.append(connections[number], since: Int64(number), in: 1) }
         #expect(idle.takeLast(in: 2)?.watch == .polled)
-        idle.removeAll { $0.until == 0 }
+        idle.removeAll { $0.since == 0 }
         #expect(idle.count == 2)
         #expect(idle.takeLast(in: 2)?.watch == .unpolled)
         #expect(idle.takeLast(in: 3)?.watch == .polled)
+    }
+}
+
+@Suite struct IdleCheckTests {
+    @Test(
+        "which request goes out on the poller's word",
+        arguments: [(IdleCheck.socket, []), (.lastPoll, [0, 1, 2, 54]), (.lastPollIfRecent, [0, 1])])
+    func trust(_ check: IdleCheck, trustedAges: [Int64]) throws {
+        let loop = try EventLoop()
+        var pair: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        defer { close(pair[1]) }
+        let stream = Stream(descriptor: pair[0], loop: loop)
+        defer { stream.close() }
+        let connection = UpstreamConnection(stream: stream, generation: 0)
+        let entry = IdleConnections.Entry(connection: connection, since: 100)
+        #expect([0, 1, 2, 54].filter { check.trustsPoll(of: entry, at: 100 + $0) } == trustedAges)
     }
 }
 

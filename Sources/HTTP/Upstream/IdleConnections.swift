@@ -5,8 +5,8 @@
 struct IdleConnections {
     struct Entry {
         let connection: UpstreamConnection
-        /// When it is closed unless it is used: seconds of the loop's clock.
-        let until: Int64
+        /// When it became idle: seconds of the loop's clock.
+        let since: Int64
     }
 
     private var entries: [Entry] = []
@@ -16,9 +16,9 @@ struct IdleConnections {
 
     var count: Int { entries.count }
 
-    mutating func append(_ connection: UpstreamConnection, until: Int64, in turn: UInt64) {
+    mutating func append(_ connection: UpstreamConnection, since: Int64, in turn: UInt64) {
         begin(turn)
-        entries.append(Entry(connection: connection, until: until))
+        entries.append(Entry(connection: connection, since: since))
     }
 
     /// Whether the poller has watched a connection since it became idle.
@@ -26,13 +26,13 @@ struct IdleConnections {
 
     /// Removes the connection that became idle last, of those that the poller has watched since if there are
     /// any.
-    mutating func takeLast(in turn: UInt64) -> (connection: UpstreamConnection, watch: Watch)? {
+    mutating func takeLast(in turn: UInt64) -> (entry: Entry, watch: Watch)? {
         begin(turn)
-        guard polled > 0 else { return entries.popLast().map { ($0.connection, .unpolled) } }
+        guard polled > 0 else { return entries.popLast().map { ($0, .unpolled) } }
         polled -= 1
         let last = entries.count - 1
         if polled < last { entries.swapAt(polled, last) }
-        return (entries.removeLast().connection, .polled)
+        return (entries.removeLast(), .polled)
     }
 
     mutating func removeAll(where isRemoved: (Entry) -> Bool) {
@@ -46,5 +46,30 @@ struct IdleConnections {
         guard turn != self.turn else { return }
         self.turn = turn
         polled = entries.count
+    }
+}
+
+/// What must be known of an idle connection before a request is sent on it.
+enum IdleCheck {
+    /// No input has arrived: the socket is asked, by a system call.
+    case socket
+    /// No input had arrived when this turn began, if the last poll shows that; the socket is asked
+    /// otherwise. For a request that is sent again if the connection turns out to be closed.
+    case lastPoll
+    /// The same, if the connection became idle a moment ago; the socket is asked otherwise. For a request
+    /// that must not be sent twice.
+    case lastPollIfRecent
+
+    /// How long a connection counts as recent, in seconds. A server closes one that has been idle for longer.
+    private static let recentSeconds: Int64 = 1
+
+    /// Whether the word of the poller, which has watched the connection, is sufficient. `now` is in seconds
+    /// of the loop's clock.
+    func trustsPoll(of entry: IdleConnections.Entry, at now: Int64) -> Bool {
+        switch self {
+        case .socket: false
+        case .lastPoll: true
+        case .lastPollIfRecent: now - entry.since <= IdleCheck.recentSeconds
+        }
     }
 }

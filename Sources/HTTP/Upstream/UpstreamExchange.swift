@@ -159,7 +159,6 @@ final class UpstreamExchange: @unchecked Sendable {
         }
         let body = connection.request.body
         bodySent = body.isEmpty ? 0 : body.withUnsafeBytes { output.append($0) }
-        let began = EventLoop.nanoseconds()
         switch stream.writeAtOnce(output) {
         case .begun: break
         case .nothingSent(let failure):
@@ -169,7 +168,7 @@ final class UpstreamExchange: @unchecked Sendable {
         // An upstream that refuses a body responds and closes; the response may be readable.
         case .failed: hasUploadFailed = true
         }
-        connection.didBeginUpstream(at: began)
+        connection.didBeginUpstream()
         if connection.request.isBodyWhole { forwarding.observer?.requestMayHaveBeenProcessed() }
         guard hasUploadFailed || (output.isEmpty && bodySent == body.count) else { return unsent = output }
         pool.loop.buffers.put(output)
@@ -420,7 +419,7 @@ extension UpstreamExchange: StreamWaiter, LateSender {
     }
 
     private func sendRequest() {
-        let check = isRepeatable ? UpstreamPool.IdleCheck.lastPoll : .socket
+        let check = isRepeatable ? IdleCheck.lastPoll : .lastPollIfRecent
         guard let taken = pool.takeIdle(for: party, by: check) else {
             return connection.resumeTask(with: .relay(self))
         }

@@ -96,38 +96,29 @@ package final class UpstreamPool: @unchecked Sendable {
         return party
     }
 
-    /// What must be known of an idle connection before a request is sent on it.
-    enum IdleCheck {
-        /// No input has arrived: the socket is asked, by a system call.
-        case socket
-        /// No input had arrived when this turn began, if the last poll shows that; the socket is asked
-        /// otherwise. For a request that is sent again if the connection turns out to be closed.
-        case lastPoll
-    }
-
     /// Takes an idle connection on which no input has arrived.
     ///
     /// Of a connection that became idle in this turn, the poller has not said anything yet. Nor is its
-    /// silence sufficient for a request that must not be sent twice, because input may arrive after the poll
-    /// (docs/decisions/0090-idle-connections.md).
+    /// silence always sufficient for a request that must not be sent twice, because input may arrive after
+    /// the poll (docs/decisions/0090-idle-connections.md, 0094-recent-connections.md).
     func takeIdle(for party: UpstreamCallerUsage, by check: IdleCheck) -> UpstreamConnection? {
-        while let (connection, watch) = idle.takeLast(in: loop.turn) {
-            if isQuiet(connection.stream, after: watch, by: check) {
+        while let (entry, watch) = idle.takeLast(in: loop.turn) {
+            let stream = entry.connection.stream
+            let isTrusted = watch == .polled && check.trustsPoll(of: entry, at: loop.seconds)
+            if isTrusted && isQuietByPoll(stream) || stream.isQuiet() {
                 party.count(1)
-                return connection
+                return entry.connection
             }
-            connection.stream.close()
+            stream.close()
             open -= 1
             grantPlaces()
         }
         return nil
     }
 
-    private func isQuiet(_ stream: Stream, after watch: IdleConnections.Watch, by check: IdleCheck) -> Bool {
-        let isKnown =
-            check == .lastPoll && watch == .polled && !stream.isClosed && !stream.hasUnreadSignal
-            && !stream.hasBufferedInput && loop.hasReportedAllInput
-        return isKnown || stream.isQuiet()
+    /// Whether the last poll shows that a connection which it has watched had no input. False if unknown.
+    private func isQuietByPoll(_ stream: Stream) -> Bool {
+        !stream.isClosed && !stream.hasUnreadSignal && !stream.hasBufferedInput && loop.hasReportedAllInput
     }
 
     /// Takes a new connection, or the next that becomes free.
@@ -201,7 +192,7 @@ package final class UpstreamPool: @unchecked Sendable {
         guard idle.count < UpstreamPool.mostIdle else { return close(connection, of: party) }
         party.count(-1)
         stream.armRead()
-        idle.append(connection, until: loop.seconds + UpstreamPool.idleSeconds, in: loop.turn)
+        idle.append(connection, since: loop.seconds, in: loop.turn)
     }
 
     /// Closes a connection that was taken.
@@ -298,7 +289,7 @@ package final class UpstreamPool: @unchecked Sendable {
 
     private func sweep(_ now: Int64) {
         idle.removeAll { entry in
-            let (connection, until) = (entry.connection, entry.until)
+            let (connection, until) = (entry.connection, entry.since + UpstreamPool.idleSeconds)
             let stream = connection.stream
             var isUsable =
                 until > now && connection.generation == generation && open <= limits.connections
