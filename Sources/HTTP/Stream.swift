@@ -346,7 +346,8 @@ final class Stream: @unchecked Sendable {
     }
 
     private func attempt(_ call: () -> Int32) -> IOResult {
-        // `SSL_get_error` needs an empty queue. It mostly is; clearing it goes through all of its places.
+        // `SSL_get_error` looks at this queue, so it must be empty. It usually is, and clearing it visits
+        // every place even then.
         if ERR_peek_error() != 0 { ERR_clear_error() }
         let result = call()
         if result > 0 { return .done(Int(result)) }

@@ -56,8 +56,10 @@ import Testing
 
 @Suite struct IdleCheckTests {
     @Test(
-        "which request goes out on the poller's word",
-        arguments: [(IdleCheck.socket, []), (.lastPoll, [0, 1, 2, 54]), (.lastPollIfRecent, [0, 1])])
+        "which request goes out on the poller's word, by the milliseconds for which its connection was idle",
+        arguments: [
+            (IdleCheck.socket, []), (.lastPoll, [0, 1_000, 1_001, 54_000]), (.lastPollIfRecent, [0, 1_000]),
+        ])
     func trust(_ check: IdleCheck, trustedAges: [Int64]) throws {
         let loop = try EventLoop()
         var pair: [Int32] = [0, 0]
@@ -67,7 +69,10 @@ import Testing
         defer { stream.close() }
         let connection = UpstreamConnection(stream: stream, generation: 0)
         let entry = IdleConnections.Entry(connection: connection, since: 100)
-        #expect([0, 1, 2, 54].filter { check.trustsPoll(of: entry, at: 100 + $0) } == trustedAges)
+        let trusted = [0, 1_000, 1_001, 54_000].filter {
+            check.trustsPoll(of: entry, at: 100 + $0 * 1_000_000)
+        }
+        #expect(trusted == trustedAges)
     }
 }
 

@@ -593,9 +593,9 @@ final class Connection: Exchange, @unchecked Sendable {
         }
     }
 
-    /// Begins to measure the upstream, at the time at which the loop's present callback or job began: it has
-    /// done little more than to send the request.
-    func didBeginUpstream() { upstreamBegan = loop.jobBegan }
+    /// Begins to measure the upstream. `began` is when the first bytes of the request were sent to it, in
+    /// nanoseconds of the monotonic clock.
+    func didBeginUpstream(at began: Int64) { upstreamBegan = began }
 
     /// Ends it, at the time at which the loop's present callback or job began: nothing else has waited since.
     func didEndUpstream() {

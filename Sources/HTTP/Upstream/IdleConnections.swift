@@ -5,7 +5,7 @@
 struct IdleConnections {
     struct Entry {
         let connection: UpstreamConnection
-        /// When it became idle: seconds of the loop's clock.
+        /// When it became idle, in nanoseconds of the monotonic clock.
         let since: Int64
     }
 
@@ -56,20 +56,20 @@ enum IdleCheck {
     /// No input had arrived when this turn began, if the last poll shows that; the socket is asked
     /// otherwise. For a request that is sent again if the connection turns out to be closed.
     case lastPoll
-    /// The same, if the connection became idle a moment ago; the socket is asked otherwise. For a request
-    /// that must not be sent twice.
+    /// As `lastPoll` if the connection became idle at most a second ago; as `socket` otherwise. For a request
+    /// that must not be sent twice and has no `Idempotency-Key`.
     case lastPollIfRecent
 
-    /// How long a connection counts as recent, in seconds. A server closes one that has been idle for longer.
-    private static let recentSeconds: Int64 = 1
+    /// In nanoseconds. Servers mostly keep an idle connection open for longer than this.
+    private static let recentTime: Int64 = 1_000_000_000
 
-    /// Whether the word of the poller, which has watched the connection, is sufficient. `now` is in seconds
-    /// of the loop's clock.
+    /// Whether the word of the poller, which has watched the connection, is sufficient. `now` is in
+    /// nanoseconds of the monotonic clock.
     func trustsPoll(of entry: IdleConnections.Entry, at now: Int64) -> Bool {
         switch self {
         case .socket: false
         case .lastPoll: true
-        case .lastPollIfRecent: now - entry.since <= IdleCheck.recentSeconds
+        case .lastPollIfRecent: now - entry.since <= IdleCheck.recentTime
         }
     }
 }

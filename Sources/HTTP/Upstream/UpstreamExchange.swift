@@ -159,6 +159,7 @@ final class UpstreamExchange: @unchecked Sendable {
         }
         let body = connection.request.body
         bodySent = body.isEmpty ? 0 : body.withUnsafeBytes { output.append($0) }
+        let began = EventLoop.nanoseconds()
         switch stream.writeAtOnce(output) {
         case .begun: break
         case .nothingSent(let failure):
@@ -168,7 +169,7 @@ final class UpstreamExchange: @unchecked Sendable {
         // An upstream that refuses a body responds and closes; the response may be readable.
         case .failed: hasUploadFailed = true
         }
-        connection.didBeginUpstream()
+        connection.didBeginUpstream(at: began)
         if connection.request.isBodyWhole { forwarding.observer?.requestMayHaveBeenProcessed() }
         guard hasUploadFailed || (output.isEmpty && bodySent == body.count) else { return unsent = output }
         pool.loop.buffers.put(output)
@@ -419,8 +420,7 @@ extension UpstreamExchange: StreamWaiter, LateSender {
     }
 
     private func sendRequest() {
-        let check = isRepeatable ? IdleCheck.lastPoll : .lastPollIfRecent
-        guard let taken = pool.takeIdle(for: party, by: check) else {
+        guard let taken = pool.takeIdle(for: party, by: idleCheck) else {
             return connection.resumeTask(with: .relay(self))
         }
         self.taken = taken
@@ -434,6 +434,13 @@ extension UpstreamExchange: StreamWaiter, LateSender {
         progress = .begun
         guard unsent == nil, !hasUploadFailed else { return connection.resumeTask(with: .relay(self)) }
         awaitResponse(on: taken.stream)
+    }
+
+    /// What must be known of the idle connection. If it turns out to be closed, nobody knows how a request
+    /// with an `Idempotency-Key` ended, and its copies are refused: so the socket is asked right before.
+    private var idleCheck: IdleCheck {
+        if isRepeatable { return .lastPoll }
+        return forwarding.observer == nil ? .lastPollIfRecent : .socket
     }
 
     func sendNow() {

@@ -104,8 +104,8 @@ package final class UpstreamPool: @unchecked Sendable {
     func takeIdle(for party: UpstreamCallerUsage, by check: IdleCheck) -> UpstreamConnection? {
         while let (entry, watch) = idle.takeLast(in: loop.turn) {
             let stream = entry.connection.stream
-            let isTrusted = watch == .polled && check.trustsPoll(of: entry, at: loop.seconds)
-            if isTrusted && isQuietByPoll(stream) || stream.isQuiet() {
+            let isTrusted = watch == .polled && check.trustsPoll(of: entry, at: loop.jobBegan)
+            if (isTrusted && isQuietByPoll(stream)) || stream.isQuiet() {
                 party.count(1)
                 return entry.connection
             }
@@ -192,7 +192,7 @@ package final class UpstreamPool: @unchecked Sendable {
         guard idle.count < UpstreamPool.mostIdle else { return close(connection, of: party) }
         party.count(-1)
         stream.armRead()
-        idle.append(connection, since: loop.seconds, in: loop.turn)
+        idle.append(connection, since: loop.jobBegan, in: loop.turn)
     }
 
     /// Closes a connection that was taken.
@@ -289,7 +289,8 @@ package final class UpstreamPool: @unchecked Sendable {
 
     private func sweep(_ now: Int64) {
         idle.removeAll { entry in
-            let (connection, until) = (entry.connection, entry.since + UpstreamPool.idleSeconds)
+            let connection = entry.connection
+            let until = entry.since / 1_000_000_000 + UpstreamPool.idleSeconds
             let stream = connection.stream
             var isUsable =
                 until > now && connection.generation == generation && open <= limits.connections
