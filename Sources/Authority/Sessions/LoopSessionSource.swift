@@ -26,6 +26,7 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         case nothing
         /// A token that was renewed is in no cache.
         case bearer(Session)
+        /// Mostly kept, too.
         case deviceKey(P256Point)
         case ticket(UploadTicketRecord, Session)
     }
@@ -70,10 +71,14 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
     }
 
     package func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? {
-        switch try result(of: .deviceKey(id), after: .needsStore) {
-        case .deviceKey(let key)?: return key
-        case .nothing?: return nil
-        default: throw .needsStore
+        do {
+            return try directory.deviceKey(of: id, reads: .forbidden)
+        } catch {
+            switch try result(of: .deviceKey(id), after: error) {
+            case .deviceKey(let key)?: return key
+            case .nothing?: return nil
+            default: throw error
+            }
         }
     }
 
@@ -97,8 +102,7 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         of lookup: Lookup, after error: OperationalError
     ) throws(OperationalError) -> Finding? {
         guard error == .needsStore else { throw error }
-        // Before `isTrue` looks, as ``NodeLease`` says. Nothing else requires the lease for tickets and
-        // device keys.
+        // Before `isTrue` looks, as ``NodeLease`` says. Nothing else requires the lease for tickets.
         try directory.requireFreshLease()
         guard let finished, finished.lookup == lookup, isTrue(finished.finding) else {
             noted = lookup

@@ -1,54 +1,59 @@
 import CountersignGate
 import CountersignSchemes
+import CountersignSeal
 import CountersignThreads
 import CountersignWire
 
-/// Sessions in use with their keys ready, so that a request costs a lookup and no allocation. The cache is
-/// bounded: sets of four entries, in which a new entry replaces the oldest.
-struct SessionCache {
-    final class Entry: Sendable {
-        let token: SessionToken
-        let session: Session
-        /// Nil for bearer sessions, whose requests are signed with their release's key.
-        let key: SigningKey?
+/// What is kept of sessions in use, so that a request costs a lookup and no allocation. The cache is bounded:
+/// sets of four entries, one of which makes room for a new one. It has no table until its first entry.
+struct SessionCache<Value> {
+    private typealias Entry = (token: SessionToken, value: Value)
 
-        init(token: SessionToken, session: Session, key: SigningKey?) {
-            self.token = token
-            self.session = session
-            self.key = key
-        }
-    }
-
-    private static let sets = 128
-    private static let ways = 4
-
-    private var entries: [Entry?] = Array(repeating: nil, count: SessionCache.sets * SessionCache.ways)
+    private var entries: [Entry?] = []
     private var turn = 0
 
-    func find(_ token: SessionToken) -> Entry? {
+    func find(_ token: SessionToken) -> Value? {
+        guard !entries.isEmpty else { return nil }
         for place in SessionCache.places(of: token.id) {
-            if let entry = entries[place], entry.token == token { return entry }
+            if let entry = entries[place], entry.token == token { return entry.value }
         }
         return nil
     }
 
-    mutating func put(_ entry: Entry) {
-        let places = SessionCache.places(of: entry.token.id)
-        let free = places.first { entries[$0] == nil || entries[$0]?.token == entry.token }
-        entries[free ?? places.lowerBound + turn] = entry
+    mutating func put(_ value: Value, of token: SessionToken) {
+        if entries.isEmpty { entries = Array(repeating: nil, count: SessionCache.sets * SessionCache.ways) }
+        let places = SessionCache.places(of: token.id)
+        let free = places.first { entries[$0] == nil || entries[$0]?.token == token }
+        entries[free ?? places.lowerBound + turn] = (token, value)
         turn = (turn + 1) % SessionCache.ways
     }
 
     /// Removes the session's entries of all epochs.
     mutating func remove(_ id: SessionID) {
+        guard !entries.isEmpty else { return }
         for place in SessionCache.places(of: id) where entries[place]?.token.id == id { entries[place] = nil }
     }
 
-    mutating func removeAll() { for place in entries.indices { entries[place] = nil } }
+    mutating func removeAll() { entries = [] }
+
+    private static var sets: Int { 128 }
+    private static var ways: Int { 4 }
 
     private static func places(of id: SessionID) -> Range<Int> {
         let set = Int(truncatingIfNeeded: id.hash >> 40) & (sets - 1)
         return set * ways..<(set + 1) * ways
+    }
+}
+
+/// A session as it was when its token was first used, with its key ready.
+final class CachedSession: Sendable {
+    let session: Session
+    /// Nil for bearer sessions, whose requests are signed with their release's key.
+    let key: SigningKey?
+
+    init(_ session: Session, key: SigningKey?) {
+        self.session = session
+        self.key = key
     }
 }
 
@@ -75,14 +80,21 @@ final class SessionShard: @unchecked Sendable {
 
     private let lock = ReadWriteLock()
     private var table = SessionTable()
-    private var recentlyUsed = SessionCache()
+    private var recentlyUsed = SessionCache<CachedSession>()
+    /// Of sessions whose devices sign requests; at epoch 0, since a device keeps its key for the session's
+    /// life.
+    private var deviceKeys = SessionCache<P256Point>()
     private var confirmations: [SessionID: Confirmation] = [:]
-    /// How often the cache was cleared.
+    /// How often the caches were cleared.
     private var clearCount = 0
 
     /// The cached session of a recently used token.
-    func cachedEntry(for token: SessionToken) -> SessionCache.Entry? {
+    func cachedSession(of token: SessionToken) -> CachedSession? {
         lock.read { recentlyUsed.find(token) }
+    }
+
+    func cachedDeviceKey(of id: SessionID) -> P256Point? {
+        lock.read { deviceKeys.find(SessionToken(id: id, epoch: 0)) }
     }
 
     func find(_ id: SessionID) -> KnownSession? {
@@ -93,21 +105,33 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
-    /// The generation of the policies and accounts that entries are made from. Read it before reading any
-    /// of them, and pass it to ``cache(_:for:confirmation:generation:)``.
+    /// The generation of the policies, accounts and rows that entries are made from. Read it before reading any
+    /// of them, and pass it to ``cache(_:of:from:confirmation:generation:)`` or
+    /// ``cache(_:from:generation:)``.
     var cacheGeneration: Int { lock.read { clearCount } }
 
-    /// Caches an entry made from `session`, unless the session changed or the cache was cleared meanwhile:
-    /// the entry may come from an old policy, and nothing would ever remove it.
+    /// Caches what was made from `session`, unless the session changed or the cache was cleared meanwhile:
+    /// it may come from an old policy, and nothing would ever remove it.
     func cache(
-        _ entry: SessionCache.Entry, for session: SessionRecord, confirmation: Confirmation?,
-        generation season: Int
+        _ cached: CachedSession, of token: SessionToken, from session: SessionRecord,
+        confirmation: Confirmation?, generation season: Int
     ) {
         lock.write {
             guard clearCount == season, table.find(session.id)?.change == session.change,
                 confirmations[session.id] == confirmation
             else { return }
-            recentlyUsed.put(entry)
+            recentlyUsed.put(cached, of: token)
+        }
+    }
+
+    /// The same for the key of the device that `row` names. A row that is newer than the session in memory is
+    /// as good: when the directory reads it, the key goes.
+    func cache(_ key: P256Point, from row: StoredSession, generation season: Int) {
+        lock.write {
+            guard clearCount == season, let known = table.find(row.id), row.change >= known.change else {
+                return
+            }
+            deviceKeys.put(key, of: SessionToken(id: row.id, epoch: 0))
         }
     }
 
@@ -122,7 +146,7 @@ final class SessionShard: @unchecked Sendable {
                 guard before.change == session.change, session.isVerified, !before.isVerified else { return }
             }
             table.put(session, secret: secret)
-            recentlyUsed.remove(session.id)
+            removeCached(session.id)
             if let ahead = confirmations[session.id],
                 session.isEnded || !session.hasSuccessor || session.epoch >= ahead.epoch
             {
@@ -134,9 +158,15 @@ final class SessionShard: @unchecked Sendable {
     func remove(_ id: SessionID) {
         lock.write {
             table.remove(id)
-            recentlyUsed.remove(id)
+            removeCached(id)
             confirmations[id] = nil
         }
+    }
+
+    /// Requires the lock.
+    private func removeCached(_ id: SessionID) {
+        recentlyUsed.remove(id)
+        deviceKeys.remove(id)
     }
 
     /// Records that the offered epoch was used; nil if that is already recorded or the session has ended.
@@ -157,10 +187,11 @@ final class SessionShard: @unchecked Sendable {
     /// First uses that have not been written to the store yet.
     var unsaved: [SessionID: Confirmation] { lock.read { confirmations } }
 
-    /// Clears the cache, because a policy or an account may have changed.
-    func clearCache() {
+    /// Clears the caches, because a policy or an account may have changed.
+    func clearCaches() {
         lock.write {
             recentlyUsed.removeAll()
+            deviceKeys.removeAll()
             clearCount += 1
         }
     }

@@ -3,7 +3,7 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// Makes the cache entry of a token at its first use: its root is unsealed then, not for a million sessions
+/// Makes what the cache has of a token at its first use: its root is unsealed then, not for a million sessions
 /// at the start.
 extension SessionDirectory {
     /// Seconds for which requests under the key before a renewal are still accepted. Source:
@@ -11,9 +11,7 @@ extension SessionDirectory {
     package static let grace: Int64 = 30
 
     /// Nil if there is no such session, or the key of that epoch is not stored.
-    func makeCacheEntry(
-        for token: SessionToken, reads: StoreReads
-    ) throws(OperationalError) -> SessionCache.Entry? {
+    func cache(_ token: SessionToken, reads: StoreReads) throws(OperationalError) -> CachedSession? {
         let shard = shard(of: token.id)
         let season = shard.cacheGeneration
         guard let known = shard.find(token.id), known.session.kind == .device,
@@ -27,14 +25,13 @@ extension SessionDirectory {
         try reads.require()
         guard let (sealed, release) = try epoch(token.epoch, of: verified) else { return nil }
         let root = try root(sealed, of: token, in: appPlatforms[live.appPlatform].app)
-        let entry = SessionCache.Entry(
-            token: token,
-            session: try session(
+        let cached = CachedSession(
+            try session(
                 live, confirmation: ahead, edition: edition, epoch: token.epoch,
                 binding: release.map { .only($0) } ?? .unknown),
             key: SigningKey(root.requestKey))
-        shard.cache(entry, for: live, confirmation: ahead, generation: season)
-        return entry
+        shard.cache(cached, of: token, from: live, confirmation: ahead, generation: season)
+        return cached
     }
 
     /// A root in memory may be sealed under a master key that has been replaced since: then the store's.

@@ -86,18 +86,33 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     ) throws(OperationalError) -> (Session, SigningKey)? {
         try lease?.requireFresh()
         try refreshIfChanged(reads: reads)
-        var entry = shard(of: token.id).cachedEntry(for: token)
-        if entry == nil { entry = try makeCacheEntry(for: token, reads: reads) }
-        guard let entry, let key = entry.key else { return nil }
-        return (entry.session, key)
+        var cached = shard(of: token.id).cachedSession(of: token)
+        if cached == nil { cached = try cache(token, reads: reads) }
+        guard let cached, let key = cached.key else { return nil }
+        return (cached.session, key)
     }
 
     package func deviceKey(of id: SessionID) throws(OperationalError) -> P256Point? {
-        guard case .device(let device)? = try reader.session(id)?.credentials else { return nil }
-        guard let point = P256Point(device.signingKey) else {
+        try deviceKey(of: id, reads: .allowed)
+    }
+
+    /// The same; throws ``OperationalError/needsStore`` where `reads` forbids what the lookup needs.
+    package func deviceKey(
+        of id: SessionID, reads: StoreReads
+    ) throws(OperationalError) -> P256Point? {
+        try lease?.requireFresh()
+        try refreshIfChanged(reads: reads)
+        let shard = shard(of: id)
+        if let key = shard.cachedDeviceKey(of: id) { return key }
+        try reads.require()
+        let season = shard.cacheGeneration
+        guard let row = try reader.session(id), row.id == id, case .device(let device) = row.credentials
+        else { return nil }
+        guard let key = P256Point(device.signingKey) else {
             throw OperationalError(.failed, message: "session \(id): its device's key is none")
         }
-        return point
+        shard.cache(key, from: row, generation: season)
+        return key
     }
 
     package func noteUse(of session: Session, at now: Int64) {
@@ -148,7 +163,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
     private func clearCaches() {
         position.revision = keys.revision
         rowEdition = deployment.rows.edition
-        for shard in shards { shard.clearCache() }
+        for shard in shards { shard.clearCaches() }
     }
 
     /// Requires `positionLock`, except in the initializer.
@@ -290,12 +305,12 @@ extension SessionDirectory {
         }
         // In the cache, a bearer session has the single epoch 0.
         let place = SessionToken(id: token.session, epoch: 0)
-        if let entry = shard.cachedEntry(for: place) { return entry.session }
+        if let cached = shard.cachedSession(of: place) { return cached.session }
         try reads.require()
-        let entry = SessionCache.Entry(
-            token: place, session: try session(live, edition: ahead == nil ? edition : .current), key: nil)
-        shard.cache(entry, for: live, confirmation: ahead, generation: season)
-        return entry.session
+        let session = try session(live, edition: ahead == nil ? edition : .current)
+        shard.cache(
+            CachedSession(session, key: nil), of: place, from: live, confirmation: ahead, generation: season)
+        return session
     }
 
     /// Whether such a session exists, ended or not. It tells made-up login tokens apart without waiting for

@@ -61,10 +61,12 @@ enum SQLiteBackup {
         }
     }
 
-    /// Such as `2026-11-26T19:05:00Z-123456789`: two backups may be made in one second.
+    /// Such as `2026-11-26T19:05:00Z-023456789`: two backups may be made in one second. Sorted as text, such
+    /// times are in order.
     private static var timeText: String {
         var now = timespec()
         clock_gettime(CLOCK_REALTIME, &now)
-        return "\(CivilTime.rfc3339Text(Int64(now.tv_sec)))-\(now.tv_nsec)"
+        let nanoseconds = String(1_000_000_000 + Int(now.tv_nsec)).dropFirst()
+        return "\(CivilTime.rfc3339Text(Int64(now.tv_sec)))-\(nanoseconds)"
     }
 }
