@@ -105,8 +105,8 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
-    /// The generation of the policies, accounts and rows that entries are made from. Read it before reading any
-    /// of them, and pass it to ``cache(_:of:from:confirmation:generation:)`` or
+    /// The generation of the policies, accounts and rows that entries are made from. Read it before any of
+    /// them, and pass it to ``cache(_:of:from:confirmation:generation:)`` or
     /// ``cache(_:from:generation:)``.
     var cacheGeneration: Int { lock.read { clearCount } }
 

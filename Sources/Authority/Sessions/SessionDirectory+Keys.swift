@@ -3,8 +3,8 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// Makes what the cache has of a token at its first use: its root is unsealed then, not for a million sessions
-/// at the start.
+/// Makes what the cache has of a token at its first use: its root is unsealed then, not for a million
+/// sessions at the start.
 extension SessionDirectory {
     /// Seconds for which requests under the key before a renewal are still accepted. Source:
     /// docs/protocol.md, "Refresh".

@@ -436,8 +436,8 @@ extension UpstreamExchange: StreamWaiter, LateSender {
         awaitResponse(on: taken.stream)
     }
 
-    /// What must be known of the idle connection. If it turns out to be closed, nobody knows how a request
-    /// with an `Idempotency-Key` ended, and its copies are refused: so the socket is asked right before.
+    /// What must be known of the idle connection. If it turns out to be closed, the outcome of a request with
+    /// an `Idempotency-Key` is unknown, and its copies are refused: so the socket is asked right before.
     private var idleCheck: IdleCheck {
         if isRepeatable { return .lastPoll }
         return forwarding.observer == nil ? .lastPollIfRecent : .socket
