@@ -154,6 +154,14 @@ import Testing
         }
     }
 
+    @Test("the names of copies sort by time")
+    func namesOfCopies() {
+        let times = [(9, 999_999_999), (10, 5), (10, 29_640_112), (10, 249_929_721), (11, 0)]
+        let names = times.map { SQLiteBackup.timeText(at: timespec(tv_sec: $0.0, tv_nsec: $0.1)) }
+        #expect(names == names.sorted() && Set(names).count == names.count)
+        #expect(names[1] == "1970-01-01T00:00:10Z-000000005")
+    }
+
     @Test("a copy that fails leaves nothing behind")
     func backupFails() throws {
         try TaggedStore.make { path, _ in

@@ -19,14 +19,14 @@ package final class LoopSessionSource: SessionSource, DeferredLookups, @unchecke
         case ticket([UInt8])
     }
 
-    /// What a lookup has found that the directory does not keep.
+    /// What a lookup has found.
     private enum Finding: Sendable {
         /// The directory has the session now.
         case kept
         case nothing
         /// A token that was renewed is in no cache.
         case bearer(Session)
-        /// Mostly kept, too.
+        /// The directory keeps it as well, unless the session changed during the lookup.
         case deviceKey(P256Point)
         case ticket(UploadTicketRecord, Session)
     }

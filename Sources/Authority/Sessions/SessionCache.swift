@@ -45,7 +45,7 @@ struct SessionCache<Value> {
     }
 }
 
-/// A session as it was when its token was first used, with its key ready.
+/// A session as it was when it was cached, with its key ready.
 final class CachedSession: Sendable {
     let session: Session
     /// Nil for bearer sessions, whose requests are signed with their release's key.
@@ -81,8 +81,7 @@ final class SessionShard: @unchecked Sendable {
     private let lock = ReadWriteLock()
     private var table = SessionTable()
     private var recentlyUsed = SessionCache<CachedSession>()
-    /// Of sessions whose devices sign requests; at epoch 0, since a device keeps its key for the session's
-    /// life.
+    /// The keys of devices that sign requests, each at epoch 0 of its session: it is the same in all epochs.
     private var deviceKeys = SessionCache<P256Point>()
     private var confirmations: [SessionID: Confirmation] = [:]
     /// How often the caches were cleared.
@@ -124,8 +123,8 @@ final class SessionShard: @unchecked Sendable {
         }
     }
 
-    /// The same for the key of the device that `row` names. A row that is newer than the session in memory is
-    /// as good: when the directory reads it, the key goes.
+    /// Caches the key of the device that `row` names, under the same conditions; only the row may be newer
+    /// than the session in memory. ``put(_:secret:)`` removes the key when it gets that row.
     func cache(_ key: P256Point, from row: StoredSession, generation season: Int) {
         lock.write {
             guard clearCount == season, let known = table.find(row.id), row.change >= known.change else {

@@ -3,7 +3,7 @@ import CountersignHandshake
 import CountersignSchemes
 import CountersignWire
 
-/// Makes what the cache has of a token at its first use: its root is unsealed then, not for a million
+/// Makes the cached session of a token at its first use: its root is unsealed then, not for a million
 /// sessions at the start.
 extension SessionDirectory {
     /// Seconds for which requests under the key before a renewal are still accepted. Source:
@@ -11,7 +11,9 @@ extension SessionDirectory {
     package static let grace: Int64 = 30
 
     /// Nil if there is no such session, or the key of that epoch is not stored.
-    func cache(_ token: SessionToken, reads: StoreReads) throws(OperationalError) -> CachedSession? {
+    func cacheSession(
+        of token: SessionToken, reads: StoreReads
+    ) throws(OperationalError) -> CachedSession? {
         let shard = shard(of: token.id)
         let season = shard.cacheGeneration
         guard let known = shard.find(token.id), known.session.kind == .device,

@@ -87,7 +87,7 @@ package final class SessionDirectory: SessionSource, @unchecked Sendable {
         try lease?.requireFresh()
         try refreshIfChanged(reads: reads)
         var cached = shard(of: token.id).cachedSession(of: token)
-        if cached == nil { cached = try cache(token, reads: reads) }
+        if cached == nil { cached = try cacheSession(of: token, reads: reads) }
         guard let cached, let key = cached.key else { return nil }
         return (cached.session, key)
     }

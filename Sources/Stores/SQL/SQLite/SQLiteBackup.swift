@@ -13,7 +13,9 @@ enum SQLiteBackup {
     /// connection of its own, since SQLite copies nothing over one that writes. Source:
     /// sqlite.org/c3ref/backup_finish.html.
     static func make(of path: String, level: Int64) throws(OperationalError) -> String {
-        let copy = "\(path).level-\(level).\(timeText)"
+        var now = timespec()
+        clock_gettime(CLOCK_REALTIME, &now)
+        let copy = "\(path).level-\(level).\(timeText(at: now))"
         let file = open(copy, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard file >= 0 else {
             throw SystemCallError(errno, while: "\(copy): cannot make the backup").fault(.unreachable)
@@ -63,9 +65,7 @@ enum SQLiteBackup {
 
     /// Such as `2026-11-26T19:05:00Z-023456789`: two backups may be made in one second. Sorted as text, such
     /// times are in order.
-    private static var timeText: String {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
+    static func timeText(at now: timespec) -> String {
         let nanoseconds = String(1_000_000_000 + Int(now.tv_nsec)).dropFirst()
         return "\(CivilTime.rfc3339Text(Int64(now.tv_sec)))-\(nanoseconds)"
     }
