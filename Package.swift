@@ -319,34 +319,22 @@ let package = Package(
         tests(
             "Conformance",
             ["CountersignLab", "CountersignSchemes", "CountersignSeal", "CountersignWire"]),
-        // An OPAQUE peer for other implementations in Tests/Interop; never shipped.
-        .executableTarget(
-            name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
-            path: "Tests/OpaquePeer", swiftSettings: settings),
-        // Drives the store for tests of disk faults in Tests/Faults; never shipped.
-        .executableTarget(
-            name: "store-driver",
-            dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire",
-            ],
-            path: "Tests/StoreDriver", swiftSettings: settings),
-        // The contract of every vault, for VaultTests and vault-driver; never shipped.
+        // The contract of every vault, for VaultTests and test-peers; never shipped.
         .target(
             name: "VaultContract", dependencies: ["CountersignVault", "CountersignSeal"],
             path: "Tests/VaultContract",
             swiftSettings: settings),
-        // Drives a vault in a process of its own, for tests of several processes in Tests/Interop; never
-        // shipped.
-        .executableTarget(
-            name: "vault-driver", dependencies: ["CountersignVault", "CountersignSeal", "VaultContract"],
-            path: "Tests/VaultDriver", swiftSettings: settings),
         tests("Vault", ["CountersignSeal", "VaultContract"]),
-        // Drives a legacy client, for Tests/Interop; never shipped.
+        // The peers that tests in Tests/Interop and Tests/Faults drive, in one program; never shipped.
         .executableTarget(
-            name: "legacy-driver", dependencies: ["Countersign", "CountersignWire"],
-            path: "Tests/LegacyDriver",
-            swiftSettings: settings),
+            name: "test-peers",
+            dependencies: [
+                "Countersign", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
+                "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
+                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
+                "VaultContract",
+            ],
+            path: "Tests/Peers", swiftSettings: settings),
         // The sample app without its views, as a command-line program; never shipped.
         .executableTarget(
             name: "notes", dependencies: ["Countersign"], path: "Examples/Notes",
@@ -359,15 +347,6 @@ let package = Package(
         .testTarget(
             name: "NotesTests", dependencies: ["notes", "Countersign", "CountersignTestKit"],
             path: "Tests/NotesTests", swiftSettings: settings),
-        // The SDK as a port under `countersign conformance`, for Tests/Interop; never shipped.
-        .executableTarget(
-            name: "conformance-driver", dependencies: ["Countersign", "CountersignSeal", "CountersignWire"],
-            path: "Tests/ConformanceDriver", swiftSettings: settings),
-        // One request over the transport, for Tests/Interop; never shipped.
-        .executableTarget(
-            name: "transport-driver",
-            dependencies: ["CountersignTransport", "CountersignTrust", "CountersignWire"],
-            path: "Tests/TransportDriver", swiftSettings: settings),
         .testTarget(
             name: "SDKTests",
             dependencies: [

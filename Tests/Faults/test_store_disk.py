@@ -1,4 +1,4 @@
-"""A disk that fills up, fails or turns read-only under the store's writer (`store-driver`; a gateway: test_gateway_disk.py): changes are refused
+"""A disk that fills up, fails or turns read-only under the store's writer (`test-peers store`; a gateway: test_gateway_disk.py): changes are refused
 with a clear reason, none of them half made, and what was acknowledged stays. Once the disk is well, changes are taken again."""
 
 import errno

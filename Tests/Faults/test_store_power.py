@@ -1,11 +1,10 @@
-"""Power loss and `kill -9` at the level of the store and its writer (`store-driver`): whatever was acknowledged, a
+"""Power loss and `kill -9` at the level of the store and its writer (`test-peers store`): whatever was acknowledged, a
 revocation above all, is there afterwards. Power loss is a replay of a traced run's writes without all that no fsync had
 covered."""
 
 import pathlib
 import random
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys

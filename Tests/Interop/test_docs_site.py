@@ -30,9 +30,6 @@ import verify  # noqa: E402
 BINARY = pathlib.Path(os.environ.get("COUNTERSIGN_BINARY", ROOT / ".build/debug/countersign"))
 PYTHON = ROOT / ".build/docs-venv/bin/python"
 
-# Once is enough: nothing of it depends on the kind of build.
-pytestmark = pytest.mark.release
-
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> pathlib.Path:

@@ -14,10 +14,10 @@ import pytest
 from gateway import Gateway
 from l5_client import RUNGS, kept
 from old_server import FORM, OldServer
-from products import product
+from products import peer
 from test_pins import Identity
 
-DRIVER = product("legacy-driver")
+DRIVER = peer("legacy")
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?"
 APP_ID, SECRET = "Zk3vQp81LmTn0aWd", "hUe7cXs2Rb9yKfJ4"
 SCHEMES = ("form-md5", "auth-v1", "auth-v2", "auth-v4", "none")
@@ -32,7 +32,7 @@ class Client:
                  backup: str = SPARE.pin, **options: str):
         words = {"url": url, "vault": str(vault), "scheme": scheme, "rung": rung, "id": APP_ID, "secret": SECRET, "salt": SALT,
                  "key": KEY, "pin": pin, "backup": backup} | options
-        self.process = subprocess.Popen([DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
+        self.process = subprocess.Popen([*DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Client":

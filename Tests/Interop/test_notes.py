@@ -302,7 +302,6 @@ def test_at_a_terminal(place, settings, tmp_path):
     assert PASSWORD.encode() not in b"".join(everything)
 
 
-@pytest.mark.release
 def test_the_script_that_serves_it(tmp_path):
     """Examples/Notes/serve.sh as a newcomer runs it, and Ctrl-C."""
     scratch = tmp_path / "scratch"

@@ -4,7 +4,6 @@ import contextlib
 import hashlib
 import http.server
 import json
-import os
 import ssl
 import threading
 import time
@@ -13,12 +12,12 @@ import uuid
 
 import pytest
 
+import needs
 from backend import Backend
-from gateway import BINARY, Gateway, run
+from gateway import Gateway, run
 from ports import free_port
 
 # Two minutes on a debug build.
-pytestmark = pytest.mark.release
 
 SCHEMES = ["message-signatures", "form-md5", "auth-v1", "auth-v2", "auth-v4", "sigv4"]
 # Weaknesses of the schemes themselves, under any server. Source: legacy schemes in docs/protocol.md.
@@ -303,14 +302,7 @@ def test_one_flaw_is_named_alone(of_the_field, flaw, named_alone):
 
 # Our own gateway, broken on purpose
 
-DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
-
-
-class Sabotaged(Gateway):
-    binary = DEBUG or BINARY
-
-
-@pytest.mark.skipif(not DEBUG, reason="COUNTERSIGN_DEBUG_BINARY is not set: only debug builds have faults to switch on")
+@needs.breakable
 @pytest.mark.parametrize(("fault", "scheme", "named_alone"), [
     ("nonce-unchecked", "message-signatures", {"replay-at-once", "replay-new-connection", "replay-race", "nonce-again"}),
     ("nonce-before-signature", "message-signatures", {"burn-nonce", "published-request"}),
@@ -321,7 +313,7 @@ class Sabotaged(Gateway):
     ("legacy-always-on", "message-signatures", {f"downgrade-{scheme}" for scheme in SCHEMES[1:]}),
 ])
 def test_a_fault_of_our_own_gateway_is_named_alone(tmp_path, fault, scheme, named_alone):
-    with Backend() as backend, Sabotaged(tmp_path, "--upstream", backend.url, "--sabotage", fault) as gateway:
+    with Backend() as backend, Gateway(tmp_path, "--upstream", backend.url, "--sabotage", fault) as gateway:
         gateway.add_app("demo", schemes=scheme)
         key = json.loads(gateway.admin("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--scheme", scheme,
                                        "--json").out)

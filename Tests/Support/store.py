@@ -1,4 +1,4 @@
-"""Runs `.build/release/store-driver`: changes to a store through the server's writer, and what it acknowledged of them."""
+"""Runs `test-peers store`: changes to a store through the server's writer, and what it acknowledged of them."""
 
 import dataclasses
 import os
@@ -7,10 +7,10 @@ import signal
 import subprocess
 import threading
 
-from products import product
+from products import peer
 import time
 
-DRIVER = product("store-driver")
+DRIVER = peer("store")
 
 
 @dataclasses.dataclass
@@ -39,7 +39,7 @@ class Ledger:
         """What the database does not have of it. Of a driver that goes on meanwhile: what it had acknowledged before the look."""
         wanted_accounts, wanted_sessions = self.accounts.copy(), self.sessions.copy()
         renewed, revoked = self.renewed.copy(), self.revoked.copy()
-        done = subprocess.run([*prefix, DRIVER, "list", str(database)], capture_output=True, check=False, timeout=120)
+        done = subprocess.run([*prefix, *DRIVER, "list", str(database)], capture_output=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr.decode()
         accounts, sessions = set(), {}
         for line in done.stdout.decode().splitlines():
@@ -60,7 +60,7 @@ class Driver:
     def __init__(self, database: pathlib.Path, callers: int = 16, *, prefix: tuple[str, ...] = (),
                  environment: dict[str, str] | None = None):
         self.ledger = Ledger()
-        self.process = subprocess.Popen([*prefix, DRIVER, "load", str(database), str(callers)], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([*prefix, *DRIVER, "load", str(database), str(callers)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, **(environment or {})})
         self.errors: list[str] = []

@@ -39,9 +39,14 @@ struct Mistake: Sendable {
     }
 
     /// Every mistake that is known, the likelier of two that look alike first.
-    static let all: [Mistake] =
-        keys + stringsToSign + sigV4 + auth + paths + queries + hosts + fields + bodies + parameters
-        + algorithms + repairs
+    static let all: [Mistake] = {
+        // A sum of twelve arrays takes the type checker seconds; a list of lists takes none.
+        let groups: [[Mistake]] = [
+            keys, stringsToSign, sigV4, auth, paths, queries, hosts, fields, bodies, parameters, algorithms,
+            repairs,
+        ]
+        return groups.flatMap(\.self)
+    }()
 
     static func mistakes(for scheme: SchemeName) -> [Mistake] { all.filter { $0.schemes.contains(scheme) } }
 }

@@ -2,11 +2,20 @@ import Countersign
 import CountersignWire
 import Foundation
 
-/// The client, and what it is told to do.
-struct Driver {
+/// A legacy client. The test sends orders as lines of JSON on standard input; each is answered by a line of
+/// JSON with the result and the client's state.
+struct LegacyPeer {
     private let client: LegacyClient
 
-    init(_ options: Options) throws {
+    static func run(_ options: PeerOptions) async throws {
+        let peer = try LegacyPeer(options)
+        while let line = readLine() {
+            let order = LegacyOrder(try JSONReader.read(Array(line.utf8)).root)
+            Line.out(await peer.carryOut(order).text)
+        }
+    }
+
+    init(_ options: PeerOptions) throws {
         let scheme: LegacyScheme =
             switch options["scheme"] {
             case "form-md5":
@@ -37,16 +46,16 @@ struct Driver {
         client = try LegacyClient(
             scheme: scheme, baseURL: options["url"],
             login: LegacyLogin(rung, signing: options["scheme"] == "auth-v4" ? .none : .likeRequests),
-            vault: .folder(options["vault"]), trust: try Driver.trust(options), options: settings)
+            vault: .folder(options["vault"]), trust: try LegacyPeer.trust(options), options: settings)
     }
 
-    private static func trust(_ options: Options) throws -> Trust {
+    private static func trust(_ options: PeerOptions) throws -> Trust {
         guard !options["pin"].isEmpty else { return Trust([], others: .system) }
         let policy = try Trust.Policy.pins([options["pin"]], backups: [options["backup"]])
         return Trust([Trust.Rule(try Trust.HostPattern("127.0.0.1"), policy)], others: .refused)
     }
 
-    func carryOut(_ order: Order) async -> JSONValue {
+    func carryOut(_ order: LegacyOrder) async -> JSONValue {
         var result: [(String, JSONValue)] = []
         do {
             result = try await done(order)
@@ -58,7 +67,7 @@ struct Driver {
         return .object(result)
     }
 
-    private func done(_ order: Order) async throws(CountersignError) -> [(String, JSONValue)] {
+    private func done(_ order: LegacyOrder) async throws(CountersignError) -> [(String, JSONValue)] {
         switch order["do"] {
         case "logIn": try await client.logIn(order["name"], order["password"])
         case "logOut":
@@ -91,7 +100,7 @@ struct Driver {
     }
 
     /// All at once; the answers' bodies, in any order.
-    private func sent(_ order: Order) async throws(CountersignError) -> [(String, JSONValue)] {
+    private func sent(_ order: LegacyOrder) async throws(CountersignError) -> [(String, JSONValue)] {
         let client = client
         let request = order.request
         let results = await withTaskGroup(of: Result<(Data, APIResponse), CountersignError>.self) { group in

@@ -2,7 +2,7 @@ import Countersign
 import CountersignWire
 
 /// What a test wants done.
-struct Order {
+struct LegacyOrder {
     private let root: JSON
 
     init(_ root: JSON) { self.root = root }

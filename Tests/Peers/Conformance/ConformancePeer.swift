@@ -2,11 +2,21 @@ import Countersign
 import CountersignSeal
 import CountersignWire
 
-/// A client, and what it is told to do.
-struct Driver {
+/// The SDK as a port under `countersign conformance`: a driver over its public interface.
+struct ConformancePeer {
     private let client: CountersignClient
 
-    init(_ action: Action) throws {
+    static func run() async throws {
+        var peer: ConformancePeer?
+        while let line = readLine() {
+            let action = ConformanceAction(try JSONReader.read(Array(line.utf8)))
+            if action["do"] == "set-up" { peer = try ConformancePeer(action) }
+            let answer = await peer?.answer(to: action) ?? ["unsupported": true]
+            Line.out(answer.text)
+        }
+    }
+
+    init(_ action: ConformanceAction) throws {
         let release = try ReleaseKey(
             id: action["key_id"], secret: action["secret"], authorityKey: action["authority_key"],
             nextAuthorityKey: action["next_authority_key"], app: action["app"])
@@ -28,7 +38,7 @@ struct Driver {
             options: options)
     }
 
-    func answer(to action: Action) async -> JSONValue {
+    func answer(to action: ConformanceAction) async -> JSONValue {
         do {
             guard let members = try await carryOut(action) else { return ["unsupported": true] }
             return ["ok": .object(members.map { (name: $0.0, value: $0.1) })]
@@ -38,7 +48,9 @@ struct Driver {
     }
 
     /// Nil for what the SDK does not show: what the `known-` actions ask for, it computes inside.
-    private func carryOut(_ action: Action) async throws(CountersignError) -> [(String, JSONValue)]? {
+    private func carryOut(_ action: ConformanceAction) async throws(CountersignError) -> [(
+        String, JSONValue
+    )]? {
         switch action["do"] {
         case "set-up":
             // As an app does at its launch.
@@ -75,7 +87,7 @@ struct Driver {
         return []
     }
 
-    private func call(_ action: Action) async throws(CountersignError) -> [(String, JSONValue)] {
+    private func call(_ action: ConformanceAction) async throws(CountersignError) -> [(String, JSONValue)] {
         var request = APIRequest(
             APIMethod(action["method"]), action["target"],
             fields: action.fields.map { HeaderField($0.0, value: $0.1) })

@@ -4,7 +4,7 @@ import Glibc
 import VaultContract
 
 /// One vault and what is asked of it.
-struct Driver: Sendable {
+struct VaultDriver: Sendable {
     let backEnd: String
     let folder: String
     let vault: Vault
@@ -14,8 +14,8 @@ struct Driver: Sendable {
     init(backEnd: String, folder: String) throws(VaultError) {
         self.backEnd = backEnd
         self.folder = folder
-        platform = backEnd == "platform" ? try Driver.platform(folder) : nil
-        vault = if let platform { platform.vault } else { try Driver.vault(backEnd, folder) }
+        platform = backEnd == "platform" ? try VaultDriver.platform(folder) : nil
+        vault = if let platform { platform.vault } else { try VaultDriver.vault(backEnd, folder) }
     }
 
     static let passphrase = variable("VAULT_PASSPHRASE")
@@ -58,14 +58,14 @@ struct Driver: Sendable {
         switch (command, words.count) {
         case ("contract", 0): try contract()
         case ("choice", 0): try choice()
-        case ("names", 0): for name in try vault.list() { say("\(name)") }
+        case ("names", 0): for name in try vault.list() { Line.out("\(name)") }
         case ("read", 2): try read(ItemName(service: words[0], account: words[1]))
         case ("reread", 2):
             while readLine() != nil { try read(ItemName(service: words[0], account: words[1])) }
         case ("remove", 2): try vault.erase(ItemName(service: words[0], account: words[1]))
         case ("write", 3):
             try vault.write(
-                .text(Driver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
+                .text(VaultDriver.secret(words[2])), to: ItemName(service: words[0], account: words[1]))
         case ("count", 3): try count(ItemName(service: words[0], account: words[1]), Int(words[2]) ?? 0)
         case ("load", 2): try load(ItemName(service: words[0], account: words[1]))
         case ("device-keys", 0): try deviceKeys()
@@ -82,9 +82,10 @@ struct Driver: Sendable {
 
     private func contract() throws(VaultError) {
         let (backEnd, folder, vault) = (backEnd, folder, vault)
-        let results = VaultContract(vault, reopen: { (try? Driver.vault(backEnd, folder)) ?? vault }).run()
+        let results = VaultContract(vault, reopen: { (try? VaultDriver.vault(backEnd, folder)) ?? vault })
+            .run()
         for result in results {
-            say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
+            Line.out("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
         }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
     }
@@ -93,51 +94,53 @@ struct Driver: Sendable {
         guard backEnd.hasPrefix("tpm=") else { throw .failed("device keys are a TPM's here") }
         let results = DeviceKeyContract(TPMKeys(device: String(backEnd.dropFirst(4)))).run()
         for result in results {
-            say("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
+            Line.out("\(result.wrong.isEmpty ? "ok" : "WRONG") \(result.rule) \(result.wrong)")
         }
         guard results.allSatisfy({ $0.wrong.isEmpty }) else { throw .failed("the contract is broken") }
     }
 
     private func choice() throws(VaultError) {
         guard let platform else { throw .failed("the platform chose nothing") }
-        say("chose \(platform.backEnd.rawValue)")
-        for passed in platform.rejectedBackEnds { say("not \(passed.backEnd.rawValue) \(passed.reason)") }
+        Line.out("chose \(platform.backEnd.rawValue)")
+        for passed in platform.rejectedBackEnds {
+            Line.out("not \(passed.backEnd.rawValue) \(passed.reason)")
+        }
     }
 
     private func read(_ name: ItemName) throws(VaultError) {
-        guard let item = try vault.read(name).get() else { return say("absent") }
-        say("value \(Driver.text(item.contents.secret))")
+        guard let item = try vault.read(name).get() else { return Line.out("absent") }
+        Line.out("value \(VaultDriver.text(item.contents.secret))")
     }
 
     private func count(_ name: ItemName, _ times: Int) throws(VaultError) {
         var (done, beaten) = (0, 0)
         while done < times {
             let item = try vault.read(name).get()
-            let number = item.flatMap { Int(Driver.text($0.contents.secret)) } ?? 0
+            let number = item.flatMap { Int(VaultDriver.text($0.contents.secret)) } ?? 0
             let expected: Vault.Expectation = item.map { .version($0.version) } ?? .absent
             do {
-                try vault.write(.text(Driver.secret("\(number + 1)")), to: name, expecting: expected)
+                try vault.write(.text(VaultDriver.secret("\(number + 1)")), to: name, expecting: expected)
                 done += 1
             } catch {
                 guard error == .changed else { throw error }
                 beaten += 1
             }
         }
-        say("beaten \(beaten)")
+        Line.out("beaten \(beaten)")
     }
 
     private func load(_ name: ItemName) throws(VaultError) {
         var number = 0
         while true {
             number += 1
-            try vault.write(.text(Driver.secret("\(number)")), to: name)
-            say("\(number)")
+            try vault.write(.text(VaultDriver.secret("\(number)")), to: name)
+            Line.out("\(number)")
         }
     }
 
     private func lease(_ patience: Duration) async throws(VaultError) {
         let lease = try await vault.lease(within: patience)
-        say("leased")
+        Line.out("leased")
         while getchar() != EOF {}
         lease.release()
     }

@@ -2,7 +2,7 @@ import CountersignSeal
 import CountersignVault
 import Glibc
 
-extension Driver {
+extension VaultDriver {
     /// `bind SERVICE ACCOUNT TEXT` and `release SERVICE ACCOUNT`: a secret bound to presence. VAULT_PASSWORD
     /// is what the person types (unset: gives up), VAULT_PAM the folder with PAM's service `countersign`,
     /// VAULT_TPM the TPM, VAULT_FINGER whose fingers count (unset: no reader is asked), VAULT_PATIENCE for
@@ -12,14 +12,14 @@ extension Driver {
         case ("bind", 3):
             let name = try ItemName(service: words[0], account: words[1])
             switch try await presence().setBytes(Array(words[2].utf8), at: name, in: vault, reason: "test") {
-            case .present: say("bound")
-            case .notPresent(let step, _): say("not bound: \(step)")
+            case .present: Line.out("bound")
+            case .notPresent(let step, _): Line.out("not bound: \(step)")
             }
         case ("release", 2):
             let name = try ItemName(service: words[0], account: words[1])
             switch try await presence().bytes(name, in: vault, reason: "test") {
-            case .present(let bytes): say("present \(String(decoding: bytes, as: UTF8.self))")
-            case .notPresent(let step, let detail): say("\(step): \(detail)")
+            case .present(let bytes): Line.out("present \(String(decoding: bytes, as: UTF8.self))")
+            case .notPresent(let step, let detail): Line.out("\(step): \(detail)")
             }
         default: throw .failed("no command \(command) with \(words.count) words")
         }
@@ -39,6 +39,6 @@ extension Driver {
     }
 
     static func variable(_ name: String) -> @Sendable () -> Secret? {
-        { getenv(name).map { Driver.secret(String(cString: $0)) } }
+        { getenv(name).map { VaultDriver.secret(String(cString: $0)) } }
     }
 }

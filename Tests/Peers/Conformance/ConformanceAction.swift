@@ -1,7 +1,7 @@
 import CountersignWire
 
 /// One line of the driver's protocol. Source: docs/conformance.md.
-struct Action {
+struct ConformanceAction {
     private let document: JSONDocument
 
     init(_ document: JSONDocument) { self.document = document }

@@ -4,10 +4,10 @@ import CountersignSQL
 import CountersignWire
 
 /// What a database holds, a line each.
-struct Listing {
+struct StoreListing {
     private let store: any Store
 
-    init(database: String) { store = Place.of(database).open() }
+    init(database: String) { store = StorePlace.named(database).open() }
 
     func write() throws(OperationalError) {
         for app in try store.apps() {
@@ -33,9 +33,9 @@ extension StoredSession {
     fileprivate var epoch: UInt32 { if case .device(let device) = credentials { device.epoch } else { 0 } }
 }
 
-enum Place {
+extension StorePlace {
     /// A path, or the URL of a PostgreSQL database.
-    static func of(_ database: String) -> StorePlace {
+    static func named(_ database: String) -> StorePlace {
         PostgreSQLAddress(url: database).map { .postgreSQL($0) } ?? .sqlite(path: database)
     }
 }

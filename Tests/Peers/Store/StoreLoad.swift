@@ -9,12 +9,12 @@ import Glibc
 
 /// Callers that each sign up, sign in, renew and are revoked, over and over; every third session is left to
 /// live.
-struct Load {
+struct StoreLoad {
     private let writer: GroupWriter
     private let app: AppName
 
     init(database: String) throws(OperationalError) {
-        let place = Place.of(database)
+        let place = StorePlace.named(database)
         let store = place.open()
         try store.prepare()
         app = try AppName(argument: "load")

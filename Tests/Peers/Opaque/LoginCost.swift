@@ -3,7 +3,7 @@ import CountersignSeal
 import Glibc
 
 /// What one login costs the server: KE1 read, the password evaluated, KE2 made, KE3 read and verified.
-enum Bench {
+enum LoginCost {
     /// Nanoseconds of this thread's own time, the median of 400 logins each: to an account, and to one that
     /// is not there. In turn, so that whatever slows the machine slows both.
     static func serverNanoseconds() throws -> (known: UInt64, unknown: UInt64) {

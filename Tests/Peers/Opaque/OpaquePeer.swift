@@ -1,9 +1,11 @@
 import CountersignOpaque
 import CountersignSeal
 import CountersignWire
+import Glibc
 
-/// One side, or both, with at most one registration and one login under way on each.
-struct Peer: ~Copyable {
+/// One side of OPAQUE, or both, with at most one registration and one login in progress on each. The test sends
+/// lines of hexadecimal on standard input; each is answered by one line, `ok …` or `refused …`.
+struct OpaquePeer: ~Copyable {
     private var keys: ServerKeys
     private var registration: ClientRegistration?
     private var clientLogin: ClientLogin?
@@ -16,7 +18,22 @@ struct Peer: ~Copyable {
         keys = try ServerKeys.random()
     }
 
-    mutating func answer(_ command: String, _ arguments: Arguments) throws -> [String] {
+    static func run() throws {
+        var peer = try OpaquePeer()
+        while let line = readLine() {
+            let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+            do {
+                print("ok", try peer.answer(words[0], HexWords(words.dropFirst())).joined(separator: " "))
+            } catch let error as OpaqueError {
+                print("refused", error)
+            } catch {
+                print("broken", error)
+            }
+            fflush(nil)
+        }
+    }
+
+    private mutating func answer(_ command: String, _ arguments: HexWords) throws -> [String] {
         switch command {
         case "keys":
             let read = try ServerKeys(arguments.secret(0))
@@ -42,13 +59,13 @@ struct Peer: ~Copyable {
             guard let login = serverLogin.take() else { throw Misuse.nothingBegun }
             return [encode(try login.finish(ke3))]
         case "bench":
-            let (known, unknown) = try Bench.serverNanoseconds()
+            let (known, unknown) = try LoginCost.serverNanoseconds()
             return [String(known), String(unknown)]
         default: return try answerAsClient(command, arguments)
         }
     }
 
-    private mutating func answerAsClient(_ command: String, _ arguments: Arguments) throws -> [String] {
+    private mutating func answerAsClient(_ command: String, _ arguments: HexWords) throws -> [String] {
         switch command {
         case "client-register":
             let begun = try ClientRegistration(arguments.password(0))
@@ -86,7 +103,7 @@ struct Peer: ~Copyable {
 enum Misuse: Error { case noSuchCommand, noSuchArgument, noKeys, noPassword, nothingBegun }
 
 /// Words in hexadecimal.
-struct Arguments {
+struct HexWords {
     private let words: [String]
 
     init(_ words: some Sequence<String>) { self.words = Array(words) }
