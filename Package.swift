@@ -173,9 +173,9 @@ let package = Package(
         .target(
             name: "CountersignLab",
             dependencies: [
-                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP",
-                "CountersignMemory", "CountersignOpaque",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "Countersign", "CountersignAuthority", "CountersignClient", "CountersignHandshake",
+                "CountersignHTTP", "CountersignMemory", "CountersignOpaque", "CountersignSQL",
+                "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
