@@ -47,7 +47,7 @@ let package = Package(
         .library(name: "Countersign", targets: ["Countersign"]),
         .library(name: "CountersignTestKit", targets: ["CountersignTestKit"]),
         .library(name: "CountersignServer", targets: ["CountersignServer"]),
-        .executable(name: "countersign", targets: ["CountersignCLI"]),
+        .executable(name: "countersign", targets: ["CountersignMain"]),
     ],
     // The parts of the SDK that need more libraries on Linux than OpenSSL, libsodium and libcurl
     // (docs/decisions/0050-package-traits.md); script/traits builds without them. The traits have no effect
@@ -173,22 +173,23 @@ let package = Package(
         .target(
             name: "CountersignLab",
             dependencies: [
-                "Countersign", "CountersignClient", "CountersignHandshake", "CountersignHTTP",
-                "CountersignMemory", "CountersignOpaque",
-                "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
+                "Countersign", "CountersignAuthority", "CountersignClient", "CountersignHandshake",
+                "CountersignHTTP", "CountersignMemory", "CountersignOpaque", "CountersignSQL",
+                "CountersignSchemes", "CountersignSeal", "CountersignTestKit",
                 "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CCrypto", "CSQLite",
             ],
             path: "Lab", swiftSettings: breakable),
         // Drives a port of the client and judges it: the real gateway behind a proxy that loses and alters
         // responses.
-        module(
-            "Conformance",
-            [
+        .target(
+            name: "CountersignConformance",
+            dependencies: [
                 "CountersignAuthority", "CountersignHandshake", "CountersignLab", "CountersignMemory",
                 "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
                 "CountersignTestKit", "CountersignTrust", "CountersignWire",
-            ]),
+            ],
+            path: "Conformance", swiftSettings: settings),
         // Measures judgements, logins, sessions and store writes in process; `countersign bench` runs it.
         .target(
             name: "CountersignBenchmarks",
@@ -208,21 +209,34 @@ let package = Package(
                 "CountersignTransport", "CountersignVault", "CountersignWire",
             ],
             path: "Model/Refresh", swiftSettings: settings),
-        // The target has another name than the binary: on file systems that ignore case, `countersign`
-        // collides with the SDK.
-        .executableTarget(
+        // The commands of `countersign`.
+        .target(
             name: "CountersignCLI",
             dependencies: [
-                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignBenchmarks",
-                "CountersignClient", "CountersignConformance", "CountersignGate", "CountersignHandshake",
-                "CountersignLab",
-                "CountersignOpaque", "CountersignReplay", "CountersignSchemes", "CountersignSeal",
-                "CountersignSQL", "CountersignHTTP",
+                "Countersign", "CountersignServer", "CountersignAuthority", "CountersignClient",
+                "CountersignGate", "CountersignHandshake", "CountersignHTTP", "CountersignOpaque",
+                "CountersignReplay", "CountersignSchemes", "CountersignSeal", "CountersignSQL",
                 "CountersignThreads", "CountersignTransport", "CountersignTrust", "CountersignVault",
                 "CountersignWire", "CLinux",
             ],
             path: "Sources/CLI",
             resources: [.embedInCode("Console/Assets")], swiftSettings: breakable),
+        // The target has another name than the binary: on file systems that ignore case, `countersign`
+        // collides with the SDK.
+        .executableTarget(
+            name: "CountersignMain", dependencies: ["CountersignCLI"], path: "Sources/Main",
+            swiftSettings: breakable),
+        // The program for development: the lab, the self-test, the judge of clients and the benchmarks
+        // (docs/decisions/0096-development-program.md).
+        .executableTarget(
+            name: "countersign-lab",
+            dependencies: [
+                "CountersignAuthority", "CountersignBenchmarks", "CountersignCLI", "CountersignConformance",
+                "CountersignGate", "CountersignLab", "CountersignSQL", "CountersignSchemes",
+                "CountersignSeal", "CountersignServer", "CountersignThreads", "CountersignTransport",
+                "CountersignTrust", "CountersignWire",
+            ],
+            path: "Tools", swiftSettings: breakable),
 
         tests("HTTP", ["CountersignMemory", "CountersignWire"]),
 
@@ -360,14 +374,20 @@ let package = Package(
         .testTarget(
             name: "CLITests",
             dependencies: [
-                "CountersignAuthority", "CountersignCLI", "CountersignClient", "CountersignHandshake",
-                "CountersignLab",
-                "CountersignSchemes",
-                "CountersignSeal", "CountersignServer", "CountersignTransport", "CountersignTrust",
+                "CountersignAuthority", "CountersignCLI", "CountersignClient", "CountersignHTTP",
+                "CountersignHandshake", "CountersignSchemes", "CountersignSeal", "CountersignServer",
+                "CountersignTransport", "CountersignTrust",
                 "CountersignVault",
                 "CountersignWire",
             ],
             path: "Tests/CLITests", swiftSettings: settings),
+        .testTarget(
+            name: "ToolsTests",
+            dependencies: [
+                "CountersignAuthority", "CountersignCLI", "CountersignLab", "CountersignServer",
+                "CountersignWire", "countersign-lab",
+            ],
+            path: "Tests/ToolsTests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -426,7 +446,7 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
         }
     }
     for name in wanted.split(separator: ",") { need(String(name)) }
-    package.products = []
+    package.products.removeAll { $0.name != "countersign" || !needed.contains("CountersignMain") }
     package.targets.removeAll { !needed.contains($0.name) }
 }
 

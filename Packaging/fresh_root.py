@@ -118,6 +118,8 @@ def lists_as_enabled(root: Root) -> bool:
 
 
 def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> None:
+    *first, development = first
+    *second, _ = second
     root.install(*first)
     expect(root.run("stat", "-c", "%U %a", "/var/lib/countersign").stdout.split() == ["countersign", "700"], "the data folder is open to others")
     expect(lists_as_enabled(root), "the service is not enabled")
@@ -133,6 +135,11 @@ def life(root: Root, first: list[pathlib.Path], second: list[pathlib.Path]) -> N
     expect(root.run("countersign", "version").stdout.startswith("countersign "), "the program does not run")
     loaded = root.run("ldd", "/usr/bin/countersign").stdout
     expect("libswift" not in loaded and "not found" not in loaded, f"the program is not whole: {loaded}")
+    missing = root.run("countersign", "lab", "--list", ok=False)
+    expect(missing.returncode == 1 and "countersign-lab" in missing.stderr, f"no package is named for the lab: {missing.stderr}")
+    root.install(development)
+    expect("SCHEME" in root.run("countersign", "lab", "--list").stdout, "the program for development does not run")
+    root.run("apt-get", "remove", "-y", "countersign-lab")
     check = root.run("env", "COUNTERSIGN_CONFIG=/etc/countersign/countersign.json", "countersign", "serve", "--check-config").stdout
     expect("the settings are valid" in check, f"the settings of the package are not valid: {check}")
     with Serving(root):

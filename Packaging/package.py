@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes Debian packages of the built program: countersign-cli, with the program, its manual pages and completions, and countersign,
-the service. The same program and commit make the same bytes. script/package builds the program and calls this.
+"""Makes Debian packages of the built programs: countersign-cli, with the program, its manual pages and completions, countersign, the
+service, and countersign-lab, with the program for development that is beside PROGRAM. The same programs and commit make the same bytes.
+script/package builds the programs and calls this.
 
 Usage: package.py PROGRAM FOLDER [--revision N]"""
 
@@ -20,7 +21,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 # Of the one who makes the package, as in Maintainer fields.
 MAINTAINER = "Countersign <countersign@example.com>"
-PROGRAM_PACKAGE, SERVICE_PACKAGE = "countersign-cli", "countersign"
+PROGRAM_PACKAGE, SERVICE_PACKAGE, LAB_PACKAGE = "countersign-cli", "countersign", "countersign-lab"
 # A file's path below its package, where it comes from, and its mode.
 SERVICE_FILES = [
     ("lib/systemd/system/countersign.service", "countersign.service", 0o644),
@@ -34,6 +35,7 @@ SERVICE_FILES = [
 # What lintian is told, by package: the packages are not of Debian's archive, so there is no wish of its bug tracker to close.
 OVERRIDES = {
     PROGRAM_PACKAGE: ["initial-upload-closes-no-bugs"],
+    LAB_PACKAGE: ["initial-upload-closes-no-bugs"],
     SERVICE_PACKAGE: ["initial-upload-closes-no-bugs", "non-standard-file-perm 0600 != 0644 [etc/countersign/environment]"],
 }
 
@@ -104,11 +106,16 @@ def library_packages(program: pathlib.Path, folder: pathlib.Path) -> str:
     return next(line for line in text.splitlines() if line.startswith("shlibs:Depends=")).split("=", 1)[1]
 
 
-def add_references(package: Package, program: pathlib.Path) -> None:
-    """Manual pages of all commands, and the completions of three shells."""
-    package.add("usr/share/man/man1/countersign.1.gz", compressed(said(program, "man")))
-    for words in command_words(program):
+def add_pages(package: Package, program: pathlib.Path, commands: list[list[str]]) -> None:
+    """The manual page of each command."""
+    for words in commands:
         package.add(f"usr/share/man/man1/countersign-{'-'.join(words)}.1.gz", compressed(said(program, "man", *words)))
+
+
+def add_references(package: Package, program: pathlib.Path, commands: list[list[str]]) -> None:
+    """Manual pages, and the completions of three shells."""
+    package.add("usr/share/man/man1/countersign.1.gz", compressed(said(program, "man")))
+    add_pages(package, program, commands)
     package.add("usr/share/bash-completion/completions/countersign", said(program, "completion", "bash"))
     package.add("usr/share/zsh/vendor-completions/_countersign", said(program, "completion", "zsh"))
     package.add("usr/share/fish/vendor_completions.d/countersign.fish", said(program, "completion", "fish"))
@@ -124,7 +131,7 @@ def bill_of_materials(program: pathlib.Path, *, version: str, depends: str, made
     """What the program consists of, as SPDX 2.3: the parts linked statically, and the packages that it is linked with."""
     swift = said("swift", "--version").split("(")[0].strip().removeprefix("Swift version ")
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
-    whole = {"SPDXID": "SPDXRef-countersign", "name": "countersign", "versionInfo": version, "downloadLocation": "NOASSERTION",
+    whole = {"SPDXID": f"SPDXRef-{program.name}", "name": program.name, "versionInfo": version, "downloadLocation": "NOASSERTION",
              "filesAnalyzed": False, "checksums": [{"algorithm": "SHA256", "checksumValue": digest}]}
     inside = [{"SPDXID": f"SPDXRef-{name}", "name": name, "versionInfo": swift, "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
                "licenseDeclared": licence}
@@ -137,14 +144,32 @@ def bill_of_materials(program: pathlib.Path, *, version: str, depends: str, made
         # The least that the program needs: what is installed beside it differs between machines.
         beside.append({"SPDXID": f"SPDXRef-{package.replace('+', 'p')}", "name": package, "versionInfo": needed.strip("()") or "any",
                        "downloadLocation": "NOASSERTION", "filesAnalyzed": False})
-    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-countersign"}]
-    relations += [{"spdxElementId": "SPDXRef-countersign", "relationshipType": kind, "relatedSpdxElement": part["SPDXID"]}
+    relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": whole["SPDXID"]}]
+    relations += [{"spdxElementId": whole["SPDXID"], "relationshipType": kind, "relatedSpdxElement": part["SPDXID"]}
                   for kind, parts in (("STATIC_LINK", inside), ("DYNAMIC_LINK", beside)) for part in parts]
     return json.dumps({
-        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"countersign-{version}",
+        "spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"{program.name}-{version}",
         "documentNamespace": f"https://countersign.invalid/sbom/{version}/{digest}",
         "creationInfo": {"created": made.strftime("%Y-%m-%dT%H:%M:%SZ"), "creators": ["Tool: script/package"]},
         "packages": [whole, *inside, *beside], "relationships": relations}, indent=1) + "\n"
+
+
+def add_program(package: Package, program: pathlib.Path, *, depends: str) -> None:
+    """The program, the documents of its package, and the bill of materials."""
+    package.add(f"usr/bin/{program.name}", program.read_bytes(), mode=0o755)
+    package.add_documents()
+    package.add(f"usr/share/doc/{package.name}/sbom.spdx.json",
+                bill_of_materials(program, version=package.version, depends=depends, made=package.made))
+
+
+def stripped(program: pathlib.Path, folder: pathlib.Path) -> pathlib.Path:
+    """A copy in a folder of its own, so that it starts no program beside it."""
+    copy = folder / f"{program.name}-alone" / program.name
+    copy.parent.mkdir()
+    shutil.copyfile(program, copy)
+    subprocess.run(["strip", "--strip-unneeded", "--remove-section=.comment", "--remove-section=.note", copy], check=True)
+    copy.chmod(0o755)
+    return copy
 
 
 def make(program: pathlib.Path, out: pathlib.Path, *, revision: str) -> list[pathlib.Path]:
@@ -153,24 +178,23 @@ def make(program: pathlib.Path, out: pathlib.Path, *, revision: str) -> list[pat
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        stripped = folder / "countersign"
-        shutil.copyfile(program, stripped)
-        subprocess.run(["strip", "--strip-unneeded", "--remove-section=.comment", "--remove-section=.note", stripped], check=True)
-        stripped.chmod(0o755)
-        depends = library_packages(stripped, folder)
-        tool = Package(PROGRAM_PACKAGE, folder / "trees" / PROGRAM_PACKAGE, version=version, made=made)
-        tool.add("usr/bin/countersign", stripped.read_bytes(), mode=0o755)
-        tool.add_documents()
-        tool.add(f"usr/share/doc/{PROGRAM_PACKAGE}/sbom.spdx.json",
-                 bill_of_materials(stripped, version=version, depends=depends, made=made))
-        add_references(tool, stripped)
-        service = Package(SERVICE_PACKAGE, folder / "trees" / SERVICE_PACKAGE, version=version, made=made)
+        server, lab = stripped(program, folder), stripped(program.with_name("countersign-lab"), folder)
+        tool, service, development = (Package(each, folder / "trees" / each, version=version, made=made)
+                                      for each in (PROGRAM_PACKAGE, SERVICE_PACKAGE, LAB_PACKAGE))
+        depends, lab_depends = library_packages(server, folder), library_packages(lab, folder)
+        # Of the commands that it shares with the other program, the pages are the same.
+        lab_commands = [words for words in command_words(lab) if said(lab, "man", *words) != said(server, "man", *words)]
+        add_program(tool, server, depends=depends)
+        add_references(tool, server, [words for words in command_words(server) if words not in lab_commands])
+        add_program(development, lab, depends=lab_depends)
+        add_pages(development, lab, lab_commands)
         for path, source, mode in SERVICE_FILES:
             service.add(path, (HERE / "countersign" / source).read_text(), mode=mode)
         service.add("usr/share/man/man8/countersign-admin.8.gz", compressed((HERE / "countersign/countersign-admin.8").read_text()))
         service.add_documents()
         scripts = {name: (HERE / "countersign" / name).read_text() for name in ("postinst", "prerm", "postrm")}
-        return [tool.build(out, depends=depends, scripts={}), service.build(out, depends="", scripts=scripts)]
+        return [tool.build(out, depends=depends, scripts={}), service.build(out, depends="", scripts=scripts),
+                development.build(out, depends=lab_depends, scripts={})]
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how readable the Swift sources are.
 
-`script/measure-code [--json] [--list MEASURE] [--check MEASURE]… [FOLDER…]` (default `Sources Lab
+`script/measure-code [--json] [--list MEASURE] [--check MEASURE]… [FOLDER…]` (default `Sources Lab Conformance Tools
 Benchmarks/InProcess`) prints one row for each measure with its value, its aim and whether it is met, or
 argued in a decision; `--list unlabelled` lists the places of one measure. `--check unlabelled` prints nothing
 while the aim of the measure is met, and otherwise its row and places; script/lint uses it. The script reads
@@ -185,7 +185,7 @@ def listed(root, patterns):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", help="folders of Swift files (Sources Lab Benchmarks/InProcess)")
+    parser.add_argument("folders", nargs="*", help="folders of Swift files (Sources Lab Conformance Tools Benchmarks/InProcess)")
     parser.add_argument("--json", action="store_true", help="the rows as JSON")
     parser.add_argument("--list", metavar="MEASURE",
                         help="the places of one measure, by its word in brackets")
@@ -193,7 +193,7 @@ def main():
                         help="only the measures that miss their aim, with their places; for several measures, repeat it")
     options = parser.parse_args()
     root = pathlib.Path(__file__).resolve().parent.parent
-    folders = options.folders or ["Sources", "Lab", "Benchmarks/InProcess"]
+    folders = options.folders or ["Sources", "Lab", "Conformance", "Tools", "Benchmarks/InProcess"]
     paths = listed(root, [f"{folder}/*.swift" for folder in folders])
     if not paths:
         sys.exit(f"measure-code: no Swift files below {', '.join(folders)}")

@@ -169,7 +169,7 @@ class Runner:
         named = {test for entry in chosen for test in entry["tests"]}
         targets = {test.partition(".")[0] for test in named if ".py" not in test}
         if len(targets) < len({test.partition(".")[0] for test in named}):
-            targets.add("CountersignCLI")
+            targets |= {"CountersignMain", "countersign-lab"}
         self.environment = os.environ | {
             # Package.swift leaves out the targets that these do not need.
             "COUNTERSIGN_TESTS": ",".join(sorted(targets)),
@@ -234,7 +234,7 @@ class Runner:
         test, log = batch[0], folder / "log"
         command = [str(ROOT / ".build/venv/bin/python"), "-B", "-m", "pytest", "-q", "-x",
                    "-p", "no:cacheprovider", test]
-        binary = str(self.tree / ".build/debug/CountersignCLI")
+        binary = str(self.tree / ".build/debug/countersign")
         status = self.run(command, {"COUNTERSIGN_BINARY": binary, "COUNTERSIGN_BREAKABLE": binary}, log)
         if status not in (0, 1, None):
             raise EntryError(f"{test}: pytest ended with {status}: {log.read_text(errors='replace')[-300:]}")

@@ -119,19 +119,7 @@ extension Matrix {
     }
 }
 
-extension RowName {
-    /// Whether the row is Countersign's own protocol, with or without TLS.
-    package var isOurs: Bool { description.hasPrefix("countersign") }
-}
-
-/// The letter in a field of the printed table, the worst first: a column has the letter of its worst attack.
-package enum Mark: String, Sendable, CaseIterable {
-    case fell = "F"
-    /// A failure of the lab. It is worse than H: an attack that was not carried out proves nothing.
-    case notStaged = "!"
-    case held = "H"
-    case notApplicable = "–"
-
+extension Mark {
     /// The mark of one cell; nil is a cell that was not run.
     package init(_ cell: Result<Cell, LabError>?) {
         guard case .success(let cell)? = cell else {
@@ -142,32 +130,6 @@ package enum Mark: String, Sendable, CaseIterable {
         case .held: self = .held
         case .fell: self = .fell
         case .notApplicable: self = .notApplicable
-        }
-    }
-
-    /// Nil where `marks` is empty.
-    package static func worst(_ marks: some Sequence<Mark>) -> Mark? {
-        let marks = Set(marks)
-        return allCases.first { marks.contains($0) }
-    }
-
-    /// The explanation in the legend.
-    package var meaning: String {
-        switch self {
-        case .fell: "fell: the attacker reached the goal and proved it"
-        case .notStaged: "could not be staged: an error of the lab's, and no verdict"
-        case .held: "held: the attack was carried out, and failed"
-        case .notApplicable: "does not apply: there is nothing to attack"
-        }
-    }
-
-    /// The mark as a word or two.
-    package var word: String {
-        switch self {
-        case .fell: "fell"
-        case .notStaged: "not staged"
-        case .held: "held"
-        case .notApplicable: "does not apply"
         }
     }
 }

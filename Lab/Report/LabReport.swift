@@ -91,6 +91,28 @@ extension CellExcerpt.Part {
     }
 }
 
+extension LabRecord {
+    /// The verdicts of the run, without what led to them.
+    package init(_ report: LabReport) {
+        let matrix = report.matrix
+        self.init(
+            version: report.version, began: report.began, seconds: Int64(report.seconds.rounded()),
+            attacks: matrix.attacks.map { RecordedAttack(name: $0.name, column: $0.column) },
+            rows: matrix.rows.map { row in
+                RecordedRow(
+                    name: row.name, summary: LabRecord.shortened(row.summary),
+                    marks: matrix.attacks.map { Mark(row.cells[$0.name]) })
+            },
+            skippedRows: matrix.notRun.map {
+                SkippedRow(name: $0.name, reason: LabRecord.shortened($0.reason))
+            })
+    }
+
+    private static func shortened(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.prefix(mostScalars)))
+    }
+}
+
 /// The part of a cell's steps that a report shows. Of many steps it keeps the first and the last, and of a
 /// long body the beginning, so that the report of a whole run opens in a browser.
 struct CellExcerpt {

@@ -65,6 +65,17 @@ def test_the_packages_depend_on_what_the_program_loads(made, unpacked):
     assert {"countersign", "swift-runtime", "swift-foundation-essentials", "libssl3"} <= set(names) and all(names.values())
 
 
+def test_the_program_for_development_is_a_package_of_its_own(made):
+    tool, service, development = made
+    files = {path: run("dpkg-deb", "-c", path) for path in made}
+    assert "usr/bin/countersign-lab" in files[development]
+    assert "bin/countersign-lab" not in files[tool] + files[service]
+    assert run("dpkg-deb", "-f", development, "Depends").startswith("countersign-cli (= ")
+    for page in ("lab", "selftest", "bench-login"):
+        assert f"man1/countersign-{page}.1.gz" in files[development] and f"man1/countersign-{page}.1.gz" not in files[tool]
+    assert "man1/countersign-lab-last.1.gz" in files[tool]
+
+
 def test_manual_pages_and_completions(unpacked):
     commands = package.command_words(pathlib.Path(BINARY))
     assert len(commands) > 70

@@ -9,7 +9,7 @@ import Testing
         let folder = try Files.makeTemporaryFolder("countersign-lab-test")
         defer { Files.removeFolder(folder) }
         let set = try await StageBuilder(
-            row, in: folder, settings: LabSettings(binary: CountersignBinary(binary), jobs: 1))
+            row, in: folder, settings: LabSettings(binary: CountersignBinary(), jobs: 1))
         let stage = set.stage
         do {
             let victim = try await stage.newVictim()
@@ -25,9 +25,3 @@ import Testing
         await set.tearDown()
     }
 }
-
-/// The binary beside the tests in the same build.
-private let binary: String? = {
-    guard let tests = try? CountersignBinary().path, let end = tests.lastIndex(of: "/") else { return nil }
-    return tests[..<end] + "/countersign"
-}()

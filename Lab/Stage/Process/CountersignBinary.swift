@@ -6,9 +6,9 @@ package struct CountersignBinary: Sendable {
     /// A file.
     package let path: String
 
-    /// Uses the file at `path`, or by default this process's own binary.
+    /// Uses the file at `path`, or by default the one beside this process's program.
     package init(_ path: String? = nil) throws(LabError) {
-        guard let path = path ?? CountersignBinary.own else {
+        guard let path = path ?? CountersignBinary.beside else {
             throw LabError("cannot tell which file this process runs")
         }
         self.path = path
@@ -64,11 +64,12 @@ package struct CountersignBinary: Sendable {
         return result
     }
 
-    private static var own: String? {
+    private static var beside: String? {
         var bytes = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &bytes, bytes.count)
         guard count > 0 else { return nil }
-        return String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let own = String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return own.lastIndex(of: "/").map { own[...$0] + "countersign" }
     }
 }
 

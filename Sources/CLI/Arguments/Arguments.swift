@@ -1,23 +1,23 @@
 import CountersignWire
 
 /// The words after a command, sorted into what the command asked for.
-struct Arguments: Sendable, Equatable {
+package struct Arguments: Sendable, Equatable {
     private var values: [String: [String]] = [:]
     private var positionals: [String: String] = [:]
     /// Those of the positional that takes all that remain.
-    private(set) var remaining: [String] = []
+    package private(set) var remaining: [String] = []
 
-    func has(_ name: String) -> Bool { values[name] != nil }
+    package func has(_ name: String) -> Bool { values[name] != nil }
 
     /// The options that are given.
     var optionNames: [String] { values.keys.sorted() }
 
     /// The last value given.
-    func value(_ name: String) -> String? { values[name]?.last }
+    package func value(_ name: String) -> String? { values[name]?.last }
 
-    func values(_ name: String) -> [String] { values[name] ?? [] }
+    package func values(_ name: String) -> [String] { values[name] ?? [] }
 
-    func positional(_ name: String) -> String? { positionals[name] }
+    package func positional(_ name: String) -> String? { positionals[name] }
 
     /// `--name value`, `--name=value`, `-n value`, `-nvalue`; after `--` nothing is an option. Everything
     /// that the command does not know is an ``OperationalError`` of usage.
@@ -100,8 +100,8 @@ struct Arguments: Sendable, Equatable {
 }
 
 /// What a misspelt word was probably meant to be.
-enum SpellingSuggestion {
-    static func text(for word: String, among known: [String], prefix: String = "") -> String {
+package enum SpellingSuggestion {
+    package static func text(for word: String, among known: [String], prefix: String = "") -> String {
         // Of names at the same distance, the one that is as long as the word: swapped and wrong letters are
         // more frequent than missing ones.
         let ranked = Set(known).map { name in

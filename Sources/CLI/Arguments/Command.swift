@@ -2,15 +2,25 @@ import CountersignAuthority
 import CountersignWire
 
 /// One command as users see it: its words, what follows them, and what it does.
-struct Command: Sendable {
+package struct Command: Sendable {
     /// `["app", "add"]`.
-    var words: [String]
-    var summary: String
+    package var words: [String]
+    package var summary: String
     var positionals: [Positional] = []
     var options: [Option] = []
     /// More to know, shown below the options.
     var notes = ""
+    /// Whether `countersign-lab` runs it, and this program only starts that one.
+    var isInDevelopmentProgram = false
     var run: @Sendable (Invocation) throws(OperationalError) -> ExitStatus
+
+    package init(
+        words: [String], summary: String, positionals: [Positional] = [], options: [Option] = [],
+        notes: String = "", run: @escaping @Sendable (Invocation) throws(OperationalError) -> ExitStatus
+    ) {
+        (self.words, self.summary, self.positionals, self.options) = (words, summary, positionals, options)
+        (self.notes, self.run) = (notes, run)
+    }
 
     var name: String { words.joined(separator: " ") }
     /// With what every command has, and `--store` where a deployment is opened.
@@ -23,8 +33,8 @@ struct Command: Sendable {
 }
 
 /// What stands after the command without a name.
-struct Positional: Sendable {
-    enum Presence: Sendable {
+package struct Positional: Sendable {
+    package enum Presence: Sendable {
         case required, optional
         /// This word and all that follow, also such as look like options where they stand after `--`. The
         /// last positional.
@@ -32,12 +42,16 @@ struct Positional: Sendable {
     }
 
     var name: String
-    var presence = Presence.required
+    var presence: Presence
+
+    package init(name: String, presence: Presence = .required) {
+        (self.name, self.presence) = (name, presence)
+    }
 }
 
 /// What is given by name.
-struct Option: Sendable {
-    enum Kind: Sendable, Equatable {
+package struct Option: Sendable {
+    package enum Kind: Sendable, Equatable {
         case flag
         /// Takes a value, shown as this in help; given twice, the last one counts.
         case value(String)
@@ -52,24 +66,35 @@ struct Option: Sendable {
     /// What completion offers as the value; nil for what the placeholder says.
     var form: ValueForm?
 
-    static func flag(_ name: String, meaning: String, letter: Character? = nil) -> Option {
+    package init(
+        name: String, letter: Character? = nil, kind: Kind, meaning: String, form: ValueForm? = nil
+    ) {
+        (self.name, self.letter, self.kind) = (name, letter, kind)
+        (self.meaning, self.form) = (meaning, form)
+    }
+
+    package static func flag(_ name: String, meaning: String, letter: Character? = nil) -> Option {
         Option(name: name, letter: letter, kind: .flag, meaning: meaning)
     }
 
-    static func value(_ name: String, placeholder value: String, meaning: String, letter: Character? = nil)
+    package static func value(
+        _ name: String, placeholder value: String, meaning: String, letter: Character? = nil
+    )
         -> Option
     {
         Option(name: name, letter: letter, kind: .value(value), meaning: meaning)
     }
 
-    static func list(_ name: String, placeholder value: String, meaning: String, letter: Character? = nil)
+    package static func list(
+        _ name: String, placeholder value: String, meaning: String, letter: Character? = nil
+    )
         -> Option
     {
         Option(name: name, letter: letter, kind: .list(value), meaning: meaning)
     }
 
     /// A signature scheme, whose names completion offers.
-    static func scheme(meaning: String) -> Option {
+    package static func scheme(meaning: String) -> Option {
         Option(name: "scheme", kind: .value("NAME"), meaning: meaning, form: .schemes)
     }
 
@@ -81,8 +106,8 @@ struct Option: Sendable {
     }
 
     static let help = flag("help", meaning: "show this", letter: "h")
-    static let json = flag("json", meaning: "print JSON")
-    static let data = value(
+    package static let json = flag("json", meaning: "print JSON")
+    package static let data = value(
         "data", placeholder: "DIR", meaning: "the data folder (COUNTERSIGN_DATA, else .countersign)")
     static let store = value(
         "store", placeholder: "URL",
@@ -107,7 +132,13 @@ extension Command {
             if leadingOptions.contains(word), let value = rest.popFirst() { leading.append(value) }
         }
         if leading.contains("--version") { rest = ["version"]; leading.removeAll { $0 == "--version" } }
-        if rest.first == "help" { return .help(try Help.text(for: Array(rest.dropFirst()), in: commands)) }
+        if rest.first == "help" {
+            let words = Array(rest.dropFirst())
+            if let command = commands.first(where: { $0.words == words && $0.isInDevelopmentProgram }) {
+                return .run(command, ["--help"])
+            }
+            return .help(try Help.text(for: words, in: commands))
+        }
         if rest.isEmpty, leading.contains(where: { ["--help", "-h"].contains($0) }) {
             return .help(Help.overview(of: commands))
         }

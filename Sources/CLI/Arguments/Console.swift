@@ -4,7 +4,7 @@ import CountersignWire
 import Glibc
 
 /// The three streams. What was asked for goes to standard output, everything about it to standard error.
-struct Console: Sendable {
+package struct Console: Sendable {
     private let output: Int32
     let errors: Int32
     let input: Int32
@@ -16,30 +16,32 @@ struct Console: Sendable {
     }
 
     /// A line, or several, of text that may hold what others wrote.
-    func print(_ text: String) throws(OperationalError) {
+    package func print(_ text: String) throws(OperationalError) {
         try write(Array((VisibleText.of(text) + "\n").utf8))
     }
 
     /// Text with colours in it, in which what others wrote is visible already.
-    func print(painted text: String) throws(OperationalError) { try write(Array((text + "\n").utf8)) }
+    package func print(painted text: String) throws(OperationalError) { try write(Array((text + "\n").utf8)) }
 
     /// Whether a person reads along.
     var isTerminal: Bool { isatty(output) == 1 }
 
     /// Bytes as they are.
-    func write(_ bytes: [UInt8]) throws(OperationalError) {
+    package func write(_ bytes: [UInt8]) throws(OperationalError) {
         guard Console.writeAll(bytes, to: output) else {
             throw Errno.error("standard output: cannot write")
         }
     }
 
-    func reportError(_ text: String) { note("countersign: \(text)") }
+    package func reportError(_ text: String) { note("countersign: \(text)") }
 
     /// A line on standard error. If standard error cannot be written to, the line is lost.
-    func note(_ text: String) { _ = Console.writeAll(Array((VisibleText.of(text) + "\n").utf8), to: errors) }
+    package func note(_ text: String) {
+        _ = Console.writeAll(Array((VisibleText.of(text) + "\n").utf8), to: errors)
+    }
 
     /// Whether a person sees what is said on standard error.
-    var isErrorTerminal: Bool { isatty(errors) == 1 }
+    package var isErrorTerminal: Bool { isatty(errors) == 1 }
 
     /// On standard error, without a line's end.
     func writeError(_ text: String) { _ = Console.writeAll(Array(text.utf8), to: errors) }
@@ -57,14 +59,14 @@ struct Console: Sendable {
     }
 
     /// A file that the command line names; that it cannot be opened is a mistake there.
-    static func readFile(_ path: String, limit: Int = 64 << 20) throws(OperationalError) -> [UInt8] {
+    package static func readFile(_ path: String, limit: Int = 64 << 20) throws(OperationalError) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { throw Errno.error("\(path): cannot open", kind: .usage) }
         defer { close(file) }
         return try readAll(file, limit: limit, name: path)
     }
 
-    static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {
+    package static func writeAll(_ bytes: [UInt8], to file: Int32) -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = rest.withUnsafeBytes { Glibc.write(file, $0.baseAddress, $0.count) }
@@ -77,8 +79,8 @@ struct Console: Sendable {
 }
 
 /// errno as a fault.
-enum Errno {
-    static func error(_ what: String, kind: OperationalError.Kind = .failed) -> OperationalError {
+package enum Errno {
+    package static func error(_ what: String, kind: OperationalError.Kind = .failed) -> OperationalError {
         OperationalError(kind, message: "\(what): \(String(cString: strerror(errno)))")
     }
 }
@@ -157,39 +159,18 @@ extension Console {
 extension Console {
     /// Puts `text` in the place of the last line of standard error, which is a terminal; cut to its width,
     /// for what runs over into a second line could not be taken away again. Of characters one column wide.
-    func replaceLine(_ text: String) {
-        var size = winsize()
-        let width = ioctl(errors, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    package func replaceLine(_ text: String) {
+        // `struct winsize` belongs to whichever C module the compiler loads first; it begins with the rows and
+        // the columns. Source: ioctl_tty(2).
+        var size = [UInt16](repeating: 0, count: 4)
+        let width = ioctl(errors, UInt(TIOCGWINSZ), &size) == 0 && size[1] > 0 ? Int(size[1]) : 80
         writeError("\r\u{1B}[2K\(text.prefix(width - 1))")
     }
 }
 
-/// A file that a command writes in the end. It is opened at the start: that there is no such folder is not to
-/// be learnt after minutes.
-final class OutputFile {
-    private let file: Int32
-    private let path: String
-
-    /// What stands in it stays until ``replace(_:)``.
-    init(_ path: String) throws(OperationalError) {
-        self.path = path
-        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
-        guard file >= 0 else { throw Errno.error("\(path): cannot be written", kind: .usage) }
-    }
-
-    deinit { close(file) }
-
-    /// Puts the text in the place of what stood there.
-    func replace(_ text: String) throws(OperationalError) {
-        guard ftruncate(file, 0) == 0 || errno == EINVAL, Console.writeAll(Array(text.utf8), to: file) else {
-            throw Errno.error("\(path): cannot be written")
-        }
-    }
-}
-
 /// Columns for people: left-aligned, two spaces between.
-enum Table {
-    static func text(head: [String], rows: [[String]]) -> String {
+package enum Table {
+    package static func text(head: [String], rows: [[String]]) -> String {
         let all = [head] + rows
         let widths = head.indices.map { column in all.map { $0[column].count }.max() ?? 0 }
         return all.map { row in

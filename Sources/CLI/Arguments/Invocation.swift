@@ -5,26 +5,28 @@ import CountersignWire
 import Glibc
 
 /// One run of a command: what it was given, and where it reads and writes.
-struct Invocation: Sendable {
-    var arguments: Arguments
-    var console: Console
+package struct Invocation: Sendable {
+    package var arguments: Arguments
+    package var console: Console
     var environment: Environment
     /// The server in which the command runs; nil in a process of its own.
     var host: CommandHost?
+    /// All commands of the program.
+    var commands = Tool.commands
 
     /// A positional that the parser has made sure of.
-    func required(_ name: String) throws(OperationalError) -> String {
+    package func required(_ name: String) throws(OperationalError) -> String {
         if let text = arguments.positional(name) ?? arguments.value(name) { return text }
         throw OperationalError(.usage, message: "\(name) is missing")
     }
 
-    func requiredOption(_ name: String) throws(OperationalError) -> String {
+    package func requiredOption(_ name: String) throws(OperationalError) -> String {
         if let text = arguments.value(name) { return text }
         throw OperationalError(.usage, message: "--\(name) is missing")
     }
 
     /// Text for people, or with `--json` the same as JSON.
-    func print(_ json: JSONValue, text: () -> String) throws(OperationalError) {
+    package func print(_ json: JSONValue, text: () -> String) throws(OperationalError) {
         try console.print(arguments.has("json") ? json.prettyText : text())
     }
 
@@ -44,7 +46,7 @@ struct Invocation: Sendable {
 
     /// The path of the data folder alone, for what a running server is to judge: `--data`, else
     /// `COUNTERSIGN_DATA`, else the settings file, which is not read where one of them is given.
-    func dataFolder() throws(OperationalError) -> String {
+    package func dataFolder() throws(OperationalError) -> String {
         if let host { return host.configuration.data }
         var sources = Configuration.Sources()
         if let path = arguments.value("data") {
@@ -66,11 +68,12 @@ struct Invocation: Sendable {
     }
 
     /// Whole Unix seconds.
-    var now: Int64 { Int64(time(nil)) }
+    package var now: Int64 { Int64(time(nil)) }
 
     func appName() throws(OperationalError) -> AppName { try AppName(argument: required("APP")) }
 
-    func schemeName(default fallback: SchemeName = .messageSignatures) throws(OperationalError) -> SchemeName
+    package func schemeName(default fallback: SchemeName = .messageSignatures) throws(OperationalError)
+        -> SchemeName
     {
         guard let text = arguments.value("scheme") else { return fallback }
         if text == SchemeName.token.rawValue { throw Invocation.unsignedScheme }
@@ -94,7 +97,7 @@ struct Invocation: Sendable {
             + "token "
             + "up among its sessions (docs/protocol.md, \"Tokens alone\")")
 
-    func keyID(_ text: String, at place: String) throws(OperationalError) -> KeyID {
+    package func keyID(_ text: String, at place: String) throws(OperationalError) -> KeyID {
         guard let id = KeyID(text) else {
             throw OperationalError(
                 .usage, message: "\(place) `\(text)`: expected 1 to \(KeyID.longest) visible ASCII characters"

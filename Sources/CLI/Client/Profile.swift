@@ -10,7 +10,7 @@ import CountersignWire
 
 /// The client's settings for one server: its address, its trust, and the key of the app version that the
 /// client acts as.
-struct Profile: Sendable {
+package struct Profile: Sendable {
     var url: String
     var keyID: KeyID
     var scheme: SchemeName
@@ -21,7 +21,7 @@ struct Profile: Sendable {
     var timezoneOffset = 0
     /// Where form-md5's private key stands before the MD5 is made.
     var formMD5Key = FormMD5.KeyPosition.pair
-    var pins: [Trust.Pin] = []
+    package var pins: [Trust.Pin] = []
     /// For RSA keys, which do not say it themselves.
     var algorithm: KeyAlgorithm?
     /// The Ed25519 public key, 32 bytes, that the server's own answers verify under; nil where it is not
@@ -30,7 +30,7 @@ struct Profile: Sendable {
     /// The one that the server rotates to; nil where it is not known.
     var nextAuthorityKey: [UInt8]?
     /// A PEM file with the authorities to trust; nil for the system's.
-    var certificates: String?
+    package var certificates: String?
     /// How the server calls the app; nil where it is to say it.
     var app: String?
     /// Where the server's own routes begin; nil for where they usually do.
@@ -40,6 +40,10 @@ struct Profile: Sendable {
     var deviceKeys = DeviceKeyChoice.auto
     /// Random: tells this profile's items from others' in a place that they share.
     var vaultID = Hex.encode(SystemRandom().bytes(8).span)
+
+    package init(url: String, keyID: KeyID, scheme: SchemeName) {
+        (self.url, self.keyID, self.scheme) = (url, keyID, scheme)
+    }
 }
 
 extension Profile {
@@ -144,7 +148,7 @@ extension Profile {
     }
 
     /// A path without a slash at its end.
-    static func prefix(_ text: String, at place: String) throws(OperationalError) -> String {
+    package static func prefix(_ text: String, at place: String) throws(OperationalError) -> String {
         guard text.hasPrefix("/"), !text.hasSuffix("/"), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else {
             throw OperationalError(
@@ -154,7 +158,7 @@ extension Profile {
     }
 
     /// As `release add` prints it.
-    static func authorityKey(_ text: String) throws(OperationalError) -> [UInt8] {
+    package static func authorityKey(_ text: String) throws(OperationalError) -> [UInt8] {
         guard let key = Base64.decode(text, as: .url), key.count == 32 else {
             throw OperationalError(
                 .usage,
@@ -250,7 +254,7 @@ extension Profile {
     /// The trust of a profile: a server with a chain to an authority which, if pins are named, contains one
     /// of them; or a self-signed certificate with a pinned key. With `--ca` alone, a server with a chain to
     /// one of those certificates. The host's name is checked in every case.
-    func trust(for origin: Origin) throws(OperationalError) -> Trust {
+    package func trust(for origin: Origin) throws(OperationalError) -> Trust {
         do {
             let policy: Trust.Policy
             if !pins.isEmpty {
@@ -270,7 +274,7 @@ extension Profile {
     }
 
     /// Where chains may end: with those of `--ca`, else with those of the machine.
-    func authorities() throws(OperationalError) -> TransportOptions.Authorities {
+    package func authorities() throws(OperationalError) -> TransportOptions.Authorities {
         guard let certificates else { return .machine }
         return .instead(try Profile.authorities(inFile: certificates))
     }

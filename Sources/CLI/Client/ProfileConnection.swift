@@ -79,7 +79,7 @@ extension Origin {
     var transport: Request.Transport { security == .tls ? .tls : .plain }
 
     /// A URL taken apart: its origin, and its target in the very bytes that were written.
-    static func split(_ url: String) throws(OperationalError) -> (origin: Origin, target: [UInt8]) {
+    package static func split(_ url: String) throws(OperationalError) -> (origin: Origin, target: [UInt8]) {
         let security: Security
         let rest: Substring
         if url.hasPrefix("https://") {
@@ -107,7 +107,7 @@ extension Origin {
     }
 
     /// A path with its query, to be sent as it stands; a fragment is the client's own and stays here.
-    static func checkedTarget(_ text: String) throws(OperationalError) -> [UInt8] {
+    package static func checkedTarget(_ text: String) throws(OperationalError) -> [UInt8] {
         let bytes = Array(text.utf8.prefix { $0 != UInt8(ascii: "#") })
         guard bytes.first == UInt8(ascii: "/"), bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
             throw OperationalError(

@@ -1,9 +1,8 @@
 import CountersignAuthority
-import CountersignLab
 import CountersignWire
 
 extension Command {
-    static let labLast = Command(
+    package static let labLast = Command(
         words: ["lab", "last"], summary: "show the verdicts of the last run of the lab that was recorded",
         options: [.data, .json],
         notes: """
@@ -32,7 +31,7 @@ extension Command {
 
 extension LabRecord {
     /// In which marks are counted.
-    static let order: [Mark] = [.held, .fell, .notStaged, .notApplicable]
+    static let order: [LabRecord.Mark] = [.held, .fell, .notStaged, .notApplicable]
 }
 
 extension LabRecord {
@@ -44,15 +43,15 @@ extension LabRecord {
     static func read(inFolder folder: String) throws(OperationalError) -> LabRecord? {
         let file = file(inFolder: folder)
         guard let text = try file.read() else { return nil }
-        do throws(LabError) {
+        do {
             return try LabRecord(reading: text)
         } catch {
-            throw file.damage(error.description)
+            throw file.damage(error.message)
         }
     }
 
     /// Records it in place of the one before.
-    func record(in folder: DataFolder) throws(OperationalError) {
+    package func record(in folder: DataFolder) throws(OperationalError) {
         try LabRecord.file(inFolder: folder.path).replace(by: json.bytes)
     }
 }

@@ -211,20 +211,20 @@ extension Command {
 }
 
 extension Option {
-    static let formMD5Key = Option.value(
+    package static let formMD5Key = Option.value(
         "form-md5-key", placeholder: "pair|appended",
         meaning: "form-md5: where the private key goes before the MD5 (default: pair)")
 }
 
 extension Option {
-    static let nextAuthorityKey = Option.value(
+    package static let nextAuthorityKey = Option.value(
         "next-authority-key", placeholder: "K",
         meaning: "the server's `next_authority_key`: the key that it rotates to")
 }
 
 extension Invocation {
     /// What `--next-authority-key` says; nil without it.
-    func nextAuthorityKey() throws(OperationalError) -> [UInt8]? {
+    package func nextAuthorityKey() throws(OperationalError) -> [UInt8]? {
         guard let text = arguments.value("next-authority-key") else { return nil }
         guard let current = arguments.value("authority-key"), current != text else {
             throw OperationalError(
@@ -234,13 +234,13 @@ extension Invocation {
     }
 
     /// What `--form-md5-key` says; nil without it.
-    func formMD5Key() throws(OperationalError) -> FormMD5.KeyPosition? {
+    package func formMD5Key() throws(OperationalError) -> FormMD5.KeyPosition? {
         guard let text = arguments.value("form-md5-key") else { return nil }
         return try Profile.formMD5Key(text, at: "--form-md5-key")
     }
 
     /// What `--timezone` says, in seconds east of UTC, as an app's policy spells it.
-    func timezoneOffset() throws(OperationalError) -> Int {
+    package func timezoneOffset() throws(OperationalError) -> Int {
         guard let zone = arguments.value("timezone") else { return 0 }
         var policy = Policy()
         let key = try PolicyKey.named("timezone")

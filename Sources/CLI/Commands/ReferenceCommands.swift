@@ -23,7 +23,9 @@ extension Command {
         if run.arguments.remaining.isEmpty {
             try run.console.print(painted: script.text)
         } else {
-            let found = CompletionCandidates(for: run.arguments.remaining, in: Tool.commands)
+            let found = CompletionCandidates(for: run.arguments.remaining, in: run.commands)
+            // That program knows the options. Without it, the words of commands remain.
+            if found.command?.isInDevelopmentProgram == true { _ = DevelopmentProgram.replaceProcess() }
             try run.console.print(painted: found.lines)
         }
         return .success
@@ -42,14 +44,15 @@ extension Command {
     ) { (run) throws(OperationalError) in
         let words = ["COMMAND", "SUBCOMMAND"].compactMap { run.arguments.positional($0) }
         if words.isEmpty {
-            try run.console.print(painted: ManualPage(of: Tool.commands).text)
+            try run.console.print(painted: ManualPage(of: run.commands).text)
             return .success
         }
-        guard let command = Tool.commands.first(where: { $0.words == words }) else {
+        guard let command = run.commands.first(where: { $0.words == words }) else {
             let name = words.joined(separator: " ")
-            let hint = SpellingSuggestion.text(for: name, among: Tool.commands.map(\.name))
+            let hint = SpellingSuggestion.text(for: name, among: run.commands.map(\.name))
             throw OperationalError(.usage, message: "`\(name)`: no such command\(hint)")
         }
+        if command.isInDevelopmentProgram { _ = DevelopmentProgram.replaceProcess() }
         try run.console.print(painted: ManualPage(of: command).text)
         return .success
     }

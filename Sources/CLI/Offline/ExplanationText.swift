@@ -5,9 +5,9 @@ import CountersignWire
 
 /// An explanation for people. Parts of the request are shown as ``VisibleText``, because the sender may have
 /// put terminal control sequences in them.
-struct ExplanationText {
+package struct ExplanationText {
     /// Colour on a terminal, none in a file.
-    enum Style { case plain, coloured }
+    package enum Style { case plain, coloured }
 
     var style: Style
 
@@ -93,7 +93,7 @@ struct ExplanationText {
 
 extension Invocation {
     /// Source: no-color.org, any value that is not empty.
-    var style: ExplanationText.Style {
+    package var style: ExplanationText.Style {
         console.isTerminal && (environment["NO_COLOR"] ?? "").isEmpty ? .coloured : .plain
     }
 }

@@ -3,15 +3,15 @@ import CountersignSeal
 import CountersignWire
 
 /// A key as people keep it: a shared secret's text, or one half of a key pair in a PEM file.
-enum KeyText {
-    static let explanation = """
+package enum KeyText {
+    package static let explanation = """
         \(SecretText.explanation)
         A PEM file with a private key (PKCS #8) signs and verifies, one with a public key (SPKI) verifies:
         Ed25519, P-256, P-384, or RSA, for which --algorithm says which of its two is meant.
         """
 
     /// `algorithm` is needed for RSA; for other keys it may be nil, and must fit where it is not.
-    static func key(
+    package static func key(
         _ bytes: [UInt8], bare: SecretText.UnprefixedForm, algorithm: KeyAlgorithm?, at place: String
     ) throws(OperationalError) -> SigningKey {
         guard PEM.looksLike(bytes.span) else {
@@ -49,14 +49,14 @@ enum KeyText {
 }
 
 extension Option {
-    static let algorithm = Option.value(
+    package static let algorithm = Option.value(
         "algorithm", placeholder: "NAME",
         meaning: "the key's algorithm by its RFC 9421 name, where the key does not say it (RSA)")
 }
 
 extension Invocation {
     /// What `--algorithm` says; nil without it.
-    func algorithm() throws(OperationalError) -> KeyAlgorithm? {
+    package func algorithm() throws(OperationalError) -> KeyAlgorithm? {
         guard let text = arguments.value("algorithm") else { return nil }
         guard let algorithm = KeyAlgorithm(rawValue: text) else {
             let names = KeyAlgorithm.allCases.map(\.rawValue).joined(separator: ", ")
@@ -68,9 +68,9 @@ extension Invocation {
 
 /// How a secret is written down: `text:…`, `hex:…` or `base64url:…`, or bare, which means what the place
 /// says.
-enum SecretText {
+package enum SecretText {
     /// What a bare text is.
-    enum UnprefixedForm: Sendable {
+    package enum UnprefixedForm: Sendable {
         /// The key as it stands: what a team brings along.
         case theKeyItself
         /// For message-signatures, the base64url of 32 bytes that `release add` prints, where it is that;
@@ -130,16 +130,17 @@ enum SecretText {
 }
 
 extension Option {
-    static let secret = Option.value(
+    package static let secret = Option.value(
         "secret", placeholder: "S",
         meaning: "the key's secret (others on the machine see it in the process list)")
-    static let secretFile = Option.value("secret-file", placeholder: "F", meaning: "a file that holds it")
-    static let secretStdin = Option.flag("secret-stdin", meaning: "read it from standard input")
+    package static let secretFile = Option.value(
+        "secret-file", placeholder: "F", meaning: "a file that holds it")
+    package static let secretStdin = Option.flag("secret-stdin", meaning: "read it from standard input")
 }
 
 extension Invocation {
     /// The secret's text from the one place where it is given; nil where it is given nowhere.
-    func secretText() throws(OperationalError) -> (text: [UInt8], place: String)? {
+    package func secretText() throws(OperationalError) -> (text: [UInt8], place: String)? {
         var found: [(text: [UInt8], place: String)] = []
         if let text = arguments.value("secret") { found.append((Array(text.utf8), "--secret")) }
         if let path = arguments.value("secret-file") {

@@ -2,7 +2,7 @@ import CountersignSchemes
 import CountersignWire
 
 /// Signing for the commands that do it: a draft that cannot be signed was asked for wrongly.
-enum RequestSigner {
+package enum RequestSigner {
     static func sign(
         _ draft: inout Draft, scheme name: SchemeName, credentials: Credentials, at: Int64, nonce: String,
         alsoCovering components: [String] = []
@@ -32,7 +32,7 @@ enum RequestSigner {
     }
 
     /// sigv4's scope, for every command that signs.
-    static let scopeOptions: [Option] = [
+    package static let scopeOptions: [Option] = [
         .value(
             "region", placeholder: "NAME",
 
@@ -42,7 +42,7 @@ enum RequestSigner {
             meaning: "sigv4: the service that is signed (default: execute-api)"),
     ]
 
-    static func setScope(of credentials: inout Credentials, from run: Invocation) {
+    package static func setScope(of credentials: inout Credentials, from run: Invocation) {
         if let region = run.arguments.value("region") { credentials.region = region }
         if let service = run.arguments.value("service") { credentials.service = service }
     }

@@ -2,14 +2,14 @@ import CountersignSchemes
 import CountersignServer
 
 /// What may stand where a value is expected, for completion.
-enum ValueForm: Sendable {
+package enum ValueForm: Sendable {
     /// Any text; these words are offered.
     case text([String])
     case file
     case folder
 
     /// The name of a signature scheme.
-    static let schemes = ValueForm.text(SchemeName.allCases.map(\.rawValue))
+    package static let schemes = ValueForm.text(SchemeName.allCases.map(\.rawValue))
 
     /// By the placeholder in help: a file, a folder, or one of the words that it lists (`on|off`).
     init(placeholder: String) {
@@ -40,6 +40,8 @@ struct CompletionCandidates {
 
     private(set) var words: [(text: String, meaning: String)] = []
     private(set) var paths = Paths.none
+    /// The command that the line names.
+    private(set) var command: Command?
 
     /// `line` has the words after the program's name; the last one is being typed and may be empty.
     init(for line: [String], in commands: [Command]) {
@@ -55,6 +57,7 @@ struct CompletionCandidates {
         if !current.hasPrefix("-") { addCommands(after: typed, beginningWith: current, in: commands) }
         let matching = commands.filter { rest.starts(with: $0.words) }
         if let command = matching.max(by: { $0.words.count < $1.words.count }) {
+            self.command = command
             let arguments = Array(rest.dropFirst(command.words.count))
             addArguments(of: command, after: arguments, current: current, isSplit: isSplit)
         } else if rest.isEmpty, "--help".hasPrefix(current), current.hasPrefix("-") {

@@ -45,7 +45,7 @@ package struct RestartRequest {
 }
 
 /// The program that this process runs, and how to run it again as the successor of this server.
-enum ServerProgram {
+package enum ServerProgram {
     static let takeOver = "--takeover"
 
     /// Evaluated at the first use, which is at the start: a new version may replace the file under that name
@@ -57,6 +57,12 @@ enum ServerProgram {
         }
         return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
     }()
+
+    /// The path of another program in the same folder.
+    package static func beside(_ name: String) -> String? {
+        guard let path, let slash = path.lastIndex(of: "/") else { return nil }
+        return path[...slash] + name
+    }
 
     /// Starts the program with this process's arguments, environment and standard streams; returns its
     /// process id.

@@ -45,12 +45,12 @@ import Testing
     func whatIsNoRecordIsRefused(part: String, replacement: String) throws {
         let altered = Self.text.replacing(part, with: replacement, maxReplacements: 1)
         try #require(altered != Self.text)
-        #expect(throws: LabError.self) { try LabRecord(reading: Array(altered.utf8)) }
+        #expect(throws: OperationalError.self) { try LabRecord(reading: Array(altered.utf8)) }
     }
 
     @Test func oneThatIsLongIsRefused() {
         let long = Self.text + String(repeating: " ", count: LabRecord.mostBytes)
-        #expect(throws: LabError.self) { try LabRecord(reading: Array(long.utf8)) }
-        #expect(throws: LabError.self) { try LabRecord(reading: Array(Self.text.dropLast().utf8)) }
+        #expect(throws: OperationalError.self) { try LabRecord(reading: Array(long.utf8)) }
+        #expect(throws: OperationalError.self) { try LabRecord(reading: Array(Self.text.dropLast().utf8)) }
     }
 }

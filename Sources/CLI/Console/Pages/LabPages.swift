@@ -1,4 +1,4 @@
-import CountersignLab
+import CountersignAuthority
 import CountersignServer
 import CountersignWire
 
@@ -14,10 +14,10 @@ enum LabPages {
                     """)
         }
         let record: LabRecord
-        do throws(LabError) {
+        do {
             record = try LabRecord(reading: run.bytes)
         } catch {
-            throw APIProblem(503, code: "unavailable", detail: "the lab's record: \(error)")
+            throw APIProblem(503, code: "unavailable", detail: "the lab's record: \(error.message)")
         }
         let version = try visit.run("getVersion").text("version")
         let other = ConsoleMarkup.badge("this server is \(version)", tone: .warning)
@@ -88,7 +88,7 @@ enum LabPages {
     }
 
     /// That schemes of others fall is what the lab shows, and no alarm.
-    private static func cell(_ mark: Mark, isOurs: Bool) -> HTML {
+    private static func cell(_ mark: LabRecord.Mark, isOurs: Bool) -> HTML {
         let tone: ConsoleMarkup.Tone =
             switch mark {
             case .held: .good

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
+import CountersignCLI
 import CountersignSQL
 import CountersignServer
 import CountersignThreads
@@ -9,8 +10,7 @@ import Glibc
 
 extension Command {
     static let benchStore = Command(
-        words: ["bench", "store"],
-        summary: "measure the store: durable writes a second, sessions read at a start",
+        .benchStore,
         options: [
             .value(
                 "in", placeholder: "DIR",

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
+import CountersignCLI
 import CountersignGate
 import CountersignSchemes
 import CountersignSeal
@@ -10,7 +11,7 @@ import Foundation
 
 extension Command {
     static let bench = Command(
-        words: ["bench"], summary: "measure a verdict of each scheme, in process",
+        .bench,
         options: [.sessions, .json],
         notes: """
             The whole gate: from a parsed request to an admitted caller, the body's digest and the entry in \
@@ -78,7 +79,7 @@ extension GateBench {
 
 extension Command {
     static let benchVerdict = Command(
-        words: ["bench", "verdict"], summary: "judge one kind of request over and over, for a profiler",
+        .benchVerdict,
         options: [
             .value(
                 "of", placeholder: "KIND",
@@ -106,8 +107,7 @@ extension Command {
 
 extension Command {
     static let benchLogin = Command(
-        words: ["bench", "login"],
-        summary: "measure what OPAQUE logins cost the server, and how many it does in a second",
+        .benchLogin,
         options: [
             .value(
                 "in", placeholder: "DIR",
@@ -148,8 +148,7 @@ extension Command {
 
 extension Command {
     static let benchReplay = Command(
-        words: ["bench", "replay"],
-        summary: "measure the replay table: how long an insertion takes while it grows",
+        .benchReplay,
         options: [
             .value(
                 "in", placeholder: "DIR",

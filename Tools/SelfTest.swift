@@ -1,3 +1,4 @@
+import CountersignCLI
 import CountersignLab
 import CountersignSchemes
 import CountersignTransport
@@ -6,8 +7,7 @@ import CountersignWire
 
 extension Command {
     static let selfTest = Command(
-        words: ["selftest"],
-        summary: "attack a deployment of your own: vectors, replays, changes, wrong times",
+        .selfTest,
         positionals: [Positional(name: "URL")],
         options: [
             .value(

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignBenchmarks
+import CountersignCLI
 import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
@@ -8,7 +9,7 @@ import Foundation
 
 extension Command {
     static let benchFill = Command(
-        words: ["bench", "fill"], summary: "make a deployment with so many sessions, for load from outside",
+        .benchFill,
         options: [
             .value(
                 "in", placeholder: "DIR",
@@ -58,8 +59,7 @@ extension Command {
     }
 
     static let benchClients = Command(
-        words: ["bench", "clients"],
-        summary: "compute what clients send to register, sign in and renew a session",
+        .benchClients,
         options: [
             .value("count", placeholder: "N", meaning: "how many clients, of an account each (100)"),
             .value("first", placeholder: "N", meaning: "the number of the first account (0)"),

@@ -1,4 +1,5 @@
 import CountersignAuthority
+import CountersignCLI
 import CountersignLab
 import CountersignServer
 import CountersignThreads
@@ -8,7 +9,7 @@ import Synchronization
 
 extension Command {
     static let lab = Command(
-        words: ["lab"], summary: "attack every scheme, live, and show what held",
+        .lab,
         options: [
             Option(
                 name: "scheme", kind: .list("S"),
@@ -159,11 +160,11 @@ struct LabOptions {
         return jobs
     }
 
-    /// Gateways are this program again.
+    /// Gateways are the program beside this one.
     static func settings(_ run: Invocation) throws(OperationalError) -> LabSettings {
         let (jobs, tools) = (try jobs(run.arguments), try tools(run.arguments))
         do {
-            var settings = LabSettings(binary: try CountersignBinary(), jobs: jobs)
+            var settings = LabSettings(binary: try .installed(), jobs: jobs)
             settings.tools = tools
             return settings
         } catch {

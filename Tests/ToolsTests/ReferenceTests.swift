@@ -6,6 +6,7 @@ import Foundation
 import Testing
 
 @testable import CountersignCLI
+@testable import countersign_lab
 
 /// The pages of docs that list what the code has, list exactly that; and whatever is declared is also
 /// registered. A failure names the step of CONTRIBUTING.md that was left out.

@@ -6,6 +6,8 @@ package struct LabRecord: Sendable, Equatable {
     package struct RecordedAttack: Sendable, Equatable {
         package let name: AttackName
         package let column: Column
+
+        package init(name: AttackName, column: Column) { (self.name, self.column) = (name, column) }
     }
 
     package struct RecordedRow: Sendable, Equatable {
@@ -13,11 +15,17 @@ package struct LabRecord: Sendable, Equatable {
         package let summary: String
         /// One for each attack, in their order.
         package let marks: [Mark]
+
+        package init(name: RowName, summary: String, marks: [Mark]) {
+            (self.name, self.summary, self.marks) = (name, summary, marks)
+        }
     }
 
     package struct SkippedRow: Sendable, Equatable {
         package let name: RowName
         package let reason: String
+
+        package init(name: RowName, reason: String) { (self.name, self.reason) = (name, reason) }
     }
 
     /// The program's version.
@@ -33,24 +41,15 @@ package struct LabRecord: Sendable, Equatable {
     /// The most bytes of a record: more than twice those of a whole run.
     package static let mostBytes = 256 << 10
     private static let mostNames = 256
-    private static let mostScalars = 400
+    /// The most characters of a sentence.
+    package static let mostScalars = 400
 
-    package init(_ report: LabReport) {
-        let matrix = report.matrix
-        (version, began, seconds) = (report.version, report.began, Int64(report.seconds.rounded()))
-        attacks = matrix.attacks.map { RecordedAttack(name: $0.name, column: $0.column) }
-        rows = matrix.rows.map { row in
-            RecordedRow(
-                name: row.name, summary: LabRecord.shortened(row.summary),
-                marks: matrix.attacks.map { Mark(row.cells[$0.name]) })
-        }
-        skippedRows = matrix.notRun.map {
-            SkippedRow(name: $0.name, reason: LabRecord.shortened($0.reason))
-        }
-    }
-
-    private static func shortened(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.prefix(mostScalars)))
+    package init(
+        version: String, began: Int64, seconds: Int64, attacks: [RecordedAttack], rows: [RecordedRow],
+        skippedRows: [SkippedRow]
+    ) {
+        (self.version, self.began, self.seconds) = (version, began, seconds)
+        (self.attacks, self.rows, self.skippedRows) = (attacks, rows, skippedRows)
     }
 
     /// The columns of the attacks, in the order of the table.
@@ -102,73 +101,77 @@ extension LabRecord {
     }
 
     /// Takes what ``json`` is and nothing else.
-    package init(reading bytes: [UInt8]) throws(LabError) {
+    package init(reading bytes: [UInt8]) throws(OperationalError) {
         guard bytes.count <= LabRecord.mostBytes else {
-            throw LabError("over \(LabRecord.mostBytes) bytes")
+            throw LabRecord.damage("over \(LabRecord.mostBytes) bytes")
         }
         let document: JSONDocument
         do {
             document = try JSONReader.read(bytes)
         } catch {
-            throw LabError("not JSON: \(error)")
+            throw LabRecord.damage("not JSON: \(error)")
         }
         let root = document.root
         guard let version = root["version"]?.string, (1...64).contains(version.unicodeScalars.count),
             let began = root["began"].flatMap({ document.integer($0, in: 0...(1 << 53)) }),
             let seconds = root["seconds"].flatMap({ document.integer($0, in: 0...(1 << 53)) })
-        else { throw LabError("expected `version`, `began` and `seconds`") }
-        let attacks = try LabRecord.list("attacks", of: root).map { (entry) throws(LabError) in
+        else { throw LabRecord.damage("expected `version`, `began` and `seconds`") }
+        let attacks = try LabRecord.list("attacks", of: root).map { (entry) throws(OperationalError) in
             guard let column = entry["column"]?.string.flatMap(Column.init) else {
-                throw LabError("an attack without a known `column`")
+                throw LabRecord.damage("an attack without a known `column`")
             }
             return RecordedAttack(name: AttackName(try LabRecord.name("name", of: entry)), column: column)
         }
-        let rows = try LabRecord.list("rows", of: root).map { (entry) throws(LabError) in
+        let rows = try LabRecord.list("rows", of: root).map { (entry) throws(OperationalError) in
             RecordedRow(
                 name: RowName(try LabRecord.name("scheme", of: entry)),
                 summary: try LabRecord.text("summary", of: entry),
                 marks: try LabRecord.marks(of: entry, attacks: attacks))
         }
-        let skipped = try LabRecord.list("not_run", of: root).map { (entry) throws(LabError) in
+        let skipped = try LabRecord.list("not_run", of: root).map { (entry) throws(OperationalError) in
             SkippedRow(
                 name: RowName(try LabRecord.name("scheme", of: entry)),
                 reason: try LabRecord.text("reason", of: entry))
         }
         guard Set(attacks.map(\.name)).count == attacks.count,
             Set(rows.map(\.name) + skipped.map(\.name)).count == rows.count + skipped.count
-        else { throw LabError("expected each name once") }
+        else { throw LabRecord.damage("expected each name once") }
         (self.version, self.began, self.seconds) = (version, Int64(began), Int64(seconds))
         (self.attacks, self.rows, skippedRows) = (attacks, rows, skipped)
     }
 
-    private static func list(_ name: String, of root: JSON) throws(LabError) -> [JSON] {
+    private static func damage(_ reason: String) -> OperationalError {
+        OperationalError(.failed, message: reason)
+    }
+
+    private static func list(_ name: String, of root: JSON) throws(OperationalError) -> [JSON] {
         guard let list = root[name]?.elements, list.count <= mostNames else {
-            throw LabError("expected a list `\(name)` of at most \(mostNames)")
+            throw LabRecord.damage("expected a list `\(name)` of at most \(mostNames)")
         }
         return list
     }
 
-    private static func name(_ name: String, of entry: JSON) throws(LabError) -> String {
+    private static func name(_ name: String, of entry: JSON) throws(OperationalError) -> String {
         guard let text = entry[name]?.string, (1...64).contains(text.utf8.count),
             text.utf8.allSatisfy({ ASCII.isLetter($0) || ASCII.isDigit($0) || "-+.".utf8.contains($0) })
-        else { throw LabError("expected `\(name)` of 1 to 64 letters, digits, `-`, `+` and `.`") }
+        else { throw LabRecord.damage("expected `\(name)` of 1 to 64 letters, digits, `-`, `+` and `.`") }
         return text
     }
 
-    private static func text(_ name: String, of entry: JSON) throws(LabError) -> String {
+    private static func text(_ name: String, of entry: JSON) throws(OperationalError) -> String {
         guard let text = entry[name]?.string, text.unicodeScalars.count <= mostScalars else {
-            throw LabError("expected `\(name)` of at most \(mostScalars) characters")
+            throw LabRecord.damage("expected `\(name)` of at most \(mostScalars) characters")
         }
         return text
     }
 
-    private static func marks(of entry: JSON, attacks: [RecordedAttack]) throws(LabError) -> [Mark] {
+    private static func marks(of entry: JSON, attacks: [RecordedAttack]) throws(OperationalError) -> [Mark] {
         guard let cells = entry["cells"]?.members, cells.count == attacks.count else {
-            throw LabError("expected a cell for each attack")
+            throw LabRecord.damage("expected a cell for each attack")
         }
-        return try zip(attacks, cells).map { (attack, cell) throws(LabError) in
+        return try zip(attacks, cells).map { (attack, cell) throws(OperationalError) in
             guard cell.name == attack.name.description, let mark = cell.value.string.flatMap(Mark.init)
-            else { throw LabError("expected a mark for `\(attack.name)`") }
+            else { throw LabRecord.damage("expected a mark for `\(attack.name)`") }
             return mark
         }
     }

@@ -4,8 +4,9 @@ import Testing
 
 @testable import CountersignCLI
 @testable import CountersignLab
+@testable import countersign_lab
 
-@Suite struct LabTests {
+@Suite struct LabCommandTests {
     private static func parsed(_ words: [String]) throws -> Arguments {
         try Arguments.parse(words, for: .lab)
     }
@@ -50,9 +51,9 @@ import Testing
             #expect(fault?.kind == .usage)
         }
         for word in ["mitmproxy", "tshark"] {
-            #expect(throws: OperationalError.self) { try LabTools([word], path: "/nowhere:/proc") }
+            #expect(throws: OperationalError.self) { try LabTools([word], path: "/proc/nowhere:/proc") }
         }
-        let arguments = try Self.parsed(["--with", "mitmproxy=/nowhere"])
+        let arguments = try Self.parsed(["--with", "mitmproxy=/proc/nowhere"])
         let missing = #expect(throws: OperationalError.self) { try LabOptions.tools(arguments) }
         #expect(missing?.kind == .unreachable)
     }

@@ -1,11 +1,11 @@
+import CountersignCLI
 import CountersignConformance
 import CountersignLab
 import CountersignWire
 
 extension Command {
     static let conformance = Command(
-        words: ["conformance"],
-        summary: "drive a port of the client through every exchange, and say what it does wrong",
+        .conformance,
         positionals: [Positional(name: "COMMAND", presence: .remaining)],
         options: [
             .list("case", placeholder: "NAME", meaning: "carry out this case, or several, with commas"),
@@ -42,7 +42,7 @@ extension Command {
         let report: ConformanceReport
         do throws(LabError) {
             let conformance = Conformance(
-                try CountersignBinary(), command: run.arguments.remaining, cases: cases)
+                try .installed(), command: run.arguments.remaining, cases: cases)
             let persistence: Conformance.FailurePolicy =
                 run.arguments.has("keep-going") ? .allCases : .untilFailure
             report = try conformance.run(persistence) {

@@ -1,0 +1,3 @@
+import CountersignCLI
+
+Tool.runProcess(commands: DevelopmentCommand.commands)
