@@ -472,9 +472,11 @@ class Run:
             self.say(f"full: {step.name}: {'runs' if runs else 'does not run'}: {why}")
             if runs:
                 seed = random.randrange(1 << 31) if step.is_seeded else None
-                command = step.changed if step.changed and paths else step.command
-                if "{tests}" in command:
-                    command = command.replace("{tests}", ",".join(self.table.package.tests(paths)))
+                tests = ",".join(self.table.package.tests(paths))
+                command = step.changed.replace("{tests}", tests)
+                # Without files to choose by, all of it.
+                if not command or "{tests}" in step.changed and not tests:
+                    command = step.command
                 is_green = self.measured(step, command, seed)[0]
                 red += [] if is_green else [step.name]
         self.say(f"full: {len(red)} red{': ' if red else ''}{', '.join(red)}")
