@@ -612,7 +612,7 @@ def arguments(words):
             ("stale", "run the steps that are stale, and not those that are red"),
             ("list", "print each step with its record, and whether and why it is stale"),
             ("smoke", "run the smallest form of each step, which must work and must recognize a planted failure; "
-                      "uses .build/debug and .build/release, and builds nothing"),
+                      "uses the programs of .build/debug, and builds none of them"),
             ("changed", "run the steps that changed files ask for, as in CI; prints why each of them runs or not"),
             ("check", "check the table, the records and that each Swift file belongs to a step, as in script/lint"),
             ("release", "exit 1 unless every step is green and not stale, as in script/package --release")):
