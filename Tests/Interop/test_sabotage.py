@@ -11,6 +11,7 @@ import pytest
 import auth_clients
 from backend import Backend
 from broken import DEBUG, Breakable, code, stolen, with_mac
+from full import sampled
 from gateway import ROOT
 from l1_client import signed
 from signing import ReleaseKey
@@ -213,14 +214,15 @@ debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG
 
 
 @debug
-@pytest.mark.parametrize("is_broken", [False, True], ids=["sound", "broken"])
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("is_broken", sampled([False, True], True), ids=["sound", "broken"])
+@pytest.mark.parametrize("name", sampled(FAULTS, "nonce-unchecked"))
 def test_a_fault_shows(name, is_broken, tmp_path):
     with Backend() as backend, Breakable(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
         assert FAULTS[name](server.prepared()) is is_broken
         assert ("SABOTAGED" in server.log_path.read_text()) is is_broken
 
 
+@pytest.mark.full
 @debug
 def test_who_is_honest_is_served_all_the_same(tmp_path):
     """Or an attack could fail because nothing works."""
@@ -244,6 +246,7 @@ def refused(binary: object, *names: str) -> str:
     return done.stderr
 
 
+@pytest.mark.full
 @debug
 def test_all_faults_are_shown_here():
     for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):
