@@ -13,6 +13,8 @@ from attackers import Attack, build_tools
 from attacks import ATTACKS
 from gateway import BINARY
 
+pytestmark = pytest.mark.full
+
 SECONDS = 2
 # Milliseconds; a debug build is slower by an order of magnitude.
 SLOWER = 10 if "/debug/" in BINARY else 1

@@ -18,6 +18,7 @@ import pytest
 
 import oracles
 from backend import Backend
+from full import sampled
 from gateway import ROOT, Gateway
 from signing import ReleaseKey
 from wire import Closed
@@ -247,7 +248,11 @@ def answering(tmp_path_factory):
         yield gateway
 
 
-@pytest.mark.parametrize("case", ANSWERS, ids=[case["name"] for case in ANSWERS])
+# In CI one of each outcome.
+FIRST = [next(case for case in ANSWERS if case["outcome"] == outcome) for outcome in ("passed", "refused", "cut", "either")]
+
+
+@pytest.mark.parametrize("case", sampled(ANSWERS, *FIRST), ids=[case["name"] for case in ANSWERS])
 def test_no_answer_reaches_another_caller(answering, case):
     """With one worker, the connection to the backend would be taken again by the next request, of the same
     caller or of another."""

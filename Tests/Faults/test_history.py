@@ -12,7 +12,9 @@ from chaos_faults import forget_unnoticed
 from history import OK
 from postgres import programs
 
-pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
+# Which of the faults meets which request is chance.
+pytestmark = [pytest.mark.full,
+              pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")]
 DEBUG = os.environ.get("COUNTERSIGN_DEBUG_BINARY")
 IS_LONG = bool(os.environ.get("COUNTERSIGN_LONG"))
 debug = pytest.mark.skipif(not DEBUG, reason="no debug binary: COUNTERSIGN_DEBUG_BINARY is not set")

