@@ -323,14 +323,6 @@ let package = Package(
         .executableTarget(
             name: "opaque-peer", dependencies: ["CountersignOpaque", "CountersignSeal", "CountersignWire"],
             path: "Tests/OpaquePeer", swiftSettings: settings),
-        // Drives the store for tests of disk faults in Tests/Faults; never shipped.
-        .executableTarget(
-            name: "store-driver",
-            dependencies: [
-                "CountersignAuthority", "CountersignGate", "CountersignHandshake", "CountersignSQL",
-                "CountersignSchemes", "CountersignSeal", "CountersignWire",
-            ],
-            path: "Tests/StoreDriver", swiftSettings: settings),
         // The contract of every vault, for VaultTests and vault-driver; never shipped.
         .target(
             name: "VaultContract", dependencies: ["CountersignVault", "CountersignSeal"],
