@@ -1,7 +1,6 @@
 """Each fault that a debug build can be told to have does what its name says, and a server that was not told so does not do it; a release
 build cannot be told. With these faults the lab shows that it would see them (docs/decisions/0031-broken-servers.md)."""
 
-import json
 import pathlib
 import subprocess
 import time
