@@ -343,10 +343,8 @@ let package = Package(
         .executableTarget(
             name: "test-peers",
             dependencies: [
-                "Countersign", "CountersignAuthority", "CountersignGate", "CountersignHandshake",
-                "CountersignOpaque", "CountersignSQL", "CountersignSchemes", "CountersignSeal",
-                "CountersignTransport", "CountersignTrust", "CountersignVault", "CountersignWire",
-                "VaultContract",
+                "Countersign", "CountersignOpaque", "CountersignSeal", "CountersignTransport",
+                "CountersignTrust", "CountersignVault", "CountersignWire", "VaultContract",
             ],
             path: "Tests/Peers", swiftSettings: settings),
         // The sample app without its views, as a command-line program; never shipped.

@@ -29,9 +29,8 @@ import CountersignTransport
         // Each of these events occurred.
         for event in [
             "called", "signed in", "signed out", "forgotten", "killed", "killed at a write", "lost",
-            "revoked",
-            "refreshed",
-            "signed out in between", "signed in in between", "forgotten in between", "called in between",
+            "revoked", "refreshed", "signed out in between", "signed in in between", "forgotten in between",
+            "called in between",
         ] { #expect(tally[event, default: 0] > 0, "\(event)") }
     }
 }

@@ -13,7 +13,9 @@ from chaos_faults import forget_unnoticed
 from history import OK
 from postgres import programs
 
-pytestmark = pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")
+# Which of the faults meets which request is chance.
+pytestmark = [pytest.mark.full,
+              pytest.mark.skipif(programs() is None or not shutil.which("redis-server"), reason="no postgres, or no redis-server")]
 IS_LONG = bool(os.environ.get("COUNTERSIGN_LONG"))
 
 # Those that make Redis forget come last: requests are refused for some 20 s after them.

@@ -164,8 +164,7 @@ import Testing
     private func zeros(_ end: [UInt8], _ trailer: [UInt8]) -> [UInt8] {
         let start: [UInt8] = [
             0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 0xFF, 0xED, 0xC1, 0x31, 1, 0, 0, 0, 0xC2, 0xA0, 0xF5, 0x4F, 0x6D,
-            8, 0x5F,
-            0xA0,
+            8, 0x5F, 0xA0,
         ]
         return start + [UInt8](repeating: 0, count: 1051 - start.count - end.count - 8) + end + trailer
     }

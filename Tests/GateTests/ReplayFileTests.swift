@@ -12,9 +12,8 @@ import Testing
         "what makes two requests the same",
         arguments: [
             ("k1", SchemeName.messageSignatures, "n1", Refusal.Code.replayed),
-            ("k2", .messageSignatures, "n1", nil),
-            ("k1", .formMD5, "n1", nil), ("k1", .messageSignatures, "n2", nil),
-            ("k1n", .messageSignatures, "1", nil),
+            ("k2", .messageSignatures, "n1", nil), ("k1", .formMD5, "n1", nil),
+            ("k1", .messageSignatures, "n2", nil), ("k1n", .messageSignatures, "1", nil),
         ] as [(String, SchemeName, String, Refusal.Code?)])
     func sameness(_ row: (key: String, scheme: SchemeName, nonce: String, code: Refusal.Code?)) throws {
         let folder = try Folder()

@@ -11,6 +11,7 @@ import auth_clients
 import needs
 from backend import Backend
 from broken import Breakable, code, stolen, with_mac
+from full import sampled
 from l1_client import signed
 from products import BINARY, BREAKABLE
 from signing import ReleaseKey
@@ -209,14 +210,15 @@ def keeps_roots_in_clear(server: Breakable) -> bool:
 
 
 @needs.breakable
-@pytest.mark.parametrize("is_broken", [False, True], ids=["sound", "broken"])
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("is_broken", sampled([False, True], True), ids=["sound", "broken"])
+@pytest.mark.parametrize("name", sampled(FAULTS, "nonce-unchecked"))
 def test_a_fault_shows(name, is_broken, tmp_path):
     with Backend() as backend, Breakable(tmp_path, backend, *(["--sabotage", name] if is_broken else [])) as server:
         assert FAULTS[name](server.prepared()) is is_broken
         assert ("SABOTAGED" in server.log_path.read_text()) is is_broken
 
 
+@pytest.mark.full
 @needs.breakable
 def test_who_is_honest_is_served_all_the_same(tmp_path):
     """Or an attack could fail because nothing works."""
@@ -240,6 +242,7 @@ def refused(binary: object, *names: str) -> str:
     return done.stderr
 
 
+@pytest.mark.full
 @needs.breakable
 def test_all_faults_are_shown_here():
     for wrong in ("nonsense", "nonce-unchecked,", "NONCE-UNCHECKED"):

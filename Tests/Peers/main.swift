@@ -6,12 +6,11 @@ let words = Array(CommandLine.arguments.dropFirst())
 let rest = Array(words.dropFirst())
 switch words.first {
 case "opaque": try OpaquePeer.run()
-case "store": StorePeer.run(rest)
 case "vault": await VaultPeer.run(rest)
 case "legacy": try await LegacyPeer.run(PeerOptions(rest))
 case "transport": try await TransportPeer.run(PeerOptions(rest))
 case "conformance": try await ConformancePeer.run()
 default:
-    Line.error("usage: test-peers opaque|store|vault|legacy|transport|conformance …")
+    Line.error("usage: test-peers opaque|vault|legacy|transport|conformance …")
     exit(2)
 }

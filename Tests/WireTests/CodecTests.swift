@@ -153,9 +153,8 @@ import Testing
     private static let base64Table: [(text: String, bytes: String?)] = [
         ("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"),
         ("Zm9vYmFy", "foobar"), ("Zg", nil), ("Zg=", nil), ("Zg===", nil), ("Zh==", nil), ("Zm9=", nil),
-        ("Z", nil),
-        ("Zm9v\n", nil), ("Zm 9v", nil), ("Zm-v", nil), ("====", nil), ("=", nil), ("Zg==Zg==", nil),
-        ("Zm9v====", nil),
+        ("Z", nil), ("Zm9v\n", nil), ("Zm 9v", nil), ("Zm-v", nil), ("====", nil), ("=", nil),
+        ("Zg==Zg==", nil), ("Zm9v====", nil),
     ]
 
     private static let base64URLTable: [(text: String, bytes: [UInt8]?)] = [
@@ -169,10 +168,8 @@ import Testing
     private static let formsTable: [(text: String, pairs: [[String]]?)] = [
         ("", []), ("a=1", [["a", "1"]]), ("a=1&b=2", [["a", "1"], ["b", "2"]]), ("a", [["a", ""]]),
         ("a&b", [["a", ""], ["b", ""]]), ("a=", [["a", ""]]), ("a=b=c", [["a", "b=c"]]),
-        ("a=+b%2B", [["a", " b+"]]),
-        ("%61=%C3%BC", [["a", "ü"]]), ("a=1&", nil), ("&a=1", nil), ("a=1&&b=2", nil), ("=1", nil),
-        ("&", nil),
-        ("a=%", nil), ("a=%4", nil), ("a=%4&b=1", nil), ("a=%4g", nil), ("a=%00", nil), ("a=\0", nil),
-        ("a%00=1", nil),
+        ("a=+b%2B", [["a", " b+"]]), ("%61=%C3%BC", [["a", "ü"]]), ("a=1&", nil), ("&a=1", nil),
+        ("a=1&&b=2", nil), ("=1", nil), ("&", nil), ("a=%", nil), ("a=%4", nil), ("a=%4&b=1", nil),
+        ("a=%4g", nil), ("a=%00", nil), ("a=\0", nil), ("a%00=1", nil),
     ]
 }
