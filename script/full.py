@@ -28,7 +28,6 @@ import os
 import pathlib
 import random
 import re
-import shlex
 import signal
 import subprocess
 import sys
