@@ -37,12 +37,13 @@ extension Command {
             throw OperationalError(
                 .usage, message: "COMMAND is missing: expected `-- COMMAND ARG…`, the driver of a port")
         }
+        let binary = try CountersignBinary.installed()
         InterruptCleanup.install()
         defer { InterruptCleanup.removeLeftovers() }
         let report: ConformanceReport
         do throws(LabError) {
             let conformance = Conformance(
-                try .installed(), command: run.arguments.remaining, cases: cases)
+                binary, command: run.arguments.remaining, cases: cases)
             let persistence: Conformance.FailurePolicy =
                 run.arguments.has("keep-going") ? .allCases : .untilFailure
             report = try conformance.run(persistence) {

@@ -163,13 +163,9 @@ struct LabOptions {
     /// Gateways are the program beside this one.
     static func settings(_ run: Invocation) throws(OperationalError) -> LabSettings {
         let (jobs, tools) = (try jobs(run.arguments), try tools(run.arguments))
-        do {
-            var settings = LabSettings(binary: try .installed(), jobs: jobs)
-            settings.tools = tools
-            return settings
-        } catch {
-            throw OperationalError(.failed, message: "lab: \(error)")
-        }
+        var settings = LabSettings(binary: try .installed(), jobs: jobs)
+        settings.tools = tools
+        return settings
     }
 
     /// With what attackers listen and interpose.
@@ -188,6 +184,29 @@ struct LabOptions {
             return try ExpectedMatrix(reading: bytes)
         } catch {
             throw OperationalError(.usage, message: "--expect \(path): \(error)")
+        }
+    }
+}
+
+/// A file that a command writes in the end. It is opened at the start: that there is no such folder is not to
+/// be learnt after minutes.
+final class OutputFile {
+    private let file: Int32
+    private let path: String
+
+    /// What stands in it stays until ``replace(_:)``.
+    init(_ path: String) throws(OperationalError) {
+        self.path = path
+        file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw Errno.error("\(path): cannot be written", kind: .usage) }
+    }
+
+    deinit { close(file) }
+
+    /// Puts the text in the place of what stood there.
+    func replace(_ text: String) throws(OperationalError) {
+        guard ftruncate(file, 0) == 0 || errno == EINVAL, Console.writeAll(Array(text.utf8), to: file) else {
+            throw Errno.error("\(path): cannot be written")
         }
     }
 }

@@ -22,7 +22,8 @@ extension LabRecord {
         package var isOurs: Bool { description.hasPrefix("countersign") }
     }
 
-    /// A group of attacks of one kind: a column of the printed table, whose letter is that of the worst attack.
+    /// A group of attacks of one kind: a column of the printed table, whose letter is that of the worst
+    /// attack.
     package enum Column: String, Sendable, CaseIterable {
         case eavesdrop
         case manInTheMiddle = "mitm"
@@ -62,7 +63,8 @@ extension LabRecord {
         }
     }
 
-    /// The letter in a field of the printed table, the worst first: a column has the letter of its worst attack.
+    /// The letter in a field of the printed table, the worst first: a column has the letter of its worst
+    /// attack.
     package enum Mark: String, Sendable, CaseIterable {
         case fell = "F"
         /// A failure of the lab. It is worse than H: an attack that was not carried out proves nothing.

@@ -160,8 +160,8 @@ extension Console {
     /// Puts `text` in the place of the last line of standard error, which is a terminal; cut to its width,
     /// for what runs over into a second line could not be taken away again. Of characters one column wide.
     package func replaceLine(_ text: String) {
-        // `struct winsize` belongs to whichever C module the compiler loads first; it begins with the rows and
-        // the columns. Source: ioctl_tty(2).
+        // `struct winsize` belongs to whichever C module the compiler loads first; it begins with the rows
+        // and the columns. Source: ioctl_tty(2).
         var size = [UInt16](repeating: 0, count: 4)
         let width = ioctl(errors, UInt(TIOCGWINSZ), &size) == 0 && size[1] > 0 ? Int(size[1]) : 80
         writeError("\r\u{1B}[2K\(text.prefix(width - 1))")

@@ -50,9 +50,8 @@ extension Command {
         self.init(
             words: command.words, summary: "\(command.summary) (\(DevelopmentProgram.name))",
             notes: """
-                The program \(DevelopmentProgram.name) runs this command, and its help has the options. \
-                `countersign` starts the one in its own folder. The package \(DevelopmentProgram.name) contains \
-                it.
+                The program \(DevelopmentProgram.name) runs this command, and its help lists the options.
+                `countersign` starts the one in its own folder; the package \(DevelopmentProgram.name) has it.
                 """
         ) { (run) throws(OperationalError) in
             let failure = DevelopmentProgram.replaceProcess()
