@@ -238,8 +238,12 @@ let package = Package(
             ],
             path: "Tools", swiftSettings: breakable),
 
-        tests("HTTP", ["CountersignMemory", "CountersignWire"]),
+        tests("HTTP", ["CountersignMemory", "CountersignWire", "TestRounds"]),
 
+        // How often tests with random input repeat, and from which seed; never shipped.
+        .target(
+            name: "TestRounds", dependencies: ["CountersignWire"], path: "Tests/TestRounds",
+            swiftSettings: settings),
         // Databases of a PostgreSQL server, for PostgreSQLTests and ReplayTests; never shipped.
         .target(
             name: "DatabaseFixture", dependencies: ["CountersignMemory", "CountersignSQL"],
@@ -249,21 +253,21 @@ let package = Package(
             [
                 "CountersignAuthority", "CountersignGate", "CountersignHTTP", "CountersignMemory",
                 "CountersignSQL", "CountersignSchemes", "CountersignSeal", "CountersignWire",
-                "DatabaseFixture",
+                "DatabaseFixture", "TestRounds",
             ]),
         tests("Memory"),
         tests("Threads"),
-        tests("Wire"),
+        tests("Wire", ["TestRounds"]),
         tests("Seal", ["CountersignWire"]),
         tests("Opaque", ["CountersignSeal", "CountersignWire"]),
-        tests("Schemes", ["CountersignSeal", "CountersignWire"]),
-        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire"]),
+        tests("Schemes", ["CountersignSeal", "CountersignWire", "TestRounds"]),
+        tests("Gate", ["CountersignSchemes", "CountersignSeal", "CountersignWire", "TestRounds"]),
         tests(
             "Authority",
             [
                 "CountersignSQL", "CountersignGate", "CountersignHandshake", "CountersignMemory",
                 "CountersignOpaque", "CountersignSchemes", "CountersignSeal", "CountersignThreads",
-                "CountersignWire", "CSQLite",
+                "CountersignWire", "CSQLite", "TestRounds",
             ]),
         tests("Handshake", ["CountersignOpaque", "CountersignSeal", "CountersignWire"]),
         // A small authority and its sessions, for ClientTests and SDKTests; never shipped.
@@ -279,7 +283,7 @@ let package = Package(
             [
                 "ClientFakes", "CountersignHandshake", "CountersignOpaque", "CountersignSchemes",
                 "CountersignSeal",
-                "CountersignTransport", "CountersignVault", "CountersignWire",
+                "CountersignTransport", "CountersignVault", "CountersignWire", "TestRounds",
             ]),
         tests(
             "TestKit",
@@ -457,7 +461,7 @@ if let wanted = Context.environment["COUNTERSIGN_TESTS"] {
         "CountersignSchemes", "CountersignSeal", "CountersignSodium", "CountersignTestKit",
         "CountersignTransport",
         "CountersignTrust",
-        "CountersignVault", "CountersignWire",
+        "CountersignVault", "CountersignWire", "TestRounds",
     ]
     // Tests that show on a Mac whether the frameworks behave like the libraries on Linux.
     let tests: Set = [

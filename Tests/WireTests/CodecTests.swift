@@ -1,4 +1,5 @@
 import CountersignWire
+import TestRounds
 import Testing
 
 @Suite struct CodecTests {
@@ -91,9 +92,9 @@ import Testing
 
     @Test("forms, read by blocks and by bytes")
     func formBlocks() {
-        var random = SplitMix64(seed: 20_261_128)
+        var random = seededRandom()
         let alphabet = Array("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaabcdefgh0=&%+".utf8) + [0, 0xFF]
-        for _ in 0..<20_000 {
+        for _ in 0..<rounds(20_000) {
             let length = Int(random.next() % 90)
             let text = (0..<length).map { _ in alphabet[Int(random.next() % UInt64(alphabet.count))] }
             var reader = Form.Reader()
@@ -115,8 +116,8 @@ import Testing
 
     @Test("quoted text and Base64, by blocks and by bytes")
     func structuredFieldBlocks() {
-        var random = SplitMix64(seed: 20_261_128)
-        for _ in 0..<20_000 {
+        var random = seededRandom()
+        for _ in 0..<rounds(20_000) {
             let length = Int(random.next() % 70)
             let most: UInt64 = random.next() % 3 == 0 ? 256 : 96
             let text = (0..<length).map { _ in UInt8(truncatingIfNeeded: 32 + random.next() % most) }

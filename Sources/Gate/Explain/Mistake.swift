@@ -12,6 +12,8 @@ struct Mistake: Sendable {
     let remedy: String
     /// Where it can happen.
     let schemes: Set<SchemeName>
+    /// What `correction` reads.
+    let scope: Scope
     let correction: Correction
 
     enum Correction: Sendable {
@@ -29,12 +31,13 @@ struct Mistake: Sendable {
 
     init(
         code: String, sentence: String, remedy: String,
-        schemes: Set<SchemeName> = Set(SchemeName.signing), correction undo: Correction
+        schemes: Set<SchemeName> = Set(SchemeName.signing), scope: Scope = .head, correction undo: Correction
     ) {
         self.code = code
         self.sentence = sentence
         self.remedy = remedy
         self.schemes = schemes
+        self.scope = scope
         self.correction = undo
     }
 

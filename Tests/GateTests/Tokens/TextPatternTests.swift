@@ -1,5 +1,6 @@
 import CountersignGate
 import CountersignWire
+import TestRounds
 import Testing
 
 /// Patterns match as documented, unknown syntax is refused, and matching takes time linear in the text.
@@ -53,14 +54,16 @@ import Testing
     /// The reference: every start, every length, by trial.
     @Test("random patterns find what trying all ways finds")
     func reference() throws {
-        var random = SystemRandomNumberGenerator()
-        for _ in 0..<2_000 {
+        var random = seededRandom()
+        for _ in 0..<rounds(2_000) {
             let items = (0..<Int.random(in: 1...4, using: &random)).map { _ in
                 (Bool.random(using: &random) ? "[ab]" : "[a]", Bool.random(using: &random) ? "+" : "")
             }
             let pattern = "(" + items.map { $0.0 + $0.1 }.joined() + ")"
             let text = String(
-                (0..<Int.random(in: 0...9, using: &random)).map { _ in "abc".randomElement() ?? "a" })
+                (0..<Int.random(in: 0...9, using: &random)).map { _ in
+                    "abc".randomElement(using: &random) ?? "a"
+                })
             #expect(
                 try found(pattern, in: text) == TextPatternTests.slow(items, Array(text)),
                 "\(pattern) in \(text)")
