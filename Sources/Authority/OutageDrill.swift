@@ -7,12 +7,14 @@ import Synchronization
 package final class OutageDrill: Sendable {
     /// When the drill ends; zero while no drill runs.
     private let end = Atomic<Int64>(0)
+    private let clock: @Sendable () -> Int64
 
-    package init() {}
+    /// `clock` gives milliseconds, as ``NodeLease/now`` does.
+    package init(clock: @escaping @Sendable () -> Int64 = { NodeLease.now }) { self.clock = clock }
 
     package var isOn: Bool {
         let end = end.load(ordering: .relaxed)
-        return end != 0 && NodeLease.now < end
+        return end != 0 && clock() < end
     }
 
     package func run(until end: Int64) { self.end.store(end, ordering: .relaxed) }

@@ -183,18 +183,21 @@ private func refusal(_ body: @Sendable () async throws -> Void) async -> Refusal
 
 /// Holds a pool's thread until the test opens it.
 private final class Latch: Sendable {
-    private let isOpen = Atomic<Bool>(false)
+    private let isOpen = Monitor(false)
     private let waiters = Atomic<Int>(0)
 
     func wait() {
         waiters.add(1, ordering: .sequentiallyConsistent)
-        while !isOpen.load(ordering: .sequentiallyConsistent) { usleep(1_000) }
+        isOpen.wait { $0 ? () : nil }
     }
 
     /// Returns once a thread waits.
     func waited() async { while waiters.load(ordering: .sequentiallyConsistent) == 0 { await Task.yield() } }
 
-    func open() { isOpen.store(true, ordering: .sequentiallyConsistent) }
+    func open() {
+        isOpen.with { $0 = true }
+        isOpen.wakeAll()
+    }
 }
 
 private final class SettableClock: MonotonicClock {

@@ -165,7 +165,7 @@ import CountersignTransport
         _ = try await logOut(world)
         let isOpen = Locked(false)
         await world.network.plan(
-            .before { while !isOpen.with({ $0 }) { try await Task.sleep(for: .milliseconds(1)) } },
+            .before { while !isOpen.with({ $0 }) { await Task.yield() } },
             at: "/logout")
         for _ in 0..<5 { try await callByTheApp(world) }
         #expect(try world.state.pendingLogOuts.count == 1)

@@ -153,10 +153,14 @@ import Testing
     func cancelled() async throws {
         let solver = try await solver(step: 0)
         let error = refusal(hashes: WorkPuzzles.mostHashes)
+        let isAsked = Locked(false)
         let task = Task {
-            try await solver.perform { (_) async throws(ClientOperationError) -> String in throw error }
+            try await solver.perform { (_) async throws(ClientOperationError) -> String in
+                isAsked.with { $0 = true }
+                throw error
+            }
         }
-        try await Task.sleep(for: .milliseconds(100))
+        while !isAsked.with({ $0 }) { await Task.yield() }
         task.cancel()
         let result = await task.result
         guard case .failure(ClientOperationError.cancelled) = result else {

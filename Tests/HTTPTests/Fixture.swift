@@ -8,12 +8,14 @@ final class Engine: @unchecked Sendable {
     let loop: EventLoop
     let listener: Listener
     let port: Int
+    let registry: ConnectionRegistry
 
     init(
         limits: Limits = Limits(), deadlines: Deadlines = Deadlines(), tls: TLSContext? = nil,
         registry: ConnectionRegistry = ConnectionRegistry(), handler: any Handler
     ) throws {
         loop = try EventLoop()
+        self.registry = registry
         let (descriptors, port) = try SocketAddress.resolve(host: "127.0.0.1", port: 0)[0].listen(sockets: 1)
         self.port = port
         listener = Listener(

@@ -38,14 +38,12 @@ import Testing
         _ request: String, from address: String, on engine: Engine, by handler: SuspendingHandler,
         as number: Int
     ) throws -> RawClient {
-        for attempt in 1...200 {
-            let before = handler.handled
+        for _ in 1...1_000 {
             let client = try RawClient(port: engine.port, from: address)
             client.send(request)
-            while handler.handled == before, handler.suspended < number { usleep(200) }
+            handler.arrived.wait()
             if handler.suspended == number { return client }
             client.close()
-            usleep(UInt32(attempt) * 1_000)
         }
         throw NeverSuspended()
     }
@@ -58,8 +56,6 @@ import Testing
 private final class SuspendingHandler: Handler {
     private struct State {
         var waiting: [Item] = []
-        /// Requests that the connection's task handled.
-        var handled = 0
         var order: [String] = []
     }
 
@@ -85,10 +81,11 @@ private final class SuspendingHandler: Handler {
 
     private let count: Int
     private let state = Locked(State())
+    /// Set for each request.
+    let arrived = DispatchlessSignal()
 
     init(count: Int) { self.count = count }
 
-    var handled: Int { state.with { $0.handled } }
     var suspended: Int { state.with { $0.waiting.count } }
     var order: [String] { state.with { $0.order } }
 
@@ -98,12 +95,13 @@ private final class SuspendingHandler: Handler {
             state.waiting.append(item)
             return state.waiting.count == count ? state.waiting : []
         }
+        arrived.set()
         for item in all { item.exchange.goOn(with: item) }
         return .suspended
     }
 
     func handle(_ exchange: any Exchange) async {
-        state.with { $0.handled += 1 }
+        arrived.set()
         await exchange.respond(ServerResponse(status: 403, type: "text/plain", body: []))
     }
 

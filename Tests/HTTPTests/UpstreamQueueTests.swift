@@ -236,7 +236,7 @@ import CountersignWire
 
     /// The pool learns of the replacement by its tick, or by ``UpstreamPool/replace(limits:deadlines:)``.
     @Test("nor does a response that was in flight", arguments: [true, false])
-    func inFlight(_ isReloaded: Bool) async throws {
+    func inFlight(_ isReloaded: Bool) throws {
         let target = UpstreamTarget(host: "127.0.0.1", port: 1, tls: nil)
         try target.resolve()
         let loop = try EventLoop()
@@ -246,20 +246,29 @@ import CountersignWire
             loop.stop()
             loop.join()
         }
-        loop.performAndWait { pool.didAnswer(from: 0) }
-        try await Task.sleep(for: .seconds(2))
-        #expect(target.lastSuccess != nil, "what the destination answers is told")
-        loop.performAndWait { pool.didAnswer(from: 0) }
-        target.replace(by: try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil))
-        if isReloaded {
-            loop.performAndWait { pool.replace(limits: UpstreamLimits(), deadlines: Deadlines()) }
+        // In one turn of the loop each: its own tick comes between them or not.
+        loop.performAndWait {
+            pool.didAnswer(from: 0, at: 1)
+            pool.tick()
         }
-        try await Task.sleep(for: .seconds(2))
-        loop.performAndWait { pool.didAnswer(from: 0) }
-        try await Task.sleep(for: .seconds(2))
+        #expect(target.lastSuccess == 1, "what the destination answers is told")
+        let replacement = try UpstreamTarget.Replacement(host: "127.0.0.1", port: 2, tls: nil)
+        loop.performAndWait {
+            pool.didAnswer(from: 0, at: 2)
+            target.replace(by: replacement)
+            if isReloaded {
+                pool.replace(limits: UpstreamLimits(), deadlines: Deadlines())
+            } else {
+                pool.tick()
+            }
+            pool.didAnswer(from: 0, at: 3)
+            pool.tick()
+        }
         #expect(target.lastSuccess == nil)
-        loop.performAndWait { pool.didAnswer(from: 1) }
-        try await Task.sleep(for: .seconds(2))
-        #expect(target.lastSuccess != nil)
+        loop.performAndWait {
+            pool.didAnswer(from: 1, at: 4)
+            pool.tick()
+        }
+        #expect(target.lastSuccess == 4)
     }
 }

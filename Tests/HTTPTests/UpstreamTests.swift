@@ -114,7 +114,7 @@ final class Verdict: BodyInspector {
             let answer = client.receiveAll()
             #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.hasSuffix("wrong"))
             // The backend has a loop of its own, and may come to it later.
-            for _ in 0..<100 where seen.begun == 0 { usleep(50_000) }
+            seen.ended.wait()
         }
         // The backend saw a request begin, and its body cut off.
         #expect(seen.begun == 1 && seen.complete == 0)
@@ -139,7 +139,9 @@ final class Verdict: BodyInspector {
     @Test func says502And504() throws {
         var deadlines = Deadlines()
         deadlines.upstreamAnswer = 1
-        try withGateway(deadlines: deadlines, backend: SilentHandler()) { client, _ in
+        let silent = SilentHandler()
+        try withGateway(deadlines: deadlines, backend: silent) { client, _ in
+            defer { silent.release() }
             client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(client.receive(until: "\r\n\r\n").hasPrefix("HTTP/1.1 504 "))
         }
@@ -155,11 +157,14 @@ final class Verdict: BodyInspector {
 /// Counts requests whose head came, and those whose body did.
 final class SeenRequests: Handler {
     private let counts = Locked((begun: 0, complete: 0))
+    /// Set after each request.
+    let ended = DispatchlessSignal()
     var begun: Int { counts.with { $0.begun } }
     var complete: Int { counts.with { $0.complete } }
 
     func handle(_ exchange: any Exchange) async {
         counts.with { $0.begun += 1 }
+        defer { ended.set() }
         do {
             try await exchange.readWholeBody()
             counts.with { $0.complete += 1 }
@@ -172,10 +177,27 @@ final class SeenRequests: Handler {
     func refuse(_ refusal: Refusal, on exchange: any Exchange) async {}
 }
 
-/// Takes three seconds to answer.
-struct SilentHandler: Handler {
+/// Answers when it is released, and not before.
+final class SilentHandler: Handler {
+    private let state = Locked((isReleased: false, waiting: [UnsafeContinuation<Void, Never>]()))
+
+    func release() {
+        let waiting = state.with { state in
+            state.isReleased = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
     func handle(_ exchange: any Exchange) async {
-        try? await Task.sleep(for: .seconds(3))
+        await withUnsafeContinuation { continuation in
+            let isReleased = state.with { state in
+                if !state.isReleased { state.waiting.append(continuation) }
+                return state.isReleased
+            }
+            if isReleased { continuation.resume() }
+        }
         await exchange.respond(ServerResponse(status: 200, type: "text/plain", body: []))
     }
 
@@ -193,7 +215,7 @@ struct SilentHandler: Handler {
         let first = try RawClient(port: engine.port)
         defer { first.close() }
         first.send(head + String(repeating: "a", count: 79_999))
-        usleep(300_000)
+        while engine.registry.held.current < 79_999 { sched_yield() }
         let second = try RawClient(port: engine.port)
         defer { second.close() }
         second.send(head + String(repeating: "b", count: 80_000))

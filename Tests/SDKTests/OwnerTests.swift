@@ -168,10 +168,7 @@ import Testing
         await world.backend.plan(.refuse("update-required"), at: "/orders")
         _ = try? await client.data(for: APIRequest("/orders"))
         let sent = await world.backend.copies(of: "/orders").count
-        let events = client.events
-        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
-        _ = await first(of: events) { if case .began = $0 { true } else { false } }
-        try await Task.sleep(for: .milliseconds(50))
+        let waiting = await client.waitingRequest("/orders")
         try await client.logIn("bob", "correct horse")
         #expect(client.state == .updateRequired(url: nil))
         client.continueDespiteUpdate()

@@ -174,13 +174,10 @@ import Testing
         _ = try await world.signedIn()
         let client = try world.client()
         await client.resume()
-        let events = client.events
-        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
-        _ = await first(of: events) { if case .began = $0 { true } else { false } }
-        try await Task.sleep(for: .milliseconds(50))
+        let waiting = await client.waitingRequest("/orders")
         #expect(await world.backend.copies(of: "/orders").isEmpty)
         try await client.withPresence("Open the app") { _ in }
-        #expect(try await waiting.value.1.status == 200)
+        #expect(try await waiting.value == 200)
     }
 
     @Test func aLoginIsThroughTheGate() async throws {

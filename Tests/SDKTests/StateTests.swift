@@ -64,13 +64,10 @@ import Testing
         await world.authority.end("revoked")
         _ = try? await client.data(for: APIRequest("/orders"))
         let sent = await world.backend.copies(of: "/orders").count
-        let events = client.events
-        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
-        _ = await first(of: events) { if case .began = $0 { true } else { false } }
-        try await Task.sleep(for: .milliseconds(50))
+        let waiting = await client.waitingRequest("/orders")
         #expect(await world.backend.copies(of: "/orders").count == sent)
         try await client.logIn("alice", "correct horse")
-        #expect(try await waiting.value.1.status == 200)
+        #expect(try await waiting.value == 200)
     }
 
     @Test func aRequestIsNobodyElses() async throws {
@@ -200,12 +197,9 @@ import Testing
         _ = try? await client.data(for: APIRequest("/orders"))
         #expect(client.state == .updateRequired(url: nil))
         let sent = await world.backend.sent.count
-        let events = client.events
-        let waiting = Task { try await client.data(for: APIRequest("/orders")) }
-        _ = await first(of: events) { if case .began = $0 { true } else { false } }
-        try await Task.sleep(for: .milliseconds(50))
+        let waiting = await client.waitingRequest("/orders")
         #expect(await world.backend.sent.count == sent)
         client.continueDespiteUpdate()
-        #expect(try await waiting.value.1.status == 200)
+        #expect(try await waiting.value == 200)
     }
 }

@@ -1,5 +1,6 @@
 import CountersignAuthority
 import CountersignGate
+import CountersignMemory
 import CountersignSQL
 import CountersignSchemes
 import CountersignSeal
@@ -12,11 +13,18 @@ import Testing
 /// A drill is one at a time, is kept alive by its command alone, and ends by itself; while it is on, the
 /// store and the replay guard fail as if they were away, and nothing is changed in them.
 @Suite struct DrillControlTests {
-    private let control = DrillControl(log: nil)
+    private let now = Locked<Int64>(1_000)
+    private let control: DrillControl
 
-    @Test func isOneAtATime() throws {
-        let rest = try #require(control.run(.store, id: "a", milliseconds: 5_000))
-        #expect((1...5_000).contains(rest))
+    init() {
+        let now = now
+        control = DrillControl(log: nil, clock: { now.with { $0 } })
+    }
+
+    private func pass(milliseconds: Int64) { now.with { $0 += milliseconds } }
+
+    @Test func isOneAtATime() {
+        #expect(control.run(.store, id: "a", milliseconds: 5_000) == 5_000)
         #expect(control.store.isOn && !control.replay.isOn)
         #expect(control.run(.store, id: "b", milliseconds: 5_000) == nil)
         #expect(control.run(.replay, id: "a", milliseconds: 5_000) == nil)
@@ -30,22 +38,24 @@ import Testing
     @Test("it lasts a minute at most, however often its command asks for more")
     func isBounded() throws {
         let rest = try #require(control.run(.replay, id: "a", milliseconds: 3_600_000))
-        #expect(rest <= 60_000)
+        #expect(rest == 60_000)
         #expect(control.run(.store, id: "x", milliseconds: 0) == nil)
-        let other = DrillControl(log: nil)
-        _ = other.run(.store, id: "a", milliseconds: 200)
-        usleep(120_000)
-        #expect(try #require(other.run(.store, id: "a", milliseconds: 60_000)) <= 80)
-        usleep(100_000)
-        #expect(!other.store.isOn)
-        #expect(other.run(.store, id: "b", milliseconds: 0) == 0, "it is over")
+        #expect(control.run(.replay, id: "a", milliseconds: 0) == 0)
+        _ = control.run(.store, id: "a", milliseconds: 200)
+        pass(milliseconds: 120)
+        #expect(control.run(.store, id: "a", milliseconds: 60_000) == 80)
+        pass(milliseconds: 79)
+        #expect(control.store.isOn)
+        pass(milliseconds: 1)
+        #expect(!control.store.isOn)
+        #expect(control.run(.store, id: "b", milliseconds: 0) == 0, "it is over")
     }
 
     @Test func endsWithoutItsCommand() {
         _ = control.run(.store, id: "a", milliseconds: 60_000)
-        usleep(1_000_000)
+        pass(milliseconds: DrillControl.patience - 1)
         #expect(control.store.isOn)
-        usleep(600_000)
+        pass(milliseconds: 1)
         #expect(!control.store.isOn, "even though nothing has looked at it")
         #expect(control.run(.replay, id: "b", milliseconds: 1_000) != nil)
     }

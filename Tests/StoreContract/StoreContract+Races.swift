@@ -168,7 +168,7 @@ extension StoreContract {
                 if isLast, page.isEmpty { return seen }
                 isLast = done.count == 4
                 // Leaves the database to the others.
-                if page.isEmpty { usleep(200) }
+                if page.isEmpty { sched_yield() }
             }
         }
         let all = try make().sessions(changedAfter: start, limit: 1_000)

@@ -219,13 +219,14 @@ package final class UpstreamPool: @unchecked Sendable {
 
     /// Records that a response has begun, which shows that the upstream is up. `generation` is that of the
     /// connection: one to an earlier destination shows nothing about the current one.
-    func didAnswer(from generation: Int) {
-        if generation == self.generation { lastAnswer = loop.seconds }
+    func didAnswer(from generation: Int) { didAnswer(from: generation, at: loop.seconds) }
+
+    func didAnswer(from generation: Int, at time: Int64) {
+        if generation == self.generation { lastAnswer = time }
     }
 
-    // MARK: Once a second
-
-    private func tick() {
+    /// Called once a second.
+    func tick() {
         generation = target.generation
         if lastAnswer > toldAnswer {
             toldAnswer = lastAnswer

@@ -65,6 +65,9 @@ final class ClientStateMachine: Sendable {
 
     func stream() -> AsyncStream<CountersignState> { shown.stream() }
 
+    /// Those that follow the state: a request that waits is one.
+    var listenerCount: Int { shown.listenerCount }
+
     func finish() { shown.finish() }
 
     /// Takes the new status from the client module.

@@ -241,6 +241,9 @@ final class LegacyStatePublisher: Sendable {
 
     var states: AsyncStream<CountersignState> { shown.stream() }
 
+    /// Those that follow the state: a request that waits is one.
+    var listenerCount: Int { shown.listenerCount }
+
     /// Takes the next status from the client module: each differs from the one before.
     func take(_ status: LegacySessionStatus) {
         let isNeeded = status == .presenceNeeded

@@ -28,6 +28,8 @@ final class Broadcast<Value: Sendable>: Sendable {
 
     deinit { finish() }
 
+    var listenerCount: Int { state.with { $0.listeners.count } }
+
     /// The last value sent.
     var latest: Value? { state.with { $0.latest } }
 

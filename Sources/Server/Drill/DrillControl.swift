@@ -27,15 +27,20 @@ final class DrillControl: Sendable {
         /// When its command is no longer waited for.
         var lapse: Int64
 
-        var isOver: Bool { NodeLease.now >= min(end, lapse) }
+        func isOver(at now: Int64) -> Bool { now >= min(end, lapse) }
     }
 
-    let store = OutageDrill()
-    let replay = OutageDrill()
+    let store: OutageDrill
+    let replay: OutageDrill
     private let running = Locked<Running?>(nil)
     private let log: EventLog?
+    private let clock: @Sendable () -> Int64
 
-    init(log: EventLog?) { self.log = log }
+    /// `clock` gives milliseconds, as ``NodeLease/now`` does.
+    init(log: EventLog?, clock: @escaping @Sendable () -> Int64 = { NodeLease.now }) {
+        (self.log, self.clock) = (log, clock)
+        (store, replay) = (OutageDrill(clock: clock), OutageDrill(clock: clock))
+    }
 
     func drill(of subject: DrillSubject) -> OutageDrill { subject == .store ? store : replay }
 
@@ -43,7 +48,7 @@ final class DrillControl: Sendable {
     /// while another one runs. With 0 milliseconds the drill of that id ends.
     func run(_ subject: DrillSubject, id: String, milliseconds: Int64) -> Int64? {
         look()
-        let now = NodeLease.now
+        let now = clock()
         let isNew = running.with { running -> Bool? in
             guard let current = running else {
                 guard milliseconds > 0 else { return false }
@@ -59,7 +64,7 @@ final class DrillControl: Sendable {
         if isNew {
             note("a drill begins: as if the \(subject.title) were away, for \(milliseconds) ms at most")
         }
-        guard let current = running.with({ $0 }), !current.isOver else {
+        guard let current = running.with({ $0 }), !current.isOver(at: now) else {
             look()
             return 0
         }
@@ -70,8 +75,9 @@ final class DrillControl: Sendable {
     /// Ends a drill whose time is over, or whose command is not heard. The server calls it every few seconds,
     /// to have the end in the log; the drill itself has ended by then.
     func look() {
+        let now = clock()
         let ended = running.with { running -> Running? in
-            guard let current = running, current.isOver else { return nil }
+            guard let current = running, current.isOver(at: now) else { return nil }
             running = nil
             drill(of: current.subject).stop()
             return current

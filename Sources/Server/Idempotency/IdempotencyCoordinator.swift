@@ -17,7 +17,7 @@ class IdempotencyCoordinator: @unchecked Sendable {
     /// Takes the changes of upload tickets.
     let writer: any StoreWriter
     private let bounds: IdempotencyBounds
-    private let running = RunningRequests()
+    let running = RunningRequests()
     private let handOver: HandoverState
     /// Requests that begin before this time (Unix seconds) are refused: a restored deployment does not know
     /// which of them ran. 0 for none.
@@ -284,6 +284,9 @@ final class RunningRequests: Sendable {
     }
 
     private let running = Locked<[Name: Entry]>([:])
+
+    /// Copies that wait.
+    var waiting: Int { running.with { $0.values.reduce(0) { $0 + $1.waiters.count } } }
 
     /// `now` is in seconds of a monotonic clock.
     func enter(_ request: IdempotentRequest, at now: Int64) async -> Admission {

@@ -148,8 +148,9 @@ import Testing
             let client = try process(folder) { $0.whenLocked = .wait }
             #expect(await client.resume() == .locked)
             let count = carrier.seen.count
+            let listeners = client.report.listenerCount
             let waiting = Task { try await client.data(for: APIRequest("/orders")).1.status }
-            try await Task.sleep(for: .milliseconds(50))
+            while client.report.listenerCount <= listeners { await Task.yield() }
             #expect(carrier.seen.count == count)
             if isUnlocked {
                 try await client.unlock("Open")

@@ -65,6 +65,20 @@ final class TestClock: Sendable {
     }
 }
 
+extension CountersignClient {
+    /// Begins a request that is to wait for another state of the client, and returns when it waits.
+    func waitingRequest(_ path: String) async -> Task<Int, any Error> {
+        let before = core.stateMachine.listenerCount
+        let isOver = Locked(false)
+        let task = Task {
+            defer { isOver.with { $0 = true } }
+            return try await data(for: APIRequest(path)).1.status
+        }
+        while core.stateMachine.listenerCount <= before, !isOver.with({ $0 }) { await Task.yield() }
+        return task
+    }
+}
+
 /// Values as they come, for a test that waits for one.
 func first<Value: Sendable>(
     of stream: AsyncStream<Value>, where condition: (Value) -> Bool

@@ -32,9 +32,7 @@ import Testing
             let once = try Place().once()
             #expect(try await once.begin(request).isOurs)
             let copies = (0..<5).map { _ in Task { await verdict(of: once) } }
-            // They must be in line before it ends; that they are is seen by what they get, which no store
-            // holds yet.
-            try await Task.sleep(for: .milliseconds(50))
+            await wait(for: 5, in: once.running)
             await once.end(request, with: outcome)
             for copy in copies {
                 switch (outcome, await copy.value) {
@@ -47,15 +45,20 @@ import Testing
         }
     }
 
+    /// Until so many copies are in line.
+    private func wait(for copies: Int, in running: RunningRequests) async {
+        while running.waiting != copies { await Task.yield() }
+    }
+
     @Test func whatWasNotReachedIsTheNextOnes() async throws {
         let once = try Place().once()
         #expect(try await once.begin(request).isOurs)
         let copies = (0..<5).map { _ in Task { try await once.begin(request).isOurs } }
-        try await Task.sleep(for: .milliseconds(50))
+        await wait(for: 5, in: once.running)
         await once.end(request, with: .notReached)
         // One of the five is admitted; when it ends, the next is admitted, and so on.
-        for _ in 0..<4 {
-            try await Task.sleep(for: .milliseconds(20))
+        for number in 1...4 {
+            await wait(for: 5 - number, in: once.running)
             await once.end(request, with: .notReached)
         }
         for copy in copies { #expect(try await copy.value) }
@@ -107,8 +110,9 @@ import Testing
         let running = RunningRequests()
         guard case .ours = await running.enter(request, at: 100) else { throw Refusal(.unavailable) }
         let copy = Task { await running.enter(request, at: 100) }
-        try await Task.sleep(for: .milliseconds(50))
+        await wait(for: 1, in: running)
         running.expire(at: 100 + RunningRequests.patience - 1)
+        #expect(running.waiting == 1)
         running.expire(at: 100 + RunningRequests.patience)
         guard case .runsOn = await copy.value else {
             throw Refusal(.unavailable, detail: "it should have been let go")
@@ -120,12 +124,16 @@ import Testing
     @Test("a copy waits while the request may run at another node, and is not forwarded")
     func aCopyAtAnotherNode() async throws {
         let (place, others) = (try Place(), HandoverState())
-        let (first, second) = (try place.once(), try place.once(handOver: others))
+        let writer = FailingWriter(place.writer)
+        let first = try place.once()
+        let second = IdempotencyCoordinator(
+            place.deployment, writer: writer, settings: IdempotencySettings(), handOver: others)
         #expect(try await first.begin(request).isOurs)
         await #expect(throws: Refusal.self) { try await second.begin(request) }
         others.hasOtherNodes = true
         let copy = Task { try await second.begin(request) }
-        try await Task.sleep(for: .milliseconds(100))
+        // The request whose copy was refused above, and the copy twice: it waits after the first.
+        while writer.writes < 3 { await Task.yield() }
         await first.end(request, with: .answered(EncodedAnswer(answer)))
         guard case .again(let again) = try await copy.value else {
             throw Refusal(.unavailable, detail: "it would be forwarded twice")
@@ -275,6 +283,10 @@ private final class Place {
 private final class FailingWriter: StoreWriter {
     private let base: DirectWriter
     private let failing = Atomic(false)
+    private let written = Atomic(0)
+
+    /// Changes that were begun.
+    var writes: Int { written.load(ordering: .relaxed) }
 
     init(_ base: DirectWriter) { self.base = base }
 
@@ -286,6 +298,7 @@ private final class FailingWriter: StoreWriter {
     func write<Result: Sendable>(
         _ change: @escaping @Sendable (any Store) throws(OperationalError) -> Result
     ) async throws(Refusal) -> Result {
+        written.add(1, ordering: .relaxed)
         if fails { throw Refusal(.unavailable, detail: "the disk is gone") }
         return try await base.write(change)
     }
