@@ -117,12 +117,6 @@ class TestLogin:
         answer = place.post("/user/login", username=name, password=sent("md5", PASSWORD, SALT, KEY))
         assert answer["err"]["code"] == -1
 
-    def test_the_scripts_of_old_are_the_backend_s_again(self, place):
-        before = len(place.backend.seen)
-        request = place.key.request("POST", "/login/login.php", b"username=a&password=b")
-        assert place.running.send(request).status == 200
-        assert len(place.backend.seen) == before + 1
-
     def test_a_token_is_renewed_at_the_app_s_path(self, place):
         answer = place.log_in("md5", place.add("md5"))
         fresh = place.post("/user/token", loginTok=answer["loginTok"])

@@ -193,21 +193,3 @@ def test_a_session_reads_on_in_a_version_that_may_only_read(tmp_path):
         assert alice.run("logout").returncode == 0
         again = alice.run("login", "--account", "alice", "--password-stdin", stdin=PASSWORD)
         assert again.returncode == 1 and "update-required" in again.err and URL in again.err
-
-
-def test_a_session_has_a_place_of_its_own(tmp_path):
-    """By shares, sessions of one address are told apart: some are reached by 50 %, and those stay reached."""
-    with Gateway(tmp_path / "gateway") as place:
-        place.add_app("demo", registration="open", slots="unlimited")
-        first = Person(place, tmp_path / "p0", "alice").signs_up().logs_in()
-        people = [first] + [Person(place, tmp_path / f"p{n}", "alice", release=first.release).logs_in() for n in range(1, 12)]
-
-        def reached(percent: int) -> list[bool]:
-            place.admin("release", "retire", first.release["key_id"], "--at", "now", "--update-url", URL, "--percent", percent)
-            return [person.run("request", "/x").returncode == 1 for person in people]
-
-        half, most = reached(50), reached(90)
-        # Twelve on one side of a fair coin is one time in two thousand.
-        assert True in half and False in half
-        assert all(later for earlier, later in zip(half, most) if earlier)
-        assert reached(100) == [True] * len(people)

@@ -92,13 +92,6 @@ def test_streams_are_told_by_us_alone(tmp_path):
         assert seen.body == body and told(seen.fields) == expected(gateway)
 
 
-def test_echo_shows_the_same(tmp_path):
-    with Gateway(tmp_path, "--tls", "off") as gateway:
-        policy(gateway)
-        answer = gateway.send(Caller(gateway, "auth-v1").request("GET", "/", fields=SPOOFED))
-        assert told(list(json.loads(answer.body)["headers"].items())) == expected(gateway, proto="http")
-
-
 @pytest.mark.parametrize("chain, address, proto", [
     # What the proxy's own peer was; what stands to its left is whatever the client wrote.
     (["203.0.113.66", "198.51.100.7, 10.1.2.3"], "198.51.100.7", "https"), (["[2001:db8::9]:50000"], "2001:db8::9", "gopher"),
