@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import processes
 from nodes import Cluster, sent, wait_until
 from postgres import Postgres, programs
 
@@ -22,7 +23,7 @@ def test_a_node_goes_on_after_it_waited_for_the_lock(server, tmp_path):
     with Cluster(tmp_path, server.create("locked"), (), accounts=1) as cluster:
         with cluster.nodes[0].connect() as line:
             cluster.logged_in(line)
-            holder = subprocess.Popen(
+            holder = processes.start(
                 [*server.as_user, str(server.bin / "psql"), "-h", str(server.folder), "-p", str(server.port), "-U", "postgres", "-d",
                  "locked", "-XAtq", "-c", "BEGIN; SELECT number FROM countersign.writing FOR UPDATE; SELECT pg_sleep(7); COMMIT"],
                 cwd=server.folder, stdout=subprocess.DEVNULL)

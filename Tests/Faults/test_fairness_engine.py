@@ -16,7 +16,7 @@ import pytest
 
 from backend import Backend, Seen
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from wire import Closed, Connection, Reader
 
 MIB = 1 << 20
@@ -28,7 +28,7 @@ class Measured(Gateway):
     server."""
 
     def __init__(self, folder, *options: object, **more):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(folder, "--workers", 1, "--admin", f"127.0.0.1:{self.admin_port}", "--deadline-drain", 2,
                          *options, **more)
 

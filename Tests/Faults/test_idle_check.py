@@ -8,6 +8,7 @@ import time
 import pytest
 
 import needs
+import processes
 from backend import Backend
 from gateway import Gateway
 
@@ -17,7 +18,7 @@ class PeekTrace:
 
     def __init__(self, pid: int, path: pathlib.Path):
         self.path = path
-        self.process = subprocess.Popen(["strace", "-f", "-e", "trace=recvfrom", "-o", str(path), "-p", str(pid)],
+        self.process = processes.start(["strace", "-f", "-e", "trace=recvfrom", "-o", str(path), "-p", str(pid)],
                                         stderr=subprocess.PIPE, text=True)
         # Says so when it is attached to the first of the threads; to the others right after.
         assert "attached" in self.process.stderr.readline()

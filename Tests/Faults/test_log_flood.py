@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from wire import Connection
 
 FLOOD = 20_000
@@ -18,7 +18,7 @@ ATTACKER, OTHER = "127.0.0.2", "127.0.0.3"
 
 @pytest.fixture
 def admin_port() -> int:
-    return free_port()
+    return reserve_port()
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ import time
 
 import pytest
 
+import processes
 import request_log
 from bearer import asked, bearing, login
 from gateway import BINARY, Gateway, run
@@ -225,7 +226,7 @@ def test_under_load_nothing_is_refused(place):
 
 
 def test_a_second_rotation_does_not_run_beside_the_first(place):
-    stopped = subprocess.Popen(["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=1000000",
+    stopped = processes.start(["strace", "-f", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_enter=1000000",
                                 BINARY, "rotate-master-key", "--data", str(place.data)], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 20

@@ -16,7 +16,7 @@ from authority import Authority
 from backend import Backend, ok
 from failing import FailingDisk, needs_mounts
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from tls_backend import TLSBackend
 
 
@@ -24,7 +24,7 @@ class Ready(Gateway):
     """A gateway whose admin listener is on."""
 
     def __init__(self, folder, *options: object, **others):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(folder, "--tls", "off", *options, **others)
 
     def command(self, *options: object) -> list[str]:
@@ -82,7 +82,7 @@ def test_it_follows_the_backend_without_traffic(tmp_path, kind):
 
 
 def test_a_backend_that_was_never_there(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Ready(tmp_path, "--upstream", f"http://127.0.0.1:{port}") as gateway:
         assert gateway.causes() == ["upstream"]
         time.sleep(2)

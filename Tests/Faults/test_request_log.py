@@ -15,6 +15,7 @@ import time
 import pytest
 
 import needs
+import processes
 import request_log
 from backend import Backend, Seen
 from failing import FailingDisk, needs_mounts
@@ -231,7 +232,7 @@ def test_a_move_that_is_killed_loses_no_key(tmp_path):
         for call, number in points:
             command = ["strace", "-f", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={number}"]
             with open(gateway.log_path, "ab") as log:
-                process = subprocess.Popen([*command, *gateway.command()], stdout=subprocess.PIPE, stderr=log, env=os.environ)
+                process = processes.start([*command, *gateway.command()], stdout=subprocess.PIPE, stderr=log, env=os.environ)
             line = process.stdout.readline()
             if line:
                 with open(f"/proc/{process.pid}/task/{process.pid}/children", encoding="ascii") as children:

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import processes
 from backend import Backend, Seen
 from gateway import Gateway, run
 from wire import Closed, Connection
@@ -73,7 +74,7 @@ class Site:
 
     def successor(self) -> subprocess.Popen:
         with open(self.gateway.log_path, "ab") as log:
-            process = subprocess.Popen(self.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log,
+            process = processes.start(self.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log,
                                        stdin=subprocess.DEVNULL)
         self.processes.append(process)
         return process

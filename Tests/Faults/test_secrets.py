@@ -17,13 +17,14 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 
 import needs
+import processes
 from bearer import asked, bearing, login
 from gateway import Gateway, run
 from l1_client import signed
 from l5_client import OldClient, kept
 from leaks import files, find, memory, spellings
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import decode_secret
 from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, device_keys, request_key, vault
 
@@ -51,7 +52,7 @@ class Planted:
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    admin = f"127.0.0.1:{free_port()}"
+    admin = f"127.0.0.1:{reserve_port()}"
     gateway = Gateway(tmp_path_factory.mktemp("secrets"), "--login-address", "1000/1s", "--admin", admin)
     with gateway:
         made = Planted(gateway, admin)
@@ -252,7 +253,7 @@ def test_its_memory_is_its_own(tmp_path):
     """Other processes of the same user can read it of a program that does not forbid it, and not of the server: nor does any handler
     of cores, which the limit on the size of core files does not reach."""
     gateway = Gateway(tmp_path).start(prefix=tuple(without_ptrace()))
-    sleeper = subprocess.Popen(without_ptrace("sleep", "60"))
+    sleeper = processes.start(without_ptrace("sleep", "60"))
     try:
         await_program(sleeper, name="sleep")
         assert reads_memory(sleeper.pid), "nobody's memory can be read here: this shows nothing"

@@ -9,7 +9,7 @@ import pytest
 
 from backend import Backend, ReadsAndCloses, ok
 from gateway import Gateway, gateway_before
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 from wire import Closed
 
@@ -206,7 +206,7 @@ def test_a_pooled_connection_closed_while_idle(front, backend):
 
 
 def test_a_backend_that_is_down_and_comes_back(tmp_path):
-    port = free_port()
+    port = reserve_port()
     gateway = Gateway(tmp_path, "--upstream", f"http://127.0.0.1:{port}").start()
     gateway.add_app("demo")
     key = gateway.add_release()

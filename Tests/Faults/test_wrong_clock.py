@@ -10,7 +10,7 @@ import pytest
 
 from gateway import Gateway, run
 from person import PASSWORD, Person
-from ports import free_port
+from ports import reserve_port
 from wire import Closed, Reader
 
 SHIFTS = {"+1s": 1, "-1s": -1, "+5m": 300, "-5m": -300, "+1h": 3600, "-1h": -3600, "-1d": -86_400}
@@ -190,7 +190,7 @@ def stripped(answer) -> tuple[str, bytes]:
 
 @pytest.mark.parametrize("change", [late, forged, stripped])
 def test_who_stands_in_between_does_not_set_the_clock(tmp_path, change):
-    port = free_port()
+    port = reserve_port()
     with Gateway(tmp_path, "--tls", "off", "--authority", f"127.0.0.1:{port}") as place:
         place.add_app("demo")
         place.made = json.loads(place.admin("release", "add", "demo", "--platform", "cli", "--version", "1", "--json").out)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import time
 
-from ports import free_port
+import processes
+from ports import reserve_port
 
 PHP = r"""<?php
 $routes = json_decode(getenv('ROUTES'));
@@ -90,7 +91,7 @@ class Backends:
         self.routes, self.running, self.connections = routes, [], {}
         folder.mkdir()
         for name, start in (("php", self.php), ("node", self.node), ("python", self.python), ("nginx", self.nginx)):
-            port = free_port()
+            port = reserve_port()
             self.running.append(start(folder, port))
             self.connections[name] = port
 
@@ -98,7 +99,7 @@ class Backends:
         return {"PATH": "/usr/bin:/usr/sbin:/bin", "ROUTES": json.dumps(self.routes), "PORT": str(port)}
 
     def start(self, *command: object, port: int) -> subprocess.Popen:
-        process = subprocess.Popen([*map(str, command)], env=self.environment(port), stdout=subprocess.DEVNULL,
+        process = processes.start([*map(str, command)], env=self.environment(port), stdout=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while True:

@@ -20,6 +20,7 @@ import urllib.request
 import jsonschema_rs
 import pytest
 
+import processes
 from gateway import BINARY, run
 from signing import ReleaseKey
 from test_metrics import Administered
@@ -428,7 +429,7 @@ class Following:
     """`audit list --follow`, whose lines a thread reads."""
 
     def __init__(self, *arguments: object):
-        self.process = subprocess.Popen([BINARY, *map(str, arguments), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.process = processes.start([BINARY, *map(str, arguments), "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.lines: list[str] = []
         self.reader = threading.Thread(target=lambda: self.lines.extend(self.process.stdout))
         self.reader.start()

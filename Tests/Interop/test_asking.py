@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import processes
 from gateway import BINARY, Gateway
 from person import PASSWORD, Person
 
@@ -24,7 +25,7 @@ class Terminal:
 
     def __init__(self, *arguments: object):
         self.ours, theirs = pty.openpty()
-        self.process = subprocess.Popen([BINARY, *map(str, arguments)], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
+        self.process = processes.start([BINARY, *map(str, arguments)], stdin=theirs, stdout=subprocess.PIPE, stderr=theirs,
                                         start_new_session=True)
         os.close(theirs)
         self.shown = b""

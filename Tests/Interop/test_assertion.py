@@ -17,8 +17,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+import processes
 from gateway import ROOT, Gateway, run
-from ports import free_port
+from ports import reserve_port
 
 EXAMPLES = ROOT / "Examples"
 AUDIENCE = "urn:example:backend"
@@ -51,13 +52,13 @@ class Example:
     """One of the example backends, started as its own comment says."""
 
     def __init__(self, kind: str, folder: pathlib.Path, jwks: str, issuer: str, audience: str = AUDIENCE):
-        self.port = free_port()
+        self.port = reserve_port()
         self.url = f"http://127.0.0.1:{self.port}"
         (folder / kind).mkdir(mode=0o700)
         self.log = open(folder / f"{kind}.log", "wb")
         settings = {"COUNTERSIGN_JWKS": jwks, "COUNTERSIGN_ISSUER": issuer, "COUNTERSIGN_AUDIENCE": audience,
                     "COUNTERSIGN_CACHE": str(folder / kind)}
-        self.process = subprocess.Popen(COMMANDS[kind](self.port), env={**os.environ, **settings},
+        self.process = processes.start(COMMANDS[kind](self.port), env={**os.environ, **settings},
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         deadline = time.monotonic() + 20
         while True:
@@ -200,7 +201,7 @@ def test_forged(attacked):
 @pytest.fixture(params=["php", "node"])
 def behind(request, tmp_path):
     """An example backend behind a gateway, which knows the gateway's keys by their URL alone."""
-    port = free_port()
+    port = reserve_port()
     own = f"http://127.0.0.1:{port}/countersign/v1"
     example = Example(request.param, tmp_path, f"{own}/jwks", own)
     gateway = Gateway(tmp_path, "--tls", "off", "--upstream", example.url, "--assertion-audience", AUDIENCE)

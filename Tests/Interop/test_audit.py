@@ -11,6 +11,7 @@ import time
 
 import pytest
 
+import processes
 from gateway import BINARY, run
 
 
@@ -115,7 +116,7 @@ def test_a_kill_leaves_change_and_record_together(folder, note):
     folder.do("app", "policy", "demo", "--set", "window=60s")
     usual = time.monotonic() - began
     for number in range(40):
-        process = subprocess.Popen([BINARY, "app", "policy", "demo", "--set", f"window={number + 1}s", "--data", folder.path],
+        process = processes.start([BINARY, "app", "policy", "demo", "--set", f"window={number + 1}s", "--data", folder.path],
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0, 1.5 * usual))
         process.send_signal(signal.SIGKILL)

@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+import processes
 from dropping import DroppingProxy
 from gateway import BINARY, Gateway
 from person import PASSWORD, Person
@@ -78,7 +79,7 @@ def test_two_log_in_at_once(served, tmp_path, how):
     alice = Person(served, tmp_path / "twice", f"twice{len(how)}").signs_up()
     for _ in range(3):
         command = [BINARY, "login", "--profile", alice.profile, "--account", alice.name, "--password-stdin", *how]
-        both = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
+        both = [processes.start(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
         # Both have started before either has its password.
         for process in both:
             process.stdin.write(PASSWORD.encode())

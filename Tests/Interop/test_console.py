@@ -26,9 +26,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 import needs
+import processes
 from gateway import run
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 from test_metrics import Administered
 from vaults import until
@@ -347,7 +348,7 @@ def test_a_page_of_another_site_does_nothing(served):
     visitor = served.visit()
     form = {"form": visitor.form_token(), "app": "demo", "account": "anna", "confirmation": "anna"}
     here = f"http://127.0.0.1:{served.admin_port}"
-    for fields in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{free_port()}"},
+    for fields in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Origin": f"http://127.0.0.1:{reserve_port()}"},
                    {"Origin": here, "Sec-Fetch-Site": "cross-site"}, {"Origin": here, "Sec-Fetch-Site": "same-site"}):
         assert visitor.post("/console/do/lockAccount", form, **fields).status == 403, fields
         assert visitor.post("/console/sign-in", {"code": "cst_x"}, **fields).status == 403
@@ -756,7 +757,7 @@ def test_a_page_opens_the_deployment_once(tmp_path):
 
         def opened(path: str) -> int:
             trace = tmp_path / "trace"
-            tracer = subprocess.Popen(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
+            tracer = processes.start(["strace", "-f", "-q", "-s", "4096", "-e", "trace=openat", "-o", trace, "-p", str(deployment.process.pid)],
                                       stderr=subprocess.DEVNULL)
             time.sleep(0.7)
             try:
@@ -783,7 +784,7 @@ def test_the_first_page_follows_the_traffic_and_the_outage(browser, served):
     served.send(session)
     element = browser.driver.find_element(By.ID, "live-ready")
     assert element.text == "The server is ready."
-    drill = subprocess.Popen([served.binary, "drill", "store", "--for", "12s", "--yes", "--data", str(served.data), "--admin",
+    drill = processes.start([served.binary, "drill", "store", "--for", "12s", "--yes", "--data", str(served.data), "--admin",
                               f"127.0.0.1:{served.admin_port}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     WebDriverWait(browser.driver, 11).until(lambda driver: "not ready" in driver.find_element(By.ID, "live-ready").text)
     assert browser.driver.find_element(By.ID, "live-ready").get_attribute("role") == "alert"

@@ -5,16 +5,16 @@ import os
 import pathlib
 import shutil
 import socket
-import subprocess
 import time
 import urllib.parse
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import ROOT, Gateway, run
 from l1_client import signed as form_signed
-from ports import free_port
+from ports import reserve_port
 from wire import Connection
 
 EXAMPLES = ROOT / "Examples/decide"
@@ -46,7 +46,7 @@ class Proxy:
                        "SECRET": self.secret}
         folder.mkdir()
         with open(folder / "said", "wb") as said:
-            self.process = subprocess.Popen(getattr(self, dialect)(), stdout=said, stderr=said, cwd=folder, env={
+            self.process = processes.start(getattr(self, dialect)(), stdout=said, stderr=said, cwd=folder, env={
                 **os.environ, "COUNTERSIGN_DECIDE": f"http://127.0.0.1:{gateway.port}/countersign/v1/decide",
                 "COUNTERSIGN_SECRET": self.secret, "HOME": str(folder)})
         deadline = time.monotonic() + 30
@@ -102,9 +102,9 @@ class Proxy:
 class Scene:
     def __init__(self, dialect: str, folder: pathlib.Path):
         self.backend = Backend()
-        self.port = free_port()
+        self.port = reserve_port()
         self.host = f"127.0.0.1:{self.port}"
-        gateway_port = f"127.0.0.1:{free_port()}"
+        gateway_port = f"127.0.0.1:{reserve_port()}"
         self.gateway = Gateway(folder / "gateway", "--tls", "off", "--decide", dialect, "--trusted-proxies", "127.0.0.1",
                                "--listen", gateway_port, "--authority", self.host).start()
         self.gateway.add_app("demo", require="signed", legacy_host="127.0.0.1", schemes="message-signatures,form-md5")

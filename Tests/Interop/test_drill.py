@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import run
 from nodes import Cluster, Node, sent, wait_until
@@ -146,7 +147,7 @@ def test_the_replay_guard_on_redis_is_away(backend, tmp_path):
 def test_it_ends_with_its_command(how, backend, tmp_path):
     with Cluster(tmp_path, f"sqlite:{tmp_path}/store.db", ("--upstream", backend.url), accounts=1) as cluster:
         node = cluster.nodes[0]
-        process = subprocess.Popen([BINARY, *map(str, command(node, "replay", "--for", "60s", "--yes", "--json"))], stdout=subprocess.PIPE)
+        process = processes.start([BINARY, *map(str, command(node, "replay", "--for", "60s", "--yes", "--json"))], stdout=subprocess.PIPE)
         wait_until(lambda: metric(node, "replay") == 1, 5, "no drill")
         other = run(*command(node, "store", "--yes"))
         assert other.returncode != 0 and ("not ready" in other.err or "Another drill" in other.err)

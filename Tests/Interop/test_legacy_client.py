@@ -11,6 +11,7 @@ import urllib.request
 
 import pytest
 
+import processes
 from gateway import Gateway
 from l5_client import RUNGS, kept
 from old_server import FORM, OldServer
@@ -32,7 +33,7 @@ class Client:
                  backup: str = SPARE.pin, **options: str):
         words = {"url": url, "vault": str(vault), "scheme": scheme, "rung": rung, "id": APP_ID, "secret": SECRET, "salt": SALT,
                  "key": KEY, "pin": pin, "backup": backup} | options
-        self.process = subprocess.Popen([DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
+        self.process = processes.start([DRIVER, *(word for name, value in words.items() for word in (f"--{name}", value))],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def __enter__(self) -> "Client":

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import BINARY, Gateway, run
 from person import Person
@@ -134,7 +135,7 @@ def test_a_killed_move_leaves_nothing_or_everything(server, address, tmp_path, b
     killed = 0
     for round_ in range(60 if is_long else 12):
         began = time.monotonic()
-        process = subprocess.Popen([BINARY, "migrate", file_of(gateway), address, "--data", gateway.data], env=environment,
+        process = processes.start([BINARY, "migrate", file_of(gateway), address, "--data", gateway.data], env=environment,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             process.wait(0.02 * (round_ + 1))

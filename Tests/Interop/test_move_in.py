@@ -16,7 +16,7 @@ import auth_clients
 from gateway import ROOT, Gateway
 from l1_client import signed as form_signed
 from old_shop import Shop
-from ports import free_port
+from ports import reserve_port
 from test_decide import Proxy
 from wire import Connection
 
@@ -54,7 +54,7 @@ class Moved:
                 commands.append(line)
         assert serve, "the page says how to serve"
         options = dict(zip(serve[::2], serve[1::2], strict=True))
-        port = free_port()
+        port = reserve_port()
         options |= {"--listen": f"127.0.0.1:{port}", "--tls": "off"}
         if asked_by:
             options |= {"--decide": asked_by, "--trusted-proxies": "127.0.0.1"}
@@ -65,7 +65,7 @@ class Moved:
         self.gateway.start()
         self.proxy, self.port = None, port
         if "--decide" in options:
-            self.port = free_port()
+            self.port = reserve_port()
             self.proxy = Proxy(options["--decide"], folder / "proxy", self.gateway, self.shop, self.port)
 
     def run(self, block: str) -> str:

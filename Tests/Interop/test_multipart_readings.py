@@ -12,8 +12,9 @@ import urllib.request
 import needs
 import pytest
 
+import processes
 from gateway import ROOT, Gateway
-from ports import free_port
+from ports import reserve_port
 from test_form_md5_multipart import BOUNDARY, END, FILE, RELEASE, part, parts, signed
 
 pytestmark = needs.programs("php")
@@ -31,9 +32,9 @@ PIECES = [b"\r\n", b"\n", b"\r", b"--", f"--{BOUNDARY}".encode(), f"\r\n--{BOUND
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
     """PHP's own server as the backend."""
-    port = free_port()
+    port = reserve_port()
     command = ["php", "-S", f"127.0.0.1:{port}", ROOT / "Tests/Interop/multipart_reader.php"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = processes.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(200):

@@ -16,9 +16,10 @@ import urllib.request
 import pytest
 
 import needs
+import processes
 from backend import Backend
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from products import ROOT
 from test_metrics import Administered
 
@@ -35,7 +36,7 @@ class Prometheus:
 
     def __init__(self, folder: pathlib.Path, gateway: Administered):
         folder.mkdir()
-        self.port = free_port()
+        self.port = reserve_port()
         rules = re.sub(r"for: \d+[ms]", "for: 1s", re.sub(r"\[\d+m\]", "[10s]", (FOLDER / "alerts.yml").read_text()))
         config = (FOLDER / "prometheus.yml").read_text()
         for former, present in [("127.0.0.1:8444", f"127.0.0.1:{gateway.admin_port}"), ("15s", "1s"),
@@ -45,7 +46,7 @@ class Prometheus:
         (folder / "alerts.yml").write_text(rules)
         (folder / "prometheus.yml").write_text(config)
         self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen(
+        self.process = processes.start(
             ["prometheus", f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}",
              f"--web.listen-address=127.0.0.1:{self.port}"], stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
 
@@ -220,7 +221,7 @@ def test_alerts_fire_by_real_faults(watched, stack):
     with Traffic(*[lambda: gateway.send(f"GET / HTTP/1.1\r\nHost: {gateway.key.authority}\r\n\r\n".encode())] * 3):
         prometheus.fires("CountersignManyRefusals")
     # The replay guard is away, as far as requests can tell.
-    drill = subprocess.Popen([gateway.binary, "drill", "replay", "--for", "40s", "--yes", "--data", gateway.data,
+    drill = processes.start([gateway.binary, "drill", "replay", "--for", "40s", "--yes", "--data", gateway.data,
                               "--admin", f"127.0.0.1:{gateway.admin_port}"],
                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:

@@ -13,7 +13,7 @@ import pytest
 import bearer
 from backend import Backend, Seen, ok
 from l1_client import signed
-from ports import free_port
+from ports import reserve_port
 from test_metrics import Administered
 from wire import Answer, Closed, Connection
 
@@ -159,7 +159,7 @@ def test_a_fault_of_the_backend(front, prefix, target, expected, outcome):
 
 
 def test_a_backend_that_is_not_there(path, tmp_path):
-    with Front(tmp_path, path, free_port()) as front:
+    with Front(tmp_path, path, reserve_port()) as front:
         assert told(front.answer(front.key.request())) == (502, "upstream-failed")
         assert front.ended("upstream-unreachable")["status"] == 502
         keyed = front.key.request("POST", "/pay", b"amount=1", fields=[("idempotency-key", "one")])
@@ -289,7 +289,7 @@ def test_an_open_route_whose_client_reads_nothing(path, tmp_path):
     """The failures are those of admitted requests: anybody can ask an open route and read nothing."""
     asked = 30_000
     options = ("--deadline-stall", 1, "--log-sample", 0)
-    with Front(tmp_path, path, free_port(), *options) as front, front.connect() as connection:
+    with Front(tmp_path, path, reserve_port(), *options) as front, front.connect() as connection:
         connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         request = f"GET {bearer.PREFIX}/jwks HTTP/1.1\r\nHost: {front.key.authority}\r\n\r\n".encode()
         # Returns when the gateway has taken everything, or cut the connection.

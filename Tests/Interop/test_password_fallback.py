@@ -17,7 +17,7 @@ import pytest
 from gateway import Gateway, run
 from l5_client import kept
 from person import Person
-from ports import free_port
+from ports import reserve_port
 
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss%word!"
 FALLBACK = ("--password-fallback",)
@@ -73,7 +73,7 @@ class Recorder:
 
 @pytest.fixture
 def moving(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Gateway(tmp_path / "gateway", "--login-address", "1000/1s", "--authority", f"127.0.0.1:{port}") as running, \
             Recorder(port, running.port) as recorder:
         running.recorder, running.outside = recorder, f"https://127.0.0.1:{port}"

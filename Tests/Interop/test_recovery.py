@@ -9,10 +9,11 @@ import time
 
 import pytest
 
+import processes
 from authority import Authority
 from gateway import ROOT
 from person import PASSWORD, Person
-from ports import free_port
+from ports import reserve_port
 from test_metrics import Administered
 from vaults import until
 
@@ -21,7 +22,7 @@ class Shop:
     def __init__(self, folder):
         self.folder, self.mails = folder, folder / "mails"
         self.mails.mkdir(parents=True)
-        self.port, self.hook_port = free_port(), free_port()
+        self.port, self.hook_port = reserve_port(), reserve_port()
         self.gateway = Administered(folder / "gateway", "--upstream", f"http://127.0.0.1:{self.port}").start()
         admin = self.gateway.admin
         admin("app", "add", "demo", "--set", "registration=open")
@@ -33,7 +34,7 @@ class Shop:
               "account.registered,account.password-changed,account.removed")
         (folder / "hook-keys.json").write_text(admin("webhook", "key", "--json").out)
         (folder / "api-token").write_text(admin("token", "add", "recovery", "--scope", "accounts:verify,accounts:recover").out)
-        self.backend = subprocess.Popen(
+        self.backend = processes.start(
             [sys.executable, "-B", ROOT / "Examples/recovery/backend.py", "--app", "demo", "--port", str(self.port), "--hook-port", str(self.hook_port),
              "--hook-url", url, "--certificate", certificate, "--key", key, "--hook-keys", folder / "hook-keys.json", "--api",
              f"http://127.0.0.1:{self.gateway.admin_port}", "--api-token-file", folder / "api-token", "--database", folder / "recovery.db",

@@ -15,7 +15,7 @@ from authority import Authority
 from clock import Clock
 from gateway import Gateway, run
 from needs import NO_SKIPS
-from ports import free_port
+from ports import reserve_port
 from postgres import Postgres, programs
 from redis import RedisServer, is_installed
 from replay_nodes import Node, check_each_is_admitted_once, check_refusals_are_quick, code, refused, several, until
@@ -269,7 +269,7 @@ def test_answers_that_are_none(redis, tmp_path, answer):
 
 def test_no_server_is_no_start(tmp_path):
     done = run("serve", "--data", tmp_path / "data", "--listen", "127.0.0.1:0", "--admin", "off", "--replay",
-               f"redis://127.0.0.1:{free_port()}")
+               f"redis://127.0.0.1:{reserve_port()}")
     assert done.returncode == 3 and "Redis at 127.0.0.1" in done.err
 
 
@@ -280,7 +280,7 @@ def test_tls_and_a_password(tmp_path):
     password = tmp_path / "password"
     password.write_text("a password: of-the-tests\n")
     password.chmod(0o600)
-    port = free_port()
+    port = reserve_port()
     with RedisServer("--tls-port", str(port), "--tls-cert-file", str(certificate), "--tls-key-file", str(key), "--tls-auth-clients", "no") as server:
         server.call("ACL", "SETUSER", "gateway", "on", ">a password: of-the-tests", "~cs:*", *COMMANDS)
         server.call("ACL", "SETUSER", "default", "off")

@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+import processes
 from backend import Backend
 from gateway import Gateway, run
 from needs import programs
@@ -468,7 +469,7 @@ def test_a_reload_during_a_hand_over_is_refused(tmp_path):
             line.send(site.gateway.key.request())
             assert site.asked.wait(10)
             with open(site.gateway.log_path, "ab") as log:
-                new = subprocess.Popen(site.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+                new = processes.start(site.gateway.command("--takeover"), stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
             site.gateway.process = new
             assert new.stdout.readline().startswith(b"listening on ")
             old.send_signal(signal.SIGHUP)

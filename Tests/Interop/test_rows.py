@@ -12,7 +12,7 @@ import pytest
 import bearer
 from gateway import Gateway, run
 from person import PASSWORD, Person
-from ports import free_port
+from ports import reserve_port
 from signing import digest
 
 pytestmark = pytest.mark.release
@@ -22,7 +22,7 @@ class Shop(Gateway):
     """A gateway with two accounts, and a session of each."""
 
     def __init__(self, folder):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(folder)
         self.start()
         bearer.add_app(self, 2)

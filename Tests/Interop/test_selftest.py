@@ -15,7 +15,7 @@ import pytest
 
 from backend import Backend
 from gateway import BINARY, Gateway, run
-from ports import free_port
+from ports import reserve_port
 
 # Two minutes on a debug build.
 pytestmark = pytest.mark.release
@@ -133,7 +133,7 @@ def test_a_wrong_secret_ends_it(deployment):
 # Usage and reach
 
 def test_who_cannot_be_reached(deployment):
-    port = free_port()
+    port = reserve_port()
     done = run("selftest", f"https://127.0.0.1:{port}", "--key-id", "r_x", environment={"COUNTERSIGN_SECRET": "x" * 20})
     assert done.returncode == 3, done.err
     # The machine's authorities do not know the gateway's certificate.

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 
+import processes
 import pytest
 from gateway import ROOT
 
@@ -19,7 +20,7 @@ class Script:
     def __init__(self, data, scratch):
         environment = {**os.environ, "COUNTERSIGN_DATA": str(data), "TMPDIR": str(scratch), "HOME": str(scratch)}
         environment.pop("XDG_CONFIG_HOME", None)
-        self.process = subprocess.Popen([ROOT / "script/serve", "--listen", "127.0.0.1:0", "--admin", "off"], text=True,
+        self.process = processes.start([ROOT / "script/serve", "--listen", "127.0.0.1:0", "--admin", "off"], text=True,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=scratch,
                                         start_new_session=True)
         began, self.lines = time.monotonic(), []

@@ -13,9 +13,10 @@ import time
 
 import pytest
 
+import processes
 from gateway import Gateway, run
 from needs import programs
-from ports import free_port
+from ports import reserve_port
 from products import BINARY
 from signing import ReleaseKey
 
@@ -140,7 +141,7 @@ def activated(folder: pathlib.Path, *options: object, listen: str, admin: str | 
     """A server that `systemd-socket-activate` starts at the first connection."""
     sockets = ["-l", listen] + (["-l", admin, "--fdname=clients:admin"] if admin else [])
     with (folder / "log").open("ab") as log:
-        process = subprocess.Popen(
+        process = processes.start(
             ["systemd-socket-activate", *sockets, BINARY, "serve", "--data", folder / "data", "--listen", listen, "--tls", "off",
              "--admin", admin or "off", *map(str, options)],
             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
@@ -171,7 +172,7 @@ def answered(port: int, request: bytes) -> bytes:
 @activates
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_first_connection_starts_it(tmp_path, workers):
-    data, port, admin = tmp_path / "data", free_port(), free_port()
+    data, port, admin = tmp_path / "data", reserve_port(), reserve_port()
     run("app", "add", "demo", "--require", "signed", "--data", data)
     made = run("release", "add", "demo", "--platform", "ios", "--version", "1.0", "--json", "--data", data)
     assert made.returncode == 0, made.err
@@ -205,7 +206,7 @@ def test_the_first_connection_starts_it(tmp_path, workers):
     ("admin", ("--admin", "off"), "passes a socket named admin, but --admin is off"),
 ])
 def test_sockets_that_do_not_fit_are_refused(tmp_path, at, options, expected):
-    port, admin = free_port(), free_port()
+    port, admin = reserve_port(), reserve_port()
     with activated(tmp_path, *options, listen=f"127.0.0.1:{port}", admin=f"127.0.0.1:{admin}") as process:
         with connected(port if at == "listen" else admin):
             assert process.wait(20) == 2

@@ -18,7 +18,7 @@ import bearer
 from backend import Backend, ok
 from gateway import Gateway, run
 from person import Person
-from ports import free_port
+from ports import reserve_port
 from signing import digest
 from wire import Answer, Closed
 
@@ -342,7 +342,7 @@ def test_a_ticket_ends_with_its_release(tmp_path):
 
 def test_a_backend_that_is_down_or_answers_badly(tmp_path):
     """A ticket whose upload the backend cannot have had stays good; one whose upload it may have had does not."""
-    port = free_port()
+    port = reserve_port()
     with Shop(tmp_path, backend=Backend(port=port)) as shop:
         ticket, other = shop.ticket(), shop.ticket()
         shop.backend.close()
@@ -361,7 +361,7 @@ def test_a_backend_that_is_down_or_answers_badly(tmp_path):
 
 
 def test_a_ticket_wears_out(tmp_path):
-    port = free_port()
+    port = reserve_port()
     with Shop(tmp_path, backend=Backend(port=port)) as shop:
         ticket = shop.ticket()
         shop.backend.close()

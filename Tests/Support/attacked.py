@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from attackers import Attack, Attackers, Probe, Target, ordinary_requests
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import PairKey
 
 RATE, ADMIN_RATE = 200, 20
@@ -38,7 +38,7 @@ class AttackedGateway(Gateway):
         *options: object,
         prefix: tuple[str, ...] = (),
     ):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         super().__init__(
             folder,
             "--workers",

@@ -8,7 +8,8 @@ import ssl
 import subprocess
 import time
 
-from ports import free_port
+import processes
+from ports import reserve_port
 from products import BINARY, ROOT
 from signing import ReleaseKey
 from wire import Answer, Connection
@@ -35,11 +36,12 @@ class Gateway:
                  certificate: pathlib.Path | None = None):
         self.certificate = certificate
         self.folder, self.options, self.environment = folder, options, environment or {}
+        self.owner = processes.current()
         folder.mkdir(exist_ok=True)
         self.data = folder / "data"
         self.log_path = folder / "events.jsonl"
         self.process: subprocess.Popen | None = None
-        self.port, self.is_tls, self.started = free_port(), True, []
+        self.port, self.is_tls, self.started = reserve_port(), True, []
         self.context: ssl.SSLContext | None = None
         # How to run a command where the server runs, if it was started in a mount namespace of its own.
         self.inside: tuple[str, ...] = ()
@@ -51,7 +53,7 @@ class Gateway:
     def start(self, *options: object, prefix: tuple[str, ...] = (), wait: float = 20) -> "Gateway":
         """Starts and waits until it listens, on the same port each time."""
         with open(self.log_path, "ab") as log:
-            self.process = subprocess.Popen([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
+            self.process = self.owner.start([*prefix, *self.command(*options)], stdout=subprocess.PIPE, stderr=log,
                                             stdin=subprocess.DEVNULL, env={**os.environ, **self.environment})
         self.inside = ("nsenter", "-t", str(self.process.pid), "-m") if prefix else ()
         deadline, self.started = time.monotonic() + wait, []

@@ -10,7 +10,7 @@ import urllib.request
 
 from bearer import DEVICE, PREFIX, bearing
 from gateway import BINARY, Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 from wire import Answer, Connection
 
@@ -23,7 +23,7 @@ class Node(Gateway):
     binary = DEBUG or BINARY
 
     def __init__(self, folder: pathlib.Path, store: str, *options: object, environment: dict[str, str] | None = None):
-        self.admin_port = free_port()
+        self.admin_port = reserve_port()
         self.is_tls_wanted = "--tls" not in options
         super().__init__(
             folder, "--authority", HOST, "--admin", f"127.0.0.1:{self.admin_port}", "--login-account", "100000/1s",

@@ -16,8 +16,9 @@ import time
 import h11
 import httptools
 
+import processes
 from backend import Backend
-from ports import free_port
+from ports import reserve_port
 
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
@@ -78,12 +79,12 @@ class Proxy:
         self.folder = folder / self.name
         self.folder.mkdir()
         self.backend = Backend()
-        self.port = free_port()
+        self.port = reserve_port()
         self.authority = f"127.0.0.1:{self.port}"
         path = self.folder / "configuration"
         path.write_text(self.configuration())
         with open(self.folder / "output", "wb") as output:
-            self.process = subprocess.Popen(
+            self.process = processes.start(
                 self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
         deadline = time.monotonic() + 15

@@ -5,6 +5,7 @@ import pathlib
 import secrets
 import subprocess
 
+import processes
 from gateway import BINARY, Gateway, run
 
 PASSWORD = "correct horse battery staple"
@@ -33,7 +34,7 @@ class Person:
 
     def begin(self, *arguments: object) -> subprocess.Popen:
         """A call that goes on while others do."""
-        return subprocess.Popen([BINARY, "request", "--profile", self.profile, *map(str, arguments)],
+        return processes.start([BINARY, "request", "--profile", self.profile, *map(str, arguments)],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def signs_up(self, password: str = PASSWORD) -> "Person":

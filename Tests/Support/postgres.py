@@ -12,7 +12,8 @@ import tempfile
 import time
 import urllib.parse
 
-from ports import free_port
+import processes
+from ports import reserve_port
 
 PASSWORD = "a password: of-the-tests"
 USER = "postgres"
@@ -32,7 +33,8 @@ class Postgres:
         """A new database cluster, or a standby of that one, which follows it asynchronously."""
         self.bin = programs()
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="cs-pg-", dir="/tmp"))
-        self.port = free_port()
+        self.port, self.owner = reserve_port(), processes.current()
+        self.owner.at_end(self.remove)
         self.process = None
         self.as_user = []
         if os.getuid() == 0:
@@ -64,7 +66,7 @@ class Postgres:
 
     def start(self, *options: str) -> None:
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self.owner.start(
                 [
                     *self.as_user, str(self.bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), "-p", str(self.port),
                     "-c", "listen_addresses=127.0.0.1", "-c", "fsync=on", "-c", "max_connections=100", *options,

@@ -11,7 +11,7 @@ import urllib.error
 import urllib.request
 
 from gateway import Gateway
-from ports import free_port
+from ports import reserve_port
 from signing import ReleaseKey
 
 
@@ -19,7 +19,7 @@ class Node(Gateway):
     """`replay` is the value of the setting; its first word names the metrics."""
 
     def __init__(self, folder: pathlib.Path, replay: str, *options: object, **environment: str):
-        self.admin_port, self.kind = free_port(), "redis" if replay.startswith("redis") else replay
+        self.admin_port, self.kind = reserve_port(), "redis" if replay.startswith("redis") else replay
         super().__init__(folder, *options, environment={"COUNTERSIGN_REPLAY": replay, **environment})
 
     def command(self, *options: object) -> list[str]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import threading
 
+import processes
 from products import product
 import time
 
@@ -60,7 +61,7 @@ class Driver:
     def __init__(self, database: pathlib.Path, callers: int = 16, *, prefix: tuple[str, ...] = (),
                  environment: dict[str, str] | None = None):
         self.ledger = Ledger()
-        self.process = subprocess.Popen([*prefix, DRIVER, "load", str(database), str(callers)], stdin=subprocess.PIPE,
+        self.process = processes.start([*prefix, DRIVER, "load", str(database), str(callers)], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env={**os.environ, **(environment or {})})
         self.errors: list[str] = []

@@ -7,6 +7,7 @@ import subprocess
 import time
 import typing
 
+import processes
 from products import product
 
 DRIVER = product("vault-driver")
@@ -15,7 +16,7 @@ BARE = {name: value for name, value in os.environ.items() if not name.startswith
 
 
 def start(back_end: str, folder: pathlib.Path, *words: str, prefix: tuple[str, ...] = (), **variables: str) -> subprocess.Popen:
-    return subprocess.Popen([*prefix, DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
+    return processes.start([*prefix, DRIVER, back_end, str(folder), *words], env=BARE | variables, text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
@@ -48,7 +49,7 @@ class Machine:
 
     def start(self, *command: str, environment: dict[str, str] | None = None, **options) -> subprocess.Popen:
         with open(self.folder / "log", "ab") as log:
-            process = subprocess.Popen(command, env=environment or BARE, stderr=log, **{"stdout": log} | options)
+            process = processes.start(command, env=environment or BARE, stderr=log, **{"stdout": log} | options)
         self._processes.append(process)
         return process
 
