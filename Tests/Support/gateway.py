@@ -9,6 +9,7 @@ import subprocess
 import time
 
 import processes
+from clock import Clock
 from ports import reserve_port
 from products import BINARY, ROOT
 from signing import ReleaseKey
@@ -33,9 +34,10 @@ class Gateway:
     binary = BINARY
 
     def __init__(self, folder: pathlib.Path, *options: object, environment: dict[str, str] | None = None,
-                 certificate: pathlib.Path | None = None):
-        self.certificate = certificate
-        self.folder, self.options, self.environment = folder, options, environment or {}
+                 certificate: pathlib.Path | None = None, clock: Clock | None = None):
+        self.certificate, self.clock = certificate, clock
+        self.folder, self.options = folder, options
+        self.environment = (clock.environment if clock else {}) | (environment or {})
         self.owner = processes.current()
         folder.mkdir(exist_ok=True)
         self.data = folder / "data"
@@ -89,6 +91,10 @@ class Gateway:
         self.process.stdout.close()
         return code
 
+    def time(self) -> float:
+        """By the server's wall clock."""
+        return self.clock.time() if self.clock else time.time()
+
     @property
     def url(self) -> str:
         return f"{'https' if self.is_tls else 'http'}://127.0.0.1:{self.port}"
@@ -128,7 +134,7 @@ class Gateway:
     def add_release(self, app: str = "demo", platform: str = "ios", version: str = "1.0", *more: object) -> ReleaseKey:
         text = self.admin("release", "add", app, "--platform", platform, "--version", version, *more, "--json").out
         made = json.loads(text)
-        return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}")
+        return ReleaseKey(made["key_id"], made["secret"], f"127.0.0.1:{self.port}", time=self.time)
 
     def add_app(self, app: str = "demo", require: str = "signed", **policy: str) -> None:
         """`require`: what the backend's routes ask for."""

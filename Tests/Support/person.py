@@ -30,7 +30,8 @@ class Person:
         assert done.returncode == 0, done.err
 
     def run(self, command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
-        return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix)
+        return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix,
+                   environment=self.gateway.clock and self.gateway.clock.environment)
 
     def begin(self, *arguments: object) -> subprocess.Popen:
         """A call that goes on while others do."""
