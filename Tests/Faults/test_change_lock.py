@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 import processes
-from nodes import Cluster, sent, wait_until
+from nodes import Cluster, sent
 from postgres import Postgres, programs
+from waiting import until
 
 pytestmark = pytest.mark.skipif(programs() is None, reason="no postgres")
 
@@ -27,7 +28,7 @@ def test_a_node_goes_on_after_it_waited_for_the_lock(server, tmp_path):
                 [*server.as_user, str(server.bin / "psql"), "-h", str(server.folder), "-p", str(server.port), "-U", "postgres", "-d",
                  "locked", "-XAtq", "-c", "BEGIN; SELECT number FROM countersign.writing FOR UPDATE; SELECT pg_sleep(7); COMMIT"],
                 cwd=server.folder, stdout=subprocess.DEVNULL)
-            wait_until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") != "0", 5, "no lock")
+            until(lambda: server.sql("SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(7)%'") != "0", "no lock")
             assert sent(line, cluster.login()).status == 503
             holder.wait(20)
-            wait_until(lambda: sent(line, cluster.login()).status == 200, 10, "the node takes no changes any more")
+            until(lambda: sent(line, cluster.login()).status == 200, "the node takes no changes any more")

@@ -24,7 +24,7 @@ class PeekTrace:
         assert "attached" in self.process.stderr.readline()
 
     def __enter__(self):
-        time.sleep(0.5)
+        time.sleep(0.5)  # lint: strace attaches to the other threads
         return self
 
     def __exit__(self, *_):
@@ -62,10 +62,10 @@ def test_which_connection_is_asked(tmp_path, method, key, pause, asks):
 
             send("GET", "/first")
             # Until the loop has begun another turn, and the connection counts as watched.
-            time.sleep(0.05 + pause)
+            time.sleep(0.05 + pause)  # lint: the connection counts as watched after a turn
             calls, peeks = trace.counts()
             send(method, "/second", fields=fields)
-            time.sleep(0.1)
+            time.sleep(0.1)  # lint: strace writes what it has seen
             more, asked = trace.counts()
         assert more > calls, "strace saw nothing of the request"
         assert asked - peeks == asks

@@ -10,6 +10,7 @@ import pytest
 
 from gateway import Gateway
 from ports import reserve_port
+from waiting import until
 from wire import Connection
 
 FLOOD = 20_000
@@ -112,10 +113,7 @@ def test_counts_are_told_when_the_window_is_over_and_all_is_quiet(tmp_path):
         gateway.add_app("demo")
         gateway.key = gateway.add_release()
         assert flood(gateway, unsigned(gateway), 300) == [401] * 300
-        deadline = time.monotonic() + 10
-        while (len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] < 300
-               and time.monotonic() < deadline):
-            time.sleep(0.1)
+        until(lambda: len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] >= 300)
         assert left_out(gateway)[ATTACKER, "unsigned"] > 0
         assert len(lines(gateway, ATTACKER, "unsigned")) + left_out(gateway)[ATTACKER, "unsigned"] == 300
 

@@ -8,7 +8,6 @@ import os
 import secrets
 import signal
 import subprocess
-import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -27,6 +26,7 @@ from person import Person
 from ports import reserve_port
 from signing import decode_secret
 from unsealing import AGREEMENT_KEY, ROOT, SIGNING_KEY, deployment_keys, device_keys, request_key, vault
+from waiting import until
 
 RUNGS = ("plain-get", "base64", "md5", "hmac-md5")
 # What is there to hold a secret, of mode 0600; nowhere else may it be.
@@ -238,10 +238,8 @@ def without_ptrace(*command: str) -> list[str]:
 def await_program(process: subprocess.Popen, *, name: str, seconds: float = 10) -> None:
     """Waits until it runs the program of that name: `setpriv`, which starts it, still has the
     capability."""
-    deadline = time.monotonic() + seconds
-    while Path(f"/proc/{process.pid}/comm").read_text().strip() != name:
-        assert time.monotonic() < deadline, f"process {process.pid} did not become {name}"
-        time.sleep(0.01)
+    until(lambda: Path(f"/proc/{process.pid}/comm").read_text().strip() == name,
+          lambda: f"process {process.pid} did not become {name}")
 
 
 def reads_memory(process: int) -> bool:
@@ -279,13 +277,7 @@ def test_what_a_crash_says(planted, tmp_path, sent):
     gateway = planted.gateway
     before = len(gateway.log_path.read_bytes())
     gateway.process.send_signal(sent)
-    deadline, (ended, status) = time.monotonic() + 20, os.waitpid(gateway.process.pid, os.WNOHANG)
-    while not ended:
-        if time.monotonic() > deadline:
-            gateway.process.kill()
-            raise AssertionError("it has crashed, and does not end")
-        time.sleep(0.05)
-        ended, status = os.waitpid(gateway.process.pid, os.WNOHANG)
+    _, status = os.waitpid(gateway.process.pid, 0)
     gateway.process.returncode = -os.WTERMSIG(status)
     try:
         assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == sent

@@ -7,7 +7,6 @@ import hmac
 import json
 import os
 import pathlib
-import socket
 import subprocess
 import time
 import urllib.error
@@ -19,7 +18,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 import processes
 from gateway import ROOT, Gateway, run
-from ports import reserve_port
+from ports import listens, reserve_port
+from waiting import until
 
 EXAMPLES = ROOT / "Examples"
 AUDIENCE = "urn:example:backend"
@@ -60,14 +60,7 @@ class Example:
                     "COUNTERSIGN_CACHE": str(folder / kind)}
         self.process = processes.start(COMMANDS[kind](self.port), env={**os.environ, **settings},
                                         stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
-        deadline = time.monotonic() + 20
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < deadline and self.process.poll() is None, f"{kind} does not listen"
-                time.sleep(0.05)
+        until(lambda: listens(self.port, self.process), f"{kind} does not listen")
 
     def call(self, token: str | None, method: str = "POST", target: str = "/pay?to=a%2Fb", body: bytes = b"amount=1"):
         """What it answers to a request that did not come through the gateway: the status and the JSON."""

@@ -56,8 +56,8 @@ class Proxy:
                 return
             except OSError:
                 said = (folder / "said").read_text(errors="replace")[-800:]
-                assert self.process.poll() is None and time.monotonic() < deadline, f"{dialect} does not listen: {said}"
-                time.sleep(0.05)
+                assert self.process.poll() is None and time.monotonic() < deadline, f"{dialect} does not listen: {said}"  # lint: waits for a condition by hand
+                time.sleep(0.05)  # lint: waits for a condition by hand
 
     def example(self, name: str) -> str:
         text = (EXAMPLES / name).read_text()
@@ -118,8 +118,8 @@ class Scene:
         # Traefik listens before it has read its routes.
         deadline = time.monotonic() + 20
         while self.send(self.plain("GET", "/open/ready")).status != 200:
-            assert time.monotonic() < deadline, "the proxy finds no way"
-            time.sleep(0.1)
+            assert time.monotonic() < deadline, "the proxy finds no way"  # lint: waits for a condition by hand
+            time.sleep(0.1)  # lint: waits for a condition by hand
         self.backend.seen.clear()
 
     def close(self) -> None:

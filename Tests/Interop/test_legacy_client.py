@@ -12,11 +12,13 @@ import urllib.request
 import pytest
 
 import processes
+from clock import Clock
 from gateway import Gateway
 from l5_client import RUNGS, kept
 from old_server import FORM, OldServer
 from products import product
 from test_pins import Identity
+from waiting import until
 
 DRIVER = product("legacy-driver")
 SALT, KEY, PASSWORD = "gdyb21LQTcIANtvYMT7QVQ==", "qianqian", "p@ss w+rd 1%?"
@@ -87,7 +89,7 @@ def start(tmp_path):
 
 def away_from_the_minute_s_end() -> None:
     if time.time() % 60 > 55:
-        time.sleep(61 - time.time() % 60)
+        time.sleep(61 - time.time() % 60)  # lint: the minute is the client's own
 
 
 @pytest.mark.parametrize("rung", RUNGS)
@@ -288,12 +290,11 @@ def account(answer: str) -> str:
 
 def logged(gateway: Gateway, path: str, count: int) -> list[dict]:
     """What the gateway granted there, once it has written that many down."""
-    deadline = time.monotonic() + 5
-    while True:
-        found = [event for event in gateway.events() if (event.get("path"), event.get("code")) == (path, "ok")]
-        if len(found) >= count or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
+    def found() -> list[dict]:
+        return [event for event in gateway.events() if (event.get("path"), event.get("code")) == (path, "ok")]
+
+    until(lambda: len(found()) >= count, found)
+    return found()
 
 
 class TestTheMove:
@@ -301,7 +302,7 @@ class TestTheMove:
 
     @pytest.fixture
     def moved(self, tmp_path):
-        gateway = Gateway(tmp_path / "gateway")
+        gateway = Gateway(tmp_path / "gateway", clock=Clock(tmp_path))
         with gateway:
             pin = re.search(r"sha256/\S+", gateway.started[-1]).group(0)
             gateway.add_app("old", schemes="form-md5", legacy_login="on", legacy_session="authority",
@@ -330,7 +331,7 @@ class TestTheMove:
             gateway.admin("app", "policy", "old", "--set", "token-lifetime=1s")
             try:
                 client.log_in()
-                time.sleep(2.1)
+                gateway.clock.advance(2.1)
                 gateway.admin("app", "policy", "old", "--set", "token-lifetime=")
                 answers = client.post(count="50")["bodies"]
                 assert len(answers) == 50 and {account(answer) for answer in answers} == {"id:7"}

@@ -95,11 +95,11 @@ def device(moving: Gateway, folder: pathlib.Path, account: str) -> Person:
 def asked(moving: Gateway) -> list[tuple[str, str]]:
     """Which of the login's routes were called, and what the gateway said, in its own log, once that has come to rest."""
     count, since = -1, time.monotonic()
-    while time.monotonic() - since < 0.6:
+    while time.monotonic() - since < 0.6:  # lint: the log comes to rest
         events = moving.events()
         if len(events) != count:
             count, since = len(events), time.monotonic()
-        time.sleep(0.05)
+        time.sleep(0.05)  # lint: the log comes to rest
     routes = ("/login/start", "/login/finish", "/login/password", "/logout")
     return [(event["path"].removeprefix("/countersign/v1"), event["code"]) for event in events
             if event.get("path", "").endswith(routes)]

@@ -543,7 +543,7 @@ class TestVersions:
             "on the login's platform"
         )
         # Within ten seconds of the login a renewal is answered with the same token, and changes nothing.
-        time.sleep(10.5)
+        time.sleep(10.5)  # lint: a token's lifetime
         answer = place.send(
             HOSTS["shop"],
             "POST",
@@ -584,7 +584,7 @@ class TestVersions:
         began = time.monotonic()
         for _ in range(50):
             self.seen(place, token, ("User-Agent", "a" * 250))
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 20  # lint: waits for a condition by hand
         place.gateway.admin("app", "policy", "shop", "--set", f"release-in={VERSIONS}")
 
     def test_retirement(self, place):
@@ -609,8 +609,8 @@ class TestVersions:
         assert json.loads(answer.body)["err"]["code"] == -99
         assert place.get(granted["token"], ("X-App-Version", "1.1"), ("X-Platform", "ios")).status == 200
         deadline, line = time.monotonic() + 15, {}
-        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:
-            time.sleep(0.3)
+        while line.get("refused_by_code") != {"update-required": 4} and time.monotonic() < deadline:  # lint: waits for a condition by hand
+            time.sleep(0.3)  # lint: waits for a condition by hand
             lines = json.loads(place.gateway.admin("meter", "shop", "--json").out)["releases"]
             line = next(line for line in lines if line["key_id"] == key)
         assert line["refused_by_code"] == {"update-required": 4}, "two calls, a login and a renewal"
@@ -689,9 +689,9 @@ def test_a_token_that_ran_out_is_renewed(place):
     granted, host = place.log_in("short"), HOSTS["short"]
     deadline = time.monotonic() + 15
     while (
-        code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline
+        code(answer := place.get(granted["token"], host=host)) == "accepted" and time.monotonic() < deadline  # lint: waits for a condition by hand
     ):
-        time.sleep(0.2)
+        time.sleep(0.2)  # lint: waits for a condition by hand
     assert (answer.status, code(answer)) == (401, "token-expired")
     place.gateway.admin("app", "policy", "short", "--set", "token-lifetime=1h")
     answer = place.send(host, "POST", "/login/token.php", body=f"loginToken={granted['loginToken']}")
@@ -781,12 +781,12 @@ def test_the_meter(place):
             == 200
         )
     deadline, found = time.monotonic() + 15, []
-    while time.monotonic() < deadline:
+    while time.monotonic() < deadline:  # lint: waits for a condition by hand
         meter = json.loads(place.gateway.admin("meter", "plain", "--json").out)
         found = [line for line in meter["releases"] if line["scheme"] == "token"]
         if found and found[0]["accepted"] >= 3:
             break
-        time.sleep(0.3)
+        time.sleep(0.3)  # lint: waits for a condition by hand
     assert len(found) == 1, "no caller makes a row"
     assert (found[0]["key_id"], found[0]["version"], found[0]["protects"]) == (
         "token:plain",

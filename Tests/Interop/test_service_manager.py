@@ -19,6 +19,7 @@ from needs import programs
 from ports import reserve_port
 from products import BINARY
 from signing import ReleaseKey
+from waiting import until
 
 
 class Manager:
@@ -106,10 +107,7 @@ class StoppedThread:
         except OSError as error:
             pytest.skip(f"this machine does not let a test stop a thread: {error}")
         self.call(self.INTERRUPT)
-        deadline = time.monotonic() + 5
-        while self.state.read_text().rsplit(")", 1)[1].split()[0] != "t":
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
+        until(lambda: self.state.read_text().rsplit(")", 1)[1].split()[0] == "t")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -154,13 +152,11 @@ def activated(folder: pathlib.Path, *options: object, listen: str, admin: str | 
 
 
 def connected(port: int) -> socket.socket:
-    deadline = time.monotonic() + 10
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), 20)
-        except ConnectionRefusedError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    def connection() -> socket.socket | None:
+        with contextlib.suppress(ConnectionRefusedError):
+            return socket.create_connection(("127.0.0.1", port), 60)
+
+    return until(connection, "systemd-socket-activate does not listen")
 
 
 def answered(port: int, request: bytes) -> bytes:

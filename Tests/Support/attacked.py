@@ -129,7 +129,7 @@ def measure(
         "transport": "tls" if gateway.is_tls else "plain",
     }
     with Attackers(attack, target, folder, seconds * 3 + 60, places.attackers) as attackers:
-        time.sleep(0.5)
+        time.sleep(0.5)  # lint: the attack begins
         admin = Probe(
             gateway.admin_port,
             False,

@@ -6,6 +6,7 @@ import os
 import pathlib
 
 from backend import Backend
+from clock import Clock
 from gateway import BINARY, Gateway
 from l5_client import OldClient, kept
 from person import Person
@@ -21,7 +22,7 @@ class Breakable(Gateway):
     binary = DEBUG or BINARY
 
     def __init__(self, folder: pathlib.Path, backend: Backend, *options: object):
-        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options)
+        super().__init__(folder, "--tls", "off", "--upstream", backend.url, *options, clock=Clock(folder))
         self.backend = backend
 
     def prepared(self) -> "Breakable":

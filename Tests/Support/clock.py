@@ -28,6 +28,7 @@ class Clock:
     does; `advance` lets time pass, for every clock and timer."""
 
     def __init__(self, folder: pathlib.Path):
+        folder.mkdir(parents=True, exist_ok=True)
         self.path = folder / "shift"
         self.shift, self.passed = 0, 0.0
         self._set()

@@ -11,14 +11,14 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 
 import h11
 import httptools
 
 import processes
 from backend import Backend
-from ports import reserve_port
+from ports import listens, reserve_port
+from waiting import until
 
 STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})[ \r]")
 
@@ -87,14 +87,7 @@ class Proxy:
             self.process = processes.start(
                 self.command(path), stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
-        deadline = time.monotonic() + 15
-        while True:
-            try:
-                return socket.create_connection(("127.0.0.1", self.port), 1).close()
-            except OSError:
-                assert self.process.poll() is None, (self.folder / "output").read_text()
-                assert time.monotonic() < deadline, f"{self.name} does not listen"
-                time.sleep(0.05)
+        until(lambda: listens(self.port, self.process), f"{self.name} does not listen")
 
     def configuration(self) -> str:
         raise NotImplementedError

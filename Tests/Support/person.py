@@ -1,6 +1,7 @@
 """A user of the command-line client: a profile in a separate folder, as on a separate machine."""
 
 import json
+import os
 import pathlib
 import secrets
 import subprocess
@@ -17,6 +18,7 @@ class Person:
         self.gateway, self.folder, self.name = gateway, folder, name
         # How its commands run, if not as they are: under another clock.
         self.prefix: tuple[str, ...] = ()
+        self.environment = gateway.clock.environment if gateway.clock else {}
         folder.mkdir(parents=True, exist_ok=True)
         self.profile = str(folder / "profile")
         self.release = release or json.loads(gateway.admin(
@@ -31,12 +33,13 @@ class Person:
 
     def run(self, command: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess:
         return run(command, "--profile", self.profile, *arguments, stdin=stdin, prefix=self.prefix,
-                   environment=self.gateway.clock and self.gateway.clock.environment)
+                   environment=self.environment)
 
     def begin(self, *arguments: object) -> subprocess.Popen:
         """A call that goes on while others do."""
         return processes.start([BINARY, "request", "--profile", self.profile, *map(str, arguments)],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               env=os.environ | self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE)
 
     def signs_up(self, password: str = PASSWORD) -> "Person":
         done = self.run("signup", "--account", self.name, "--password-stdin", stdin=password + "\n")

@@ -1,6 +1,8 @@
 """Ports of loopback that belong to one test."""
 
+import pathlib
 import socket
+import subprocess
 
 import processes
 
@@ -17,6 +19,26 @@ def reserve_port(address: str = "127.0.0.1") -> int:
         sock.setsockopt(socket.SOL_SOCKET, option, 1)
     sock.bind((address, 0))
     return sock.getsockname()[1]
+
+
+def listens(port: int, process: subprocess.Popen) -> bool:
+    """Whether the process, which must run, listens on the port."""
+    assert process.poll() is None, f"exit {process.returncode}"
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def is_read(sock: socket.socket) -> bool:
+    """Whether the peer, a process of this machine, has read all that was sent. Source: proc_net_tcp(5)."""
+    ours, theirs = (f":{address[1]:04X}" for address in (sock.getsockname(), sock.getpeername()))
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, _, queues, *_ = line.split()
+        if local.endswith(theirs) and remote.endswith(ours):
+            return queues.endswith(":00000000")
+    return True
 
 
 def listening(port: int = 0, address: str = "127.0.0.1") -> socket.socket:

@@ -9,11 +9,11 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import urllib.parse
 
 import processes
 from ports import reserve_port
+from waiting import until
 
 PASSWORD = "a password: of-the-tests"
 USER = "postgres"
@@ -73,14 +73,14 @@ class Postgres:
                 ],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder, env={**os.environ, "LC_ALL": "C", "TZ": "UTC"},
             )
-        end = time.monotonic() + 30
-        while True:
-            with contextlib.suppress(RuntimeError):
-                self.sql("SELECT 1")
-                return
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text()[-2000:])
-            time.sleep(0.05)
+        until(self.responds, lambda: (self.folder / "log").read_text()[-2000:])
+
+    def responds(self) -> bool:
+        with contextlib.suppress(RuntimeError):
+            return self.sql("SELECT 1") == "1"
+        if self.process.poll() is not None:
+            raise RuntimeError((self.folder / "log").read_text()[-2000:])
+        return False
 
     def sql(self, text: str, database: str = "postgres") -> str:
         place = ("-h", str(self.folder), "-p", str(self.port), "-U", USER, "-d", database)

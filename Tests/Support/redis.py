@@ -10,10 +10,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 import processes
 from ports import reserve_port
+from waiting import until
 
 
 def is_installed() -> bool:
@@ -41,14 +41,14 @@ class RedisServer:
                  "no", *self.options, *options],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env={**os.environ, **self.environment},
             )
-        end = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError, RuntimeError):
-                self.call("PING")
-                return
-            if time.monotonic() > end or self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text()[-2000:])
-            time.sleep(0.02)
+        until(self.responds, lambda: (self.folder / "log").read_text()[-2000:])
+
+    def responds(self) -> bool:
+        with contextlib.suppress(OSError, RuntimeError):
+            return bool(self.call("PING"))
+        if self.process.poll() is not None:
+            raise RuntimeError((self.folder / "log").read_text()[-2000:])
+        return False
 
     def call(self, *parts: str) -> str:
         """One command; its reply as it comes."""

@@ -13,6 +13,7 @@ import urllib.request
 from gateway import Gateway
 from ports import reserve_port
 from signing import ReleaseKey
+from waiting import until
 
 
 class Node(Gateway):
@@ -94,13 +95,6 @@ def check_each_is_admitted_once(nodes: list[Node], key: ReleaseKey, rounds: int)
             request = key.request("POST", "/pay", b"1")
             statuses = list(threads.map(lambda connection, request=request: send(connection, request), connections))
             assert sorted(statuses) == [200, *[401] * (len(nodes) - 1)], statuses
-
-
-def until(condition, seconds: float = 15) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it never came true"
-        time.sleep(0.05)
 
 
 def code(gateway: Gateway, request: bytes) -> str:

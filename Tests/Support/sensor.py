@@ -8,7 +8,8 @@ import subprocess
 
 import fingerprint
 import processes
-from vaults import BUS, Machine, until
+from vaults import BUS, Machine
+from waiting import until
 
 FPRINTD = "/usr/libexec/fprintd"
 

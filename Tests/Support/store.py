@@ -9,7 +9,7 @@ import threading
 
 import processes
 from products import product
-import time
+from waiting import until
 
 DRIVER = product("store-driver")
 
@@ -77,12 +77,12 @@ class Driver:
         for line in self.process.stderr:
             self.errors.append(line.decode().rstrip("\n"))
 
-    def until(self, holds, wait: float = 60) -> None:
-        deadline = time.monotonic() + wait
-        while not holds():
+    def until(self, holds) -> None:
+        def does_hold() -> bool:
             assert self.process.poll() is None, f"it ended: {self.errors}"
-            assert time.monotonic() < deadline, (self.ledger.count, self.ledger.refusals[-3:], self.errors)
-            time.sleep(0.01)
+            return holds()
+
+        until(does_hold, lambda: (self.ledger.count, self.ledger.refusals[-3:], self.errors))
 
     def acknowledged(self, more: int) -> None:
         """Waits until so many more changes are."""

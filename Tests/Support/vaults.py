@@ -4,11 +4,11 @@ import os
 import pathlib
 import socket
 import subprocess
-import time
 import typing
 
 import processes
 from products import product
+from waiting import until
 
 DRIVER = product("vault-driver")
 # Without the keyring of the user who runs the tests.
@@ -26,13 +26,6 @@ def ask(back_end: str, folder: pathlib.Path, *words: str, **variables: str) -> s
         output, _ = driver.communicate(timeout=30)
     assert driver.returncode in (0, 1), (driver.returncode, output)
     return output.strip()
-
-
-def until(is_so, what: str, seconds: float = 10) -> None:
-    end = time.monotonic() + seconds
-    while not is_so():
-        assert time.monotonic() < end, what
-        time.sleep(0.02)
 
 
 # A bus on which every user may do everything, and no service starts by itself.

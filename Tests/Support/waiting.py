@@ -12,8 +12,10 @@ Result = TypeVar("Result")
 
 def until(condition: Callable[[], Result], expected: object = "the event") -> Result:
     """The first true result of `condition`. `expected` names the event; a function is called for the failure's message."""
-    end = time.monotonic() + HANGS
+    end, pause = time.monotonic() + HANGS, 0.001
     while not (result := condition()):
-        assert time.monotonic() < end, f"hangs: {expected() if callable(expected) else expected}"
-        time.sleep(0.02)  # lint: the one poll, for events that have no descriptor
+        if time.monotonic() > end:  # lint: poll
+            raise AssertionError(f"hangs: {expected() if callable(expected) else expected}")
+        time.sleep(pause)  # lint: poll
+        pause = min(2 * pause, 0.02)
     return result
